@@ -67,7 +67,9 @@ static const struct argp_option report_options[] = {
      ".py: a script that makes them of PyTorch's own allocator",
      1},
     {"oracle", KEY_ORACLE, "NAME", 0,
-     "of .c and .py: which verdict it is to show, if the case does not say", 1},
+     "for .c and .py: which verdict it is to show, if the case does not say: an oracle, or a kind "
+     "(gmd run --list-oracles)",
+     1},
     {"history", KEY_HISTORY, "FILE", 0,
      "instead of an input: the runs in a file of --store, each workload's beside each other", 1},
     {"last", KEY_LAST, "N", 0, "of --history: the last N runs of each workload (10)", 1},
@@ -204,9 +206,12 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
     if (!a->output_count) {
         argp_error(state, "expected -o FILE");
     }
-    if (a->oracle && !gmd_oracle_is_named(a->oracle)) {
+    if (a->oracle && !cli_is_verdict(a->oracle)) {
         gmd_oracle_names(names, sizeof names);
-        argp_error(state, "--oracle %s: there is no such oracle; there are %s", a->oracle, names);
+        argp_error(state,
+                   "--oracle %s: there is no such oracle or kind; there are %s (and their kinds: "
+                   "gmd run --list-oracles)",
+                   a->oracle, names);
     }
     if (cli_is_result(a->input) &&
         (a->param_count || a->common.has_allocator || a->common.store_path)) {

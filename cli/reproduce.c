@@ -1,6 +1,7 @@
 #include "reproduce.h"
 
 #include "gmd_file.h"
+#include "gmd_kind.h"
 #include "gmd_known.h"
 #include "gmd_output.h"
 #include "gmd_text.h"
@@ -8,17 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool cli_is_verdict(const char *text)
+{
+    char oracle[24], kind[GMD_KIND_NAME];
+    snprintf(oracle, sizeof oracle, "%.*s", (int)strcspn(text, "."), text);
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(text, " "), text);
+    return gmd_oracle_is_named(oracle) && (strcmp(kind, oracle) == 0 || gmd_kind_find(kind));
+}
+
+/* Whether the case's own verdict is of the oracle or kind that was asked for. */
+static bool is_about(const char *own, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    return own && strncmp(own, wanted, length) == 0 && strchr(". ", own[length]);
+}
+
 /* What the command line says comes before what the case says of itself. */
 static void describe(gmd_reproducer *r, char *text, const char *output, const char *allocator,
-                     const char *oracle)
+                     const char *verdict)
 {
     r->name = gmd_file_name(output);
     gmd_reproducer_read_comments(r, text);
-    if (r->oracle && !gmd_oracle_is_named(r->oracle)) {
-        r->oracle = r->message = r->origin = r->allocator = NULL; /* a comment of another kind */
+    if (r->verdict && !cli_is_verdict(r->verdict)) {
+        r->verdict = r->message = r->origin = r->allocator = NULL; /* a comment of another kind */
     }
-    if (oracle && (!r->oracle || strcmp(oracle, r->oracle) != 0)) {
-        r->oracle = oracle;
+    if (verdict && !is_about(r->verdict, verdict)) {
+        r->verdict = verdict;
         r->message = "what this oracle finds (docs/oracles.md of gmd)";
     }
     r->allocator = allocator ? allocator : r->allocator;
@@ -37,7 +53,7 @@ static gmd_status write_program(const gmd_reproducer *r, const char *output,
 }
 
 gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn *writer,
-                         const char *allocator, const char *oracle, gmd_error *error)
+                         const char *allocator, const char *verdict, gmd_error *error)
 {
     uint8_t *text = NULL;
     size_t size = 0;
@@ -48,7 +64,7 @@ gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn 
     }
     if (status == GMD_OK) {
         gmd_reproducer r = {.trace = &trace};
-        describe(&r, (char *)text, output, allocator, oracle);
+        describe(&r, (char *)text, output, allocator, verdict);
         status = write_program(&r, output, writer, error);
     }
     gmd_trace_free(&trace);

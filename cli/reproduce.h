@@ -7,8 +7,11 @@
 typedef gmd_status cli_reproduce_fn(const gmd_reproducer *reproducer, FILE *out, gmd_error *error);
 
 /* Writes the .gmd case at `path` to the file `output`, whole or not at all. `allocator` and
- * `oracle`: what it is for and is to show, before what the case says of itself; NULL: not told. */
+ * `verdict`: what it is for and is to show, before what the case says of itself; NULL: not told. */
 gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn *writer,
-                         const char *allocator, const char *oracle, gmd_error *error);
+                         const char *allocator, const char *verdict, gmd_error *error);
+
+/* Whether it is the name of an oracle, or of a kind, with or without parties. */
+bool cli_is_verdict(const char *text);
 
 #endif

@@ -70,13 +70,25 @@ static void write_message(FILE *out, const char *message)
     }
 }
 
+/* Violations of an older gmd have an oracle only. */
+static void print_verdict(const gmd_violation *violation, char text[GMD_IDENTITY_TEXT])
+{
+    if (*violation->identity.kind) {
+        gmd_identity_print(&violation->identity, text);
+    } else {
+        snprintf(text, GMD_IDENTITY_TEXT, "%s", violation->oracle);
+    }
+}
+
 static void write_lines(FILE *out, const char *text, const gmd_violation *violation,
                         const char *origin, const char *allocator)
 {
     const char *rest = strchr(text, '\n');
     size_t first = rest ? (size_t)(rest + 1 - text) : strlen(text);
     fwrite(text, 1, first, out);
-    fprintf(out, "# %s: ", violation->oracle);
+    char verdict[GMD_IDENTITY_TEXT];
+    print_verdict(violation, verdict);
+    fprintf(out, "# %s: ", verdict);
     write_message(out, violation->message);
     fprintf(out, "\n# %s --allocator %s\n%s", origin, allocator, text + first);
 }
@@ -112,8 +124,10 @@ gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *
                                    const char *origin, const char *allocator, const char *path,
                                    gmd_error *error)
 {
+    char verdict[GMD_IDENTITY_TEXT];
+    print_verdict(violation, verdict);
     const gmd_reproducer reproducer = {.trace = trace,
-                                       .oracle = violation->oracle,
+                                       .verdict = verdict,
                                        .message = violation->message,
                                        .origin = origin,
                                        .allocator = allocator};

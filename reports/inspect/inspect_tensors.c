@@ -143,9 +143,8 @@ static void put_sums(const gmd_inspection *inspection, FILE *out)
         fprintf(out, "  %10s  %s\n", format_short_size(difference, rest),
                 is_less ? "allocated otherwise" : "of these are not counted as allocated");
     }
-    fputs(inspection->small.blocks || inspection->large.blocks
-              ? "  Of this more than was asked for:\n"
-              : "",
+    fputs(inspection->small.blocks || inspection->large.blocks ? "  Beyond what was asked for:\n"
+                                                               : "",
           out);
     put_rounding(&inspection->small, "of rounding, less than 512 B each", out);
     put_rounding(&inspection->large, "of 512 B and more each: blocks that were not split", out);

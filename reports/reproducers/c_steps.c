@@ -1,9 +1,10 @@
 /* c_steps.c - a plan's steps as statements of C: c_steps.h. */
 #include "c_steps.h"
 
+#include "checks.h"
 #include "form.h"
+#include "names.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,88 +12,52 @@ enum { LINE_MOST = 100 };
 
 /* --- what is looked for ------------------------------------------------------------------ */
 
-bool c_checks_oracle(const gmd_reproducer *reproducer, const char *oracle)
+static bool is_for_one_of(const gmd_reproducer *r, const char *const *oracles)
 {
-    return !reproducer->oracle || strcmp(reproducer->oracle, oracle) == 0;
-}
-
-static bool is_one_of(const char *oracle, const char *const *list)
-{
-    for (; *list; list++) {
-        if (strcmp(oracle, *list) == 0) {
-            return true;
-        }
+    while (*oracles && !(r->verdict && checks_oracle(r, *oracles))) {
+        oracles++;
     }
-    return false;
+    return *oracles != NULL;
 }
 
 bool c_checks(const c_writer *w, c_check check)
 {
-    static const char *const each[] = {"accounting", "backing", "peak_bound", NULL};
     static const char *const no_end[] = {"alignment",  "expect", "oom_retry",    "overlap",
                                          "peak_bound", "size",   "stream_order", NULL};
-    static const char *const contents[] = {"data", NULL}, *const filled[] = {"data", "backing",
-                                                                             NULL};
     const gmd_reproducer *r = w->reproducer;
     switch (check) {
     case C_CHECK_ORDER:
-        return c_checks_oracle(r, "stream_order") && w->plan->work_count > 0 &&
+        return checks_has(r, "order_of_work") && w->plan->work_count > 0 &&
                r->trace->conditions.schedule.kind != GMD_SCHEDULE_EAGER;
     case C_CHECK_CONTENT:
-        return r->oracle && is_one_of(r->oracle, contents);
+        return r->verdict && checks_oracle(r, "data");
     case C_CHECK_FILLED:
-        return r->oracle && is_one_of(r->oracle, filled);
+        return r->verdict && (checks_oracle(r, "data") || checks_has(r, "backed_at_once"));
     case C_CHECK_EACH:
-        return !r->oracle || is_one_of(r->oracle, each);
+        return checks_has(r, "backed_later") || checks_has_group(r, "statistics") ||
+               checks_oracle(r, "peak_bound");
     default:
-        return !r->oracle || !is_one_of(r->oracle, no_end);
+        return !is_for_one_of(r, no_end);
     }
 }
 
 /* --- names ------------------------------------------------------------------------------- */
 
-static bool is_identifier(const char *text)
-{
-    size_t length = 0;
-    while (isalnum((unsigned char)text[length]) || text[length] == '_') {
-        length++;
-    }
-    return length > 0 && length < 40 && !text[length];
-}
-
-/* A letter and digits, which no name of C or of the program is but Bessel's functions. */
-static bool is_short(const char *text)
-{
-    bool is_bessels = strchr("jy", text[0]) && (strchr("01n", text[1]) || !text[1]);
-    return islower((unsigned char)text[0]) && strspn(text + 1, "0123456789") == strlen(text + 1) &&
-           !is_bessels;
-}
-
 const char *c_block_name(const void *writer, uint32_t allocation, char text[80])
 {
     const c_writer *w = writer;
     const plan_allocation *a = &w->plan->allocations[allocation];
-    const gmd_names *names = &w->reproducer->trace->blocks;
-    const char *given = a->block < names->count ? names->items[a->block] : NULL;
     char round[16] = "";
     if (a->round > 0) {
         snprintf(round, sizeof round, "_%u", a->round + 1);
     }
-    if (given && is_short(given) && given[0] != 's') {
-        snprintf(text, 80, "%s%s", given, round);
-    } else if (given && is_identifier(given)) {
-        snprintf(text, 80, "block_%s%s", given, round);
-    } else {
-        snprintf(text, 80, "b%" PRIu32 "%s", a->block, round);
-    }
-    return text;
+    name_block(w->reproducer->trace, a->block, text);
+    return strncat(text, round, 79 - strlen(text));
 }
 
 const char *c_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80])
 {
     const c_writer *w = writer;
-    const gmd_names *names = &w->reproducer->trace->streams;
-    const char *given = stream < names->count ? names->items[stream] : NULL;
     char place[16] = "";
     if (stream == 0) {
         return "NULL"; /* the default stream, of whichever device is current */
@@ -100,14 +65,8 @@ const char *c_stream_name(const void *writer, uint8_t device, uint32_t stream, c
     if (w->plan->device_count > 1) {
         snprintf(place, sizeof place, "_of_%u", device);
     }
-    if (given && given[0] == 's' && is_short(given)) {
-        snprintf(text, 80, "%s%s", given, place);
-    } else if (given && is_identifier(given)) {
-        snprintf(text, 80, "stream_%s%s", given, place);
-    } else {
-        snprintf(text, 80, "s%" PRIu32 "%s", stream, place);
-    }
-    return text;
+    name_stream(w->reproducer->trace, stream, text);
+    return strncat(text, place, 79 - strlen(text));
 }
 
 /* --- one step ---------------------------------------------------------------------------- */
@@ -123,6 +82,7 @@ static const struct {
     [STEP_FINISH] = {"finish(%n);\n", NULL},
     [STEP_RECORD] = {"record(%b, %s);\n", NULL},
     [STEP_WAIT] = {"stream_waits(%s, %o);\n", "stream_waits(%d, %s, %o);\n"},
+    [STEP_WAIT_IF_UNTOLD] = {"order_unless_told(%s, %o);\n", "order_unless_told(%d, %s, %o);\n"},
     [STEP_JOIN] = {"join_capture(%s, %o);\n", NULL},
     [STEP_SYNC_STREAM] = {"CUDA(cudaStreamSynchronize(%s));\n", "synchronize(%d, %s);\n"},
     [STEP_SYNC_DEVICE] = {"CUDA(cudaDeviceSynchronize());\n", "synchronize_device(%d);\n"},
@@ -169,7 +129,7 @@ static void put_alloc(const c_writer *w, const step *s, FILE *out)
         put_form(w, c_checks(w, C_CHECK_ORDER) ? "check_order(%b);\n" : "", s, out);
         put_form(w, c_checks(w, C_CHECK_FILLED) ? "fill(%b);\n" : "", s, out);
     }
-    if (r->expect != GMD_EXPECT_ANY && c_checks_oracle(w->reproducer, "expect")) {
+    if (r->expect != GMD_EXPECT_ANY && checks_oracle(w->reproducer, "expect")) {
         bool is_oom = r->expect == GMD_EXPECT_OOM;
         put_form(w, is_oom ? "expect_answer(%b, true);\n" : "expect_answer(%b, false);\n", s, out);
     }
@@ -211,14 +171,27 @@ static void put_fault(const c_writer *w, const step *s, FILE *out)
             r->error);
 }
 
+/* A function for it, where it is needed more than twice. */
+static void put_wait_if_untold(const c_writer *w, const step *s, bool is_many, FILE *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->plan->step_count; i++) {
+        count += w->plan->steps[i].kind == STEP_WAIT_IF_UNTOLD;
+    }
+    step_kind kind = count > 2 ? STEP_WAIT_IF_UNTOLD : STEP_WAIT;
+    fputs(count > 2 ? "" : "if (!gmd_record_stream) {\n    ", out);
+    put_form(w, is_many ? forms[kind].many : forms[kind].one, s, out);
+    fputs(count > 2 ? "" : "}\n", out);
+}
+
 /* A step that only another kind of program needs. */
 static bool is_idle(const c_writer *w, const step *s)
 {
     switch (s->kind) {
     case STEP_CHECK_WORK:
-        return !c_checks_oracle(w->reproducer, "backing");
+        return !checks_has(w->reproducer, "backed_graph");
     case STEP_CHECK_GRAPH:
-        return !c_checks_oracle(w->reproducer, "stream_order");
+        return !checks_has(w->reproducer, "order_in_graph");
     case STEP_DEVICE:
         return w->plan->device_count == 1;
     default:
@@ -228,8 +201,7 @@ static bool is_idle(const c_writer *w, const step *s)
 
 static void put_step(const c_writer *w, const step *s, FILE *out)
 {
-    step_kind kind = s->kind == STEP_WAIT_IF_UNTOLD ? STEP_WAIT : s->kind;
-    bool is_many = w->plan->device_count > 1 && forms[kind].many;
+    bool is_many = w->plan->device_count > 1 && forms[s->kind].many;
     if (is_idle(w, s)) {
         return;
     }
@@ -247,14 +219,12 @@ static void put_step(const c_writer *w, const step *s, FILE *out)
     case STEP_BUDGET:
         put_fault(w, s, out);
         break;
-    case STEP_WAIT_IF_UNTOLD:
-        fprintf(out, "if (!gmd_record_stream) {\n    ");
-        put_form(w, is_many ? forms[STEP_WAIT].many : forms[STEP_WAIT].one, s, out);
-        fprintf(out, "}\n");
-        break;
     case STEP_END_CAPTURE:
         put_form(w, s->is_spoilt ? "end_spoilt_capture(%s);\n" : forms[STEP_END_CAPTURE].one, s,
                  out);
+        break;
+    case STEP_WAIT_IF_UNTOLD:
+        put_wait_if_untold(w, s, is_many, out);
         break;
     default:
         put_form(w, is_many ? forms[s->kind].many : forms[s->kind].one, s, out);
@@ -282,20 +252,6 @@ static void put_lines(const char *statements, const char *comment, FILE *out)
     }
 }
 
-static char *comment_of(const c_writer *w, size_t request, bool is_left_out)
-{
-    char line[400], *text = NULL;
-    size_t size;
-    const gmd_trace *t = w->reproducer->trace;
-    FILE *out = open_memstream(&text, &size);
-    if (out) {
-        put_comment_text(gmd_request_text(t, &t->requests[request], line, sizeof line), out);
-        fputs(is_left_out ? ": CUDA forbids that while a stream is captured" : "", out);
-        fclose(out);
-    }
-    return text;
-}
-
 /* Whether what is checked after each request may have changed other than in the calls that check.
  */
 static bool is_checked_after(const step *s)
@@ -305,15 +261,15 @@ static bool is_checked_after(const step *s)
 
 static void put_checks(const c_writer *w, FILE *out)
 {
-    fputs(c_checks_oracle(w->reproducer, "backing") ? "check_backing();\n" : "", out);
-    fputs(c_checks_oracle(w->reproducer, "accounting") ? "check_statistics();\n" : "", out);
-    fputs(c_checks_oracle(w->reproducer, "peak_bound") ? "check_limit();\n" : "", out);
+    fputs(checks_has(w->reproducer, "backed_later") ? "check_backing();\n" : "", out);
+    fputs(checks_has_group(w->reproducer, "statistics") ? "check_statistics();\n" : "", out);
+    fputs(checks_oracle(w->reproducer, "peak_bound") ? "check_limit();\n" : "", out);
 }
 
 /* The steps [first, end) of one request. */
 static void put_request(const c_writer *w, const step *first, const step *end)
 {
-    char *statements = NULL, *comment = comment_of(w, first->request, first->kind == STEP_LEFT_OUT);
+    char *statements = NULL, *comment = request_comment(w->reproducer->trace, first);
     size_t size;
     bool is_checked = c_checks(w, C_CHECK_EACH);
     FILE *out = open_memstream(&statements, &size);
@@ -331,21 +287,11 @@ static void put_request(const c_writer *w, const step *first, const step *end)
     free(comment);
 }
 
-static const step *end_of_request(const plan *p, const step *s)
-{
-    const step *end = p->steps + p->step_count;
-    size_t request = s->request;
-    while (s < end && s->request == request) {
-        s++;
-    }
-    return s;
-}
-
 /* A request that needs no step, as a comment: a move of the clock, mostly. */
 static void put_idle_requests(const c_writer *w, size_t from, size_t to, uint8_t thread)
 {
     for (; from < to; from++) {
-        char *comment = comment_of(w, from, false);
+        char *comment = request_comment(w->reproducer->trace, &(step){.request = from});
         if (comment && w->reproducer->trace->requests[from].thread == thread) {
             put_lines("", comment, w->out);
         }
@@ -360,7 +306,7 @@ static void put_thread(const c_writer *w, uint8_t thread)
     bool takes_turns = t->threads.count > 1, is_on_turn = false;
     size_t next = 0;
     const step *s = w->plan->steps, *end = s + w->plan->step_count;
-    for (; s < end && s->request != NO_REQUEST; s = end_of_request(w->plan, s)) {
+    for (; s < end && s->request != NO_REQUEST; s = plan_request_end(w->plan, s)) {
         bool is_own = s->thread == thread;
         if (takes_turns && is_own && !is_on_turn && s > w->plan->steps) {
             fprintf(w->out, "    await_turn(%zu);\n", s->request);
@@ -371,7 +317,7 @@ static void put_thread(const c_writer *w, uint8_t thread)
         put_idle_requests(w, next, s->request, thread);
         next = s->request + 1;
         if (is_own) {
-            put_request(w, s, end_of_request(w->plan, s));
+            put_request(w, s, plan_request_end(w->plan, s));
         }
     }
     put_idle_requests(w, next, t->count, thread);
@@ -402,6 +348,11 @@ static void put_end(const c_writer *w, const plan *p, bool frees)
     free(statements);
 }
 
+static void put_question(const c_writer *w, const char *check, const char *form, const step *alloc)
+{
+    put_form(w, checks_has(w->reproducer, check) ? form : "", alloc, w->out);
+}
+
 /* Out of memory must be true. Nothing comes after it: the answers change what is to come. */
 static void put_refusal(const c_writer *w)
 {
@@ -419,18 +370,26 @@ static void put_refusal(const c_writer *w)
     if (!alloc) { /* there is one in every such plan */
         return;
     }
+    bool may_wait = !is_captured; /* else CUDA lets nobody */
+    bool reopens = may_wait && checks_has(w->reproducer, "reopened") && end_pool && begin &&
+                   begin->device == alloc->device;
     fprintf(w->out, "\nstatic void question_last_refusal(void)\n{\n");
-    put_form(w, "    ask_again(%b, \"at once, nothing freed\");\n", alloc, w->out);
-    if (!is_captured) { /* else CUDA lets nobody wait */
-        put_form(w, "    question_refusal(%b);\n", alloc, w->out);
+    put_question(w, "at_once", "    ask_again(%b, \"at once, nothing freed\");\n", alloc);
+    if (may_wait) {
+        put_form(w, "    wait_for_all(%d);\n", alloc, w->out);
+        put_question(w, "idle", "    ask_again(%b, \"once all streams are idle\");\n", alloc);
+        put_question(w, "cache_kept", "    question_cache(%b);\n", alloc);
+        put_question(w, "emptied",
+                     "    empty_cache();\n    ask_again(%b, \"once the cache is emptied\");\n",
+                     alloc);
     }
-    if (!is_captured && end_pool && begin && begin->device == alloc->device) {
+    if (reopens) {
         put_form(w, "    end_pool(%d, %l);\n    empty_cache();\n    ", end_pool, w->out);
         put_begin_pool(w, begin, false, w->out);
         put_form(w, "    ask_again(%b, \"once the open pool is ended and begun again\");\n", alloc,
                  w->out);
     }
-    if (!is_captured) {
+    if (may_wait && checks_has(w->reproducer, "all_free")) {
         put_end(w, p, true);
         put_form(w, "    ask_with_nothing_live(%b);\n", alloc, w->out);
     }
@@ -472,15 +431,15 @@ void c_put_requests(const c_writer *w)
     put_thread(w, 0);
     put_joins(w);
     bool frees = c_checks(w, C_CHECK_FREED);
-    if (frees || c_checks_oracle(w->reproducer, "stream_order")) {
+    if (frees || checks_oracle(w->reproducer, "stream_order")) {
         fprintf(w->out, "\n");
         put_end(w, w->plan, frees);
     }
     for (uint32_t d = 0; d < w->plan->device_count; d++) {
-        if (c_checks_oracle(w->reproducer, "accounting")) {
+        if (checks_has_group(w->reproducer, "end")) {
             fprintf(w->out, "    check_nothing_live(%" PRIu32 ");\n", d);
         }
-        if (c_checks_oracle(w->reproducer, "leak")) {
+        if (checks_oracle(w->reproducer, "leak")) {
             fprintf(w->out, "    check_leak(%" PRIu32 ");\n", d);
         }
     }

@@ -23,9 +23,6 @@ typedef enum c_check {
 
 bool c_checks(const c_writer *w, c_check check);
 
-/* Whether it looks for what this oracle finds. */
-bool c_checks_oracle(const gmd_reproducer *reproducer, const char *oracle);
-
 /* Each allocation has a name, and each stream of each device. */
 const char *c_block_name(const void *writer, uint32_t allocation, char text[80]);
 const char *c_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80]);

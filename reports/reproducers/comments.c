@@ -59,7 +59,7 @@ void put_wrapped(const char *text, const char *indent, FILE *out)
 void put_findings(const gmd_reproducer *r, const char *indent, FILE *out)
 {
     char *text = NULL;
-    if (r->oracle && asprintf(&text, "%s: %s", r->oracle, r->message) >= 0) {
+    if (r->verdict && asprintf(&text, "%s: %s", r->verdict, r->message) >= 0) {
         put_wrapped(text, indent, out);
         free(text);
         text = NULL;
@@ -100,9 +100,17 @@ static char *take_comment(char *line, char **next)
 
 static const char allocator_mark[] = " --allocator ";
 
-static bool is_oracle_name(const char *text, size_t length)
+/* Behind "oracle", "oracle.kind" or "oracle.kind name=value other=\"a value\"". */
+static char *end_of_verdict(char *text)
 {
-    return length > 0 && length < 24 && strspn(text, "abcdefghijklmnopqrstuvwxyz_") == length;
+    char *at = text + strspn(text, "abcdefghijklmnopqrstuvwxyz_.");
+    while (*at == ' ') {
+        at += strcspn(at, "=");
+        at += *at == '=';
+        char *closing = *at == '"' ? strchr(at + 1, '"') : NULL;
+        at = closing ? closing + 1 : at + strcspn(at, " :");
+    }
+    return at;
 }
 
 void gmd_reproducer_read_comments(gmd_reproducer *reproducer, char *text)
@@ -110,12 +118,12 @@ void gmd_reproducer_read_comments(gmd_reproducer *reproducer, char *text)
     char *next = text + strcspn(text, "\n");
     next += *next != 0;
     char *verdict = take_comment(next, &next);
-    char *colon = verdict ? strstr(verdict, ": ") : NULL;
-    if (!colon || !is_oracle_name(verdict, (size_t)(colon - verdict))) {
+    char *colon = verdict ? end_of_verdict(verdict) : NULL;
+    if (!colon || colon == verdict || strncmp(colon, ": ", 2) != 0) {
         return;
     }
     *colon = 0;
-    reproducer->oracle = verdict;
+    reproducer->verdict = verdict;
     reproducer->message = colon + 2;
     char *origin = take_comment(next, &next);
     char *allocator = origin ? strstr(origin, allocator_mark) : NULL;

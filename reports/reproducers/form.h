@@ -11,9 +11,9 @@ typedef struct form_names {
     const void *context;
 } form_names;
 
-/* Of `form` all but these is written as it stands: %b block, %s stream, %o other stream, %g other
- * as a number, %d device, %n number, %m number modulo 256 and 2 more (a byte that work sets), %l
- * life of the pool, %p number of the pool, %f fraction. */
+/* Writes `form` as it stands, but for these: %b block, %s stream, %o other stream, %g other as a
+ * number, %d device, %n number, %m number modulo 256 and 2 more (a byte that work sets), %l life of
+ * the pool, %p number of the pool, %f fraction. */
 void form_put(const char *form, const step *s, const form_names *names, FILE *out);
 
 #endif

@@ -204,7 +204,7 @@ static const char *skip_words(const char *text, bool is_c)
     return end ? end + closing : text + strlen(text);
 }
 
-/* What stands in Python's f"..." is looked at, too. */
+/* What stands in Python's f"..." is searched, too. */
 static void need_those_in(fragments *all, const char *text, bool is_c)
 {
     const char *formatted_end = NULL;

@@ -13,10 +13,13 @@
 
 typedef struct gmd_reproducer {
     const gmd_trace *trace;
-    const char *oracle, *message; /* what it shows; NULL: not known, then any finding counts */
-    const char *origin;           /* "found by: gmd fuzz --seed 7"; NULL: not known */
-    const char *allocator;        /* SPEC of the command line; NULL: not known */
-    const char *name;             /* of the file, without a folder */
+    /* What it shows, as gmd_identity_print() has it, or the oracle alone: "leak.allocations",
+     * "leak"; NULL: not known, then any finding counts. */
+    const char *verdict;
+    const char *message;   /* the same for people */
+    const char *origin;    /* "found by: gmd fuzz --seed 7"; NULL: not known */
+    const char *allocator; /* SPEC of the command line; NULL: not known */
+    const char *name;      /* of the file, without a folder */
 } gmd_reproducer;
 
 /* False: there can be no such program; `reason` says why. */
@@ -29,14 +32,14 @@ gmd_status gmd_reproducer_write_python(const gmd_reproducer *reproducer, FILE *o
                                        gmd_error *error);
 
 /* Beside the case at `case_path` (NAME.gmd): NAME.c and NAME.py, those of them that fit. `name` is
- * not looked at. */
+ * not read. */
 gmd_status gmd_reproducer_write_beside(const gmd_reproducer *reproducer, const char *case_path,
                                        gmd_error *error);
 
-/* A case file says in its comments what it shows: "# ORACLE: MESSAGE" in the second line, and where
- * it comes from in the third: "# ORIGIN --allocator SPEC". Cuts the text of the file, which must
- * outlive the result, into `oracle`, `message`, `origin` and `allocator`; they stay as they are
- * where it does not say. */
+/* A case file says in its comments what it shows: "# VERDICT: MESSAGE" in the second line, where
+ * VERDICT may be an oracle alone, and where it comes from in the third: "# ORIGIN --allocator
+ * SPEC". Cuts the text of the file, which must outlive the result, into `verdict`, `message`,
+ * `origin` and `allocator`; they stay as they are where it does not say. */
 void gmd_reproducer_read_comments(gmd_reproducer *reproducer, char *text);
 
 #endif

@@ -318,6 +318,7 @@ static void work_on(planner *p, live_block *b, const gmd_request *r)
     user_of(p, b, r->stream)->is_used = true;
     if (is_graphs && p->graphs) {
         graph_state *g = &p->graphs[p->graph_count - 1];
+        s->other = (uint32_t)p->graph_count - 1;
         g->work_end = made->graph_work_count;
         come_after(p, on, (size_t)s->number - g->first_work);
         return;
@@ -751,6 +752,25 @@ void plan_free(plan *made)
     free(made->allocations);
     free(made->has_stream);
     *made = (plan){0};
+}
+
+const step *plan_request_end(const plan *made, const step *first)
+{
+    const step *end = made->steps + made->step_count, *s = first;
+    while (s < end && s->request == first->request) {
+        s++;
+    }
+    return s;
+}
+
+bool plan_has(const plan *made, step_kind kind)
+{
+    for (size_t i = 0; i < made->step_count; i++) {
+        if (made->steps[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t plan_last_alloc(const gmd_trace *trace)

@@ -14,7 +14,7 @@ typedef enum step_kind {
     STEP_FREE,           /* allocation; number: its last work, or -1 */
     STEP_NEW_HANDLE,     /* allocation: its stream is gone, `stream` has the name now */
     STEP_WORK,           /* number, allocation, device, stream */
-    STEP_GRAPH_WORK,     /* number, allocation, stream: while it is captured */
+    STEP_GRAPH_WORK,     /* number, allocation, stream: while it is captured; other: its graph */
     STEP_MAY_END,        /* number: that work is held back no longer */
     STEP_FINISH,         /* number: likewise, and the host waits for it */
     STEP_RECORD,         /* allocation, stream */
@@ -38,11 +38,10 @@ typedef enum step_kind {
     STEP_BEGIN_CAPTURE,  /* device, pool, life, stream, number: of the graph */
     STEP_END_CAPTURE,    /* stream, number: of the graph; is_spoilt */
     STEP_LAUNCH,         /* device, stream, number: of the graph */
-    STEP_CHECK_WORK, /* device, number: before a launch of the graph `other`, which does that work
-                      */
-    STEP_DESTROY_GRAPH, /* device, number */
-    STEP_CHECK_GRAPH,   /* allocation, number: work of the graph that nothing orders before it */
-    STEP_LEFT_OUT,      /* CUDA forbids the request while a stream is captured */
+    STEP_CHECK_WORK,     /* device, number, which is work of the graph `other`: before its launch */
+    STEP_DESTROY_GRAPH,  /* device, number */
+    STEP_CHECK_GRAPH,    /* allocation, number: work of the graph that nothing orders before it */
+    STEP_LEFT_OUT,       /* CUDA forbids the request while a stream is captured */
 } step_kind;
 
 #define NO_REQUEST SIZE_MAX /* of a step of the end */
@@ -73,10 +72,15 @@ typedef struct plan {
     bool *has_stream; /* [device * stream_count + stream]: the case names it */
 } plan;
 
-/* Of the first `count` requests, and of freeing everything after them. `made` is zero-initialised;
- * to be released also after a failure, which is want of host memory. */
+/* For the first `count` requests, and for freeing everything after them. `made` is
+ * zero-initialised; to be released also after a failure, which is want of host memory. */
 bool plan_make(plan *made, const gmd_trace *trace, size_t count);
 void plan_free(plan *made);
+
+/* Behind the steps of the request that begin with `first`. */
+const step *plan_request_end(const plan *made, const step *first);
+
+bool plan_has(const plan *made, step_kind kind);
 
 /* The last request for memory; trace->count: there is none. */
 size_t plan_last_alloc(const gmd_trace *trace);

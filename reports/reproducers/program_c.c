@@ -1,8 +1,7 @@
 /* A case as a C program: a comment, the parts of program.c.in that it needs, and its requests. */
 #include "c_steps.h"
+#include "checks.h"
 #include "fragments.h"
-
-#include "gmd_pool_state.h"
 
 #include "program.c.in.h"
 
@@ -29,15 +28,15 @@ static const struct {
     {"reference", "Look at the answers: PyTorch's algorithm gives those that the message names."},
     {"snapshot", "Look at the allocator's own list of its segments and blocks at the end."},
     {"leak",
-     "Events, streams, handles and address ranges that are left are not counted: look at them in "
+     "Events, streams, handles and address ranges that are left are not counted: check them in "
      "the allocator. Other processes have memory of a real device, too: what it has lost is told "
      "and no verdict, unless the allocator's statistics say so."},
 };
 
-static const char *hint_for(const char *oracle)
+static const char *hint_for(const gmd_reproducer *r)
 {
-    for (size_t i = 0; oracle && i < sizeof hints / sizeof *hints; i++) {
-        if (strcmp(hints[i].oracle, oracle) == 0) {
+    for (size_t i = 0; r->verdict && i < sizeof hints / sizeof *hints; i++) {
+        if (checks_oracle(r, hints[i].oracle)) {
             return hints[i].hint;
         }
     }
@@ -50,13 +49,11 @@ static void put_how_to_build(const gmd_reproducer *r, FILE *out)
     stem -= stem > 2 && strcmp(r->name + stem - 2, ".c") == 0 ? 2 : 0;
     fprintf(
         out,
-        " *\n"
         " * Build: cc %s FOLDER/ALLOCATOR.so -I$CUDA/include -L$CUDA/lib64 -lcudart -o %.*s\n"
-        " * Run:   LD_LIBRARY_PATH=FOLDER:$CUDA/lib64 ./%.*s\n"
-        " * On gmd's simulated device: -I$GMD/include/gmd/cuda -L$GMD/lib/gmd/sim\n"
-        " * -l:libcudart.so.13 -lgmd_sim, and $GMD/lib/gmd/sim in LD_LIBRARY_PATH.\n"
+        " * or, for gmd's simulated device, with -I$GMD/include/gmd/cuda -L$GMD/lib/gmd/sim\n"
+        " * -l:libcudart.so.13 -lgmd_sim; both folders of libraries in LD_LIBRARY_PATH.\n"
         " * Exit status: 0 nothing shown, 1 shown, 2 it could not run; a crash shows it, too.\n",
-        r->name, (int)stem, r->name, (int)stem, r->name);
+        r->name, (int)stem, r->name);
     if (needs_simulator(r->trace)) {
         put_wrapped("Calls of the device fail on purpose here: this needs the simulated device.",
                     " * ", out);
@@ -66,7 +63,7 @@ static void put_how_to_build(const gmd_reproducer *r, FILE *out)
                     "which a real device cannot be told to keep: it may take several runs.",
                     " * ", out);
     }
-    const char *hint = hint_for(r->oracle);
+    const char *hint = hint_for(r);
     if (hint) {
         put_wrapped(hint, " * ", out);
     }
@@ -76,7 +73,7 @@ static void put_comment(const gmd_reproducer *r, FILE *out)
 {
     fprintf(out, "/* ");
     put_comment_text(r->name, out);
-    fprintf(out, " - shows a defect of a GPU memory allocator, by itself.\n *\n");
+    fprintf(out, " - shows a defect of a GPU memory allocator, by itself.\n");
     put_findings(r, " * ", out);
     put_how_to_build(r, out);
     fprintf(out, " */\n");
@@ -128,44 +125,46 @@ static char *join_names(const c_writer *w, bool of_streams, const char *quote, c
     return out && fclose(out) == 0 ? text : NULL;
 }
 
-static bool has_captures(const gmd_trace *t)
+/* Whether the program must know the limit itself. */
+static bool has_limits(const c_writer *w)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->requests[i].op == GMD_OP_BEGIN_CAPTURE) {
-            return true;
-        }
-    }
-    return false;
+    const gmd_reproducer *r = w->reproducer;
+    return checks_oracle(r, "peak_bound") || checks_has(r, "cache_kept") ||
+           (checks_has(r, "all_free") && plan_has(w->plan, STEP_FRACTION));
 }
 
 static void choose_flags(const c_writer *w, fragment_choice *choice)
 {
-    static const char *const oracles[] = {"accounting",   "alignment",    "api_misuse", "backing",
-                                          "device_state", "leak",         "oom_retry",  "overlap",
-                                          "peak_bound",   "private_pool", "progress",   "size"};
     const gmd_reproducer *r = w->reproducer;
     const gmd_trace *t = r->trace;
-    for (size_t i = 0; i < sizeof oracles / sizeof *oracles; i++) {
-        fragment_flag(choice, oracles[i], c_checks_oracle(r, oracles[i]));
-    }
+    checks_choose(r, choice);
     fragment_flag(choice, "devices", w->plan->device_count > 1);
-    fragment_flag(choice, "captures", has_captures(t));
+    fragment_flag(choice, "captures", plan_has(w->plan, STEP_BEGIN_CAPTURE));
     fragment_flag(choice, "faults", needs_simulator(t));
     fragment_flag(choice, "held",
                   t->conditions.schedule.kind != GMD_SCHEDULE_EAGER && w->plan->work_count);
     bool orders = c_checks(w, C_CHECK_ORDER), fills = c_checks(w, C_CHECK_FILLED);
     fragment_flag(choice, "order", orders);
-    fragment_flag(choice, "placed",
-                  c_checks_oracle(r, "oom_retry") || c_checks_oracle(r, "overlap") ||
-                      c_checks_oracle(r, "alignment") || c_checks_oracle(r, "size") ||
-                      (!has_captures(t) && (orders || fills)));
     fragment_flag(choice, "filled", fills);
+    fragment_flag(choice, "placed",
+                  checks_has(r, "all_free") || checks_oracle(r, "overlap") ||
+                      checks_oracle(r, "alignment") || checks_oracle(r, "size") ||
+                      checks_has(r, "backed_at_once") ||
+                      (!plan_has(w->plan, STEP_BEGIN_CAPTURE) && (orders || fills)));
     fragment_flag(choice, "capacity", t->conditions.capacity_bytes != 0);
-    fragment_flag(choice, "limits",
-                  c_checks_oracle(r, "peak_bound") || c_checks_oracle(r, "oom_retry"));
+    fragment_flag(choice, "limits", has_limits(w));
+    fragment_flag(choice, "fractions", has_limits(w) || plan_has(w->plan, STEP_FRACTION));
+    fragment_flag(choice, "before_calls",
+                  checks_oracle(r, "device_state") || needs_simulator(t) ||
+                      (checks_oracle(r, "api_misuse") && plan_has(w->plan, STEP_BEGIN_CAPTURE)));
+    fragment_flag(choice, "ends", orders || plan_has(w->plan, STEP_FINISH));
     fragment_flag(choice, "calls",
-                  c_checks_oracle(r, "device_state") || c_checks_oracle(r, "api_misuse") ||
+                  checks_oracle(r, "device_state") || checks_oracle(r, "api_misuse") ||
                       needs_simulator(t));
+    fragment_flag(choice, "live_bytes",
+                  checks_has(r, "live_allocated") || checks_has(r, "live_requested") ||
+                      checks_has(r, "requested_live"));
+    fragment_flag(choice, "live_count", checks_has(r, "count_live"));
 }
 
 typedef struct numbers {
@@ -307,10 +306,9 @@ static void put_settings(const c_writer *w)
     fprintf(w->out,
             "    char message[400] = \"it has no gmd_configure\";\n    const char *conf = ");
     put_c_string(conf, w->out);
-    fprintf(w->out,
-            ";\n    setenv(\"PYTORCH_CUDA_ALLOC_CONF\", conf, 1);\n"
-            "    if (!gmd_configure || gmd_configure(conf, message, sizeof message) != 0) {\n"
-            "        CANNOT_RUN(\"the settings: %%s\\n\", message);\n    }\n");
+    fprintf(w->out, ";\n    setenv(\"PYTORCH_CUDA_ALLOC_CONF\", conf, 1);\n"
+                    "    NEED(gmd_configure && gmd_configure(conf, message, sizeof message) == 0,\n"
+                    "         \"the settings: %%s\\n\", message);\n");
 }
 
 static void put_streams(const c_writer *w)
@@ -334,17 +332,15 @@ static void put_streams(const c_writer *w)
 static void put_main(const c_writer *w)
 {
     const gmd_reproducer *r = w->reproducer;
-    bool has_limits = c_checks_oracle(r, "peak_bound") || c_checks_oracle(r, "oom_retry");
-    bool notes_start = has_limits || r->trace->conditions.capacity_bytes ||
-                       c_checks_oracle(r, "leak") || c_checks_oracle(r, "accounting");
+    bool limits = has_limits(w) || plan_has(w->plan, STEP_FRACTION);
+    bool notes_start = limits || checks_has(r, "leak_reserved") || checks_has(r, "leak_held") ||
+                       checks_has(r, "handed");
     fprintf(w->out, "\nint main(void)\n{\n");
     put_environment(w);
     fprintf(w->out, "    setbuf(stdout, NULL);\n");
-    fprintf(w->out, "    if (cudaDeviceSynchronize() != cudaSuccess) {\n"
-                    "        CANNOT_RUN(\"there is no device\\n\");\n    }\n");
+    fprintf(w->out, "    NEED(!cudaDeviceSynchronize(), \"there is no device\\n\");\n");
     if (needs_simulator(r->trace)) {
-        fprintf(w->out, "    if (!gmd_sim_harness) {\n"
-                        "        CANNOT_RUN(\"this needs gmd's simulated device\\n\");\n    }\n"
+        fprintf(w->out, "    NEED(gmd_sim_harness, \"this needs gmd's simulated device\\n\");\n"
                         "    gmd_sim_harness(true);\n");
     }
     put_settings(w);
@@ -353,8 +349,12 @@ static void put_main(const c_writer *w)
     put_streams(w);
     for (uint32_t d = 0; d < w->plan->device_count; d++) {
         fprintf(w->out, notes_start ? "    note_start(%" PRIu32 ");\n" : "", d);
+        if (r->trace->conditions.capacity_bytes && !limits) {
+            fprintf(w->out, "    shrink_device(%" PRIu32 ", %" PRIu64 ");\n", d,
+                    r->trace->conditions.capacity_bytes);
+        }
     }
-    if (c_checks_oracle(r, "progress")) {
+    if (checks_oracle(r, "progress")) {
         fprintf(w->out,
                 "    signal(SIGABRT, on_signal);\n    signal(SIGALRM, on_signal);\n"
                 "    signal(SIGSEGV, on_signal);\n    alarm(%" PRIu32 ");\n",
@@ -409,7 +409,7 @@ gmd_status gmd_reproducer_write_c(const gmd_reproducer *reproducer, FILE *out, g
     const gmd_trace *t = reproducer->trace;
     plan whole = {0}, refusal = {0};
     size_t last = plan_last_alloc(t);
-    bool questions = c_checks_oracle(reproducer, "oom_retry") && last < t->count;
+    bool questions = checks_oracle(reproducer, "oom_retry") && last < t->count;
     c_writer w = {reproducer, &whole, questions ? &refusal : NULL, NULL};
     bool is_put = plan_make(&whole, t, t->count) &&
                   (!questions || plan_make(&refusal, t, last + 1)) && put_program(&w, out);

@@ -57,63 +57,88 @@ free e
 release_pool q
 CASE
 cat >"$folder/expected" <<'EXPECTED'
-alloc outside 4194304 s1 -> 1
-begin_capture p s1
-alloc a 2097152 s1 -> 2
-alloc elsewhere (left out: a stream is captured)
-sync  (left out: a stream is captured)
-empty_cache (left out: a stream is captured)
-use outside s1 (left out: a stream is captured)
-wait s1 s2 (left out: a stream is captured)
-wait s2 s1
-use a s2
-use a s3 (left out: a stream is captured)
-free a
-alloc b 2097152 s1 -> 2
-use b s1
-end_capture p
-launch p s3
-begin_capture p s2
-alloc c 2097152 s2 -> 3
-use c s2
-end_capture p
-begin_pool p
-alloc d 2097152 s3 -> 4
-end_pool p
-release_pool p
-launch p s1
-release_pool p
-launch p s1
-free b
-free c
-free d
-release_pool p
-empty_cache
-alloc whole 62914560 s1 -> 2
-free whole
-begin_capture q s1
-alloc e 2097152 s1 -> 5
-sync s1
-(as it should be: a call was refused: 900)
-use e s1
-(the capture has failed)
-end_capture q
-(the capture has failed)
-free e
-release_pool q
-free outside
-empty_cache
+alloc("outside", 4194304, s1)  # alloc outside 4MiB s1
+pool_1 = torch.cuda.MemPool()  # begin_capture p s1
+graph_0 = begin_capture(s1, pool_1.id)
+alloc("a", 2097152, s1)  # alloc a 2MiB s1
+# alloc elsewhere 1MiB s2: CUDA forbids that while a stream is captured
+# sync: CUDA forbids that while a stream is captured
+# empty_cache: CUDA forbids that while a stream is captured
+# use outside s1 10us: CUDA forbids that while a stream is captured
+# wait s1 s2: CUDA forbids that while a stream is captured
+in_capture(lambda: s2.wait_stream(s1))  # wait s2 s1
+capture_work(0, "a", s2, graph_0)  # use a s2 10us
+# use a s3 10us: CUDA forbids that while a stream is captured
+in_capture(lambda: s1.wait_stream(s2))  # free a
+blocks.pop("a", None)
+alloc("b", 2097152, s1)  # alloc b 2MiB s1
+capture_work(1, "b", s1, graph_0)  # use b s1 10us
+in_capture(lambda: s1.wait_stream(s2))  # end_capture p
+end_capture(graph_0, s1)
+launch(graph_0, s3)  # launch p s3
+graph_1 = begin_capture(s2, pool_1.id)  # begin_capture p s2
+alloc("c", 2097152, s2)  # alloc c 2MiB s2
+capture_work(2, "c", s2, graph_1)  # use c s2 10us
+end_capture(graph_1, s2)  # end_capture p
+scope = torch.cuda.use_mem_pool(pool_1)  # begin_pool p
+scope.__enter__()
+alloc("d", 2097152, s3)  # alloc d 2MiB s3
+scope.__exit__(None, None, None)  # end_pool p
+# release_pool p
+launch(graph_1, s1)  # launch p s1
+torch.cuda.synchronize()  # release_pool p
+graph_0.reset()
+graphs_done.discard(graph_0)
+launch(graph_1, s1)  # launch p s1
+blocks.pop("b", None)  # free b
+blocks.pop("c", None)  # free c
+blocks.pop("d", None)  # free d
+torch.cuda.synchronize()  # release_pool p
+graph_1.reset()
+graphs_done.discard(graph_1)
+del pool_1
+torch.cuda.empty_cache()  # empty_cache
+alloc("whole", 62914560, s1)  # alloc whole 60MiB s1
+blocks.pop("whole", None)  # free whole
+pool_2 = torch.cuda.graph_pool_handle()  # begin_capture q s1
+graph_2 = begin_capture(s1, pool_2)
+alloc("e", 2097152, s1)  # alloc e 2MiB s1
+is_spoilt = True  # sync s1
+in_capture(s1.synchronize)
+capture_work(3, "e", s1, graph_2)  # use e s1 10us
+end_capture(graph_2, s1)  # end_capture q
+launch(graph_2, s1)  # launch q s1
+blocks.pop("e", None)  # free e
+torch.cuda.synchronize()  # release_pool q
+graph_2.reset()
+graphs_done.discard(graph_2)
+del pool_2
+print("nothing shown", flush=True)
+os._exit(0)
+EXPECTED
+cat >"$folder/expected_answers" <<'EXPECTED'
+outside: 1
+a: 2
+b: 2
+c: 3
+d: 4
+whole: 2
+e: 5
+the capture has failed: a call was refused: 900
+the capture has failed: a call was refused: 901
+the capture has failed: a call was refused: 901
 nothing shown
 EXPECTED
 
 "$gmd" run "$folder/case.gmd" --cases none --quiet >"$folder/run" || { cat "$folder/run"; exit 1; }
 "$gmd" report "$folder/case.gmd" -o "$folder/case.py" --allocator torch --oracle stream_order
+sed -n '/^alloc("outside"/,$p' "$folder/case.py" | diff "$folder/expected" -
 status=0
 python3 "$folder/case.py" >"$folder/answers" 2>&1 || status=$?
 # Addresses by the order of their first mention.
-awk '/-> 0x/ { if (!($NF in number)) number[$NF] = ++count; $NF = number[$NF] } { print }' \
+awk '/: 0x/ { if (!($NF in number)) number[$NF] = ++count; $NF = number[$NF] } { print }' \
     "$folder/answers" >"$folder/output"
-diff "$folder/expected" "$folder/output"
+diff "$folder/expected_answers" "$folder/output"
 [ "$status" -eq 0 ] || { echo "expected exit status 0, got $status"; exit 1; }
 
 # What Python raises is no defect that was shown.

@@ -1,23 +1,18 @@
 #!/usr/bin/env bash
-# reproduce.sh GMD LIBRARY DEFECT CASE ORACLE [OPTION...] - the C program made from CASE shows the defect where it is
+# reproduce.sh GMD LIBRARY DEFECT CASE VERDICT [OPTION...] - the C program made from CASE shows the defect where it is
 # switched on, and nothing where it is not. OPTION: of the compiler.
 set -eu
-gmd=$1 library=$2 defect=$3 case=$4 oracle=$5
+gmd=$1 library=$2 defect=$3 case=$4 verdict=$5
 shift 5
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 . "$(dirname "$0")/build_program.sh"
 
-"$gmd" report "$case" -o "$folder/program.c" --oracle "$oracle"
+"$gmd" report "$case" -o "$folder/program.c" --oracle "$verdict"
 build_program "$folder/program.c" "$library" "$folder/program" "$@"
 
-# A program is there to be read. What the statistics must be and whether a refusal is true take more than the rest.
-case $oracle in
-accounting | oom_retry) most=270 ;;
-*) most=240 ;;
-esac
-lines=$(wc -l <"$folder/program.c")
-[ "$lines" -le "$most" ] || { echo "the program has $lines lines, more than $most" >&2; exit 1; }
+. "$(dirname "$0")/lengths.sh"
+demand_length "$folder/program.c" "$(most_lines_c "$case" "$verdict")"
 
 run() { # WANTED STATUS
     status=0
@@ -29,7 +24,7 @@ run() { # WANTED STATUS
     fi
 }
 run 1 "$defect"
-grep -q "^SHOWN $oracle: \|^SHOWN failed: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }
+grep -q "^SHOWN ${verdict%%.*}: \|^SHOWN failed: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }
 run 0 ""
 
 # Where there is no device nothing is shown: here each call of the runtime says so.

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# run_script.sh GMD LIBRARY DEFECT CASE ORACLE... - the Python script made from each CASE shows the defect where it is
+# run_script.sh GMD LIBRARY DEFECT CASE VERDICT... - the Python script made from each CASE shows the defect where it is
 # switched on, and nothing where it is not: with LIBRARY in PyTorch's place (standin/torch.py).
-# run_script.sh GMD torch "" CASE ORACLE... - with the allocator of PyTorch in GMD_TORCH_DIR, which has the defects.
-# run_script.sh GMD LIBRARY none CASE ORACLE... - with a LIBRARY that has none of them: nothing is shown.
+# run_script.sh GMD torch "" CASE VERDICT... - with the allocator of PyTorch in GMD_TORCH_DIR, which has the defects.
+# run_script.sh GMD LIBRARY none CASE VERDICT... - with a LIBRARY that has none of them: nothing is shown.
 set -eu
 gmd=$1 library=$2 defect=$3
 shift 3
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+. "$(dirname "$0")/lengths.sh"
 
 if [ "$library" = torch ]; then
     [ -n "${GMD_TORCH_DIR:-}" ] || { echo "skipped: no PyTorch (GMD_TORCH_DIR)"; exit 77; }
@@ -30,11 +31,12 @@ run() { # WANTED STATUS
     fi
 }
 while [ $# -gt 0 ]; do
-    case=$1 oracle=$2
+    case=$1 verdict=$2
     shift 2
-    "$gmd" report "$case" -o "$folder/script.py" --allocator torch --oracle "$oracle"
+    "$gmd" report "$case" -o "$folder/script.py" --allocator torch --oracle "$verdict"
+    case $case in */faulty/*) demand_length "$folder/script.py" "$(most_lines_python "$case" "$verdict")" ;; esac
     [ "$defect" != none ] || { run 0 ""; continue; }
     run 1 "$defect"
-    grep -q "^SHOWN $oracle: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }
+    grep -q "^SHOWN ${verdict%%.*}: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }
     [ -z "$defect" ] || run 0 ""
 done

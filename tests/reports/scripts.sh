@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts.sh GMD CASES - of every case a Python script that parses, or a reason why there is none.
+# scripts.sh GMD CASES - for every case a Python script that parses, or a reason why there is none; and for every kind of
+# verdict, of a case that has what scripts have functions for.
 set -u
 gmd=$1 cases=$2
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
@@ -22,12 +23,21 @@ for case in "$cases"/*.gmd; do
     fi
     [ "$wanted" -eq 2 ] && continue
     python3 -m py_compile "$script" || exit 1
-    requests=$(grep -c '^\(expect \)\?\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\|[a-z]*_capture\|launch\)' "$case")
-    calls=$(grep -c '^\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\|[a-z]*_capture\|launch\)(' "$script")
-    if [ "$requests" -ne "$calls" ]; then
-        echo "$case: $requests requests, but $calls calls in the script" >&2
+    request='\(expect [a-z]*\|alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\|[a-z]*_capture\|launch\)\b'
+    requests=$(grep -c "^$request" "$case")
+    comments=$(grep -c "# $request" "$script")
+    if [ "$requests" -ne "$comments" ]; then
+        echo "$case: $requests requests, but $comments of them in the script" >&2
         exit 1
     fi
     scripts=$((scripts + 1))
 done
 [ "$scripts" -gt 0 ] || { echo "no script was written" >&2; exit 1; }
+
+for kind in $("$gmd" run --list-oracles | grep -o '\b[a-z_]*\.[a-z_]*\b' | sort -u); do
+    "$gmd" report "$cases/graph_memory_given_back.gmd" -o "$folder/kind-$kind.py" --allocator torch --oracle "$kind" ||
+        exit 1
+done
+kinds=$(ls "$folder"/kind-*.py | wc -l)
+[ "$kinds" -gt 50 ] || { echo "only $kinds kinds were found" >&2; exit 1; }
+python3 -m py_compile "$folder"/kind-*.py || exit 1

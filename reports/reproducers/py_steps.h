@@ -1,0 +1,25 @@
+/* py_steps.h - a plan's steps as statements of Python (script.py.in has what they call). */
+#ifndef GMD_REPRODUCERS_PY_STEPS_H
+#define GMD_REPRODUCERS_PY_STEPS_H
+
+#include "plan.h"
+#include "reproducer.h"
+
+typedef struct py_writer {
+    const gmd_reproducer *reproducer;
+    const plan *plan;
+    FILE *out;
+} py_writer;
+
+const char *py_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80]);
+
+/* Whether something is checked after what changes the state of the allocator. */
+bool py_checks_after(const py_writer *w);
+
+/* Whether it asks for more than a tensor can have. */
+bool py_has_huge_request(const gmd_trace *trace);
+
+/* All requests, and what comes after them. */
+void py_put_requests(const py_writer *w);
+
+#endif
