@@ -15,8 +15,8 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
                             gmd_outcome *outcome, gmd_error *error);
 
 /* Runs it with the seed of options->conditions.interleave and the ones after it,
- * options->interleave_seeds in all, each in a process of its own, until one does not pass. `outcome`
- * is that of the last run; a note in it says which seeds ran. */
+ * options->interleave_seeds in all, each in a process of its own, until one does not pass.
+ * `outcome` is that of the last run; a note in it says which seeds ran. */
 gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_outcome *outcome, gmd_error *error);
 
