@@ -116,16 +116,17 @@ static const gmd_runtime runtime = {.path = "/nowhere",
                                     .cudaSetDevice = set_device,
                                     .cudaDeviceSynchronize = synchronise};
 
+static gmd_holds *opened; /* closed at the latest after the test */
+
 static gmd_holds *open_from(uint32_t start, unsigned call_ms, unsigned sync_ms)
 {
     const gmd_hold_parts parts = {.runtime = &runtime,
                                   .wait = queue_wait,
                                   .patience = {call_ms, sync_ms, FOREVER},
                                   .start = start};
-    gmd_holds *holds;
     gmd_error error = {""};
-    assert_int_equal(gmd_holds_make(&holds, &parts, &error), GMD_OK);
-    return holds;
+    assert_int_equal(gmd_holds_make(&opened, &parts, &error), GMD_OK);
+    return opened;
 }
 
 static gmd_holds *open_patient(void)
@@ -133,9 +134,16 @@ static gmd_holds *open_patient(void)
     return open_from(0, FOREVER, FOREVER);
 }
 
+static void close_holds(void)
+{
+    gmd_holds_close(opened);
+    opened = NULL;
+}
+
 static int reset(void **state)
 {
     (void)state;
+    close_holds();
     free(fake.memory);
     memset(&fake, 0, sizeof fake);
     current = 0;
@@ -169,7 +177,6 @@ TEST_F(hold, work_is_held_until_the_clock_has_moved)
     assert_true(waits(1));
     gmd_holds_advance(holds, 600);
     assert_false(waits(1));
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, the_longest_duration_does_not_wrap_around)
@@ -179,7 +186,6 @@ TEST_F(hold, the_longest_duration_does_not_wrap_around)
     hold(holds, 1, UINT64_MAX);
     gmd_holds_advance(holds, 1000);
     assert_true(waits(0));
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, work_without_a_duration_is_not_held)
@@ -187,7 +193,6 @@ TEST_F(hold, work_without_a_duration_is_not_held)
     gmd_holds *holds = open_patient();
     hold(holds, 1, 0);
     assert_int_equal(fake.count, 0);
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, a_wait_lets_go_its_own_stream_and_no_other)
@@ -205,7 +210,6 @@ TEST_F(hold, a_wait_lets_go_its_own_stream_and_no_other)
     gmd_holds_beat(holds);
     hold(holds, 2, 1000); /* what comes later is held again */
     assert_true(waits(4));
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, a_wait_for_a_device_lets_go_its_streams)
@@ -220,7 +224,6 @@ TEST_F(hold, a_wait_for_a_device_lets_go_its_streams)
     assert_false(waits(2));
     gmd_holds_release(holds);
     assert_false(waits(1));
-    gmd_holds_close(holds);
 }
 
 /* --- the ring ----------------------------------------------------------------------------- */
@@ -241,7 +244,6 @@ static void the_ring_wraps_from(uint32_t start)
     for (unsigned i = 0; i < 3 * RING + 7; i++) {
         assert_false(waits(i));
     }
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, the_oldest_is_let_go_where_the_ring_wraps)
@@ -262,7 +264,7 @@ TEST_F(hold, a_hold_that_fails_holds_nothing)
     fake.result = 0;
     hold(holds, 2, 1000);
     assert_true(waits(0));
-    gmd_holds_close(holds);
+    close_holds();
     assert_false(waits(0));
 }
 
@@ -279,7 +281,6 @@ TEST_F(hold, the_watchdog_lets_go_when_the_host_gets_on_no_more)
         assert_false(waits_for_ms(i + 1, 10000));
         sleep_ms(10);
     }
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, a_hurried_watchdog_lets_go_soon)
@@ -288,7 +289,6 @@ TEST_F(hold, a_hurried_watchdog_lets_go_soon)
     gmd_holds_hurry(holds);
     hold(holds, 1, UINT64_MAX);
     assert_false(waits_for_ms(0, 10000));
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, the_watchdog_lets_nothing_go_while_requests_go_on)
@@ -301,7 +301,6 @@ TEST_F(hold, the_watchdog_lets_nothing_go_while_requests_go_on)
     }
     assert_true(waits(0));
     assert_false(waits_for_ms(0, 10000));
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, a_stream_that_waits_for_another_gets_on)
@@ -313,7 +312,6 @@ TEST_F(hold, a_stream_that_waits_for_another_gets_on)
     gmd_holds_release_stream(holds, 0, stream(2));
     assert_false(waits(0));
     assert_false(waits_for_ms(1, 10000));
-    gmd_holds_close(holds);
 }
 
 TEST_F(hold, a_wait_that_is_over_leaves_the_others_held)
@@ -325,7 +323,6 @@ TEST_F(hold, a_wait_that_is_over_leaves_the_others_held)
     gmd_holds_beat(holds);
     sleep_ms(1000);
     assert_true(waits(1));
-    gmd_holds_close(holds);
 }
 
 /* Streams run through their waits while the host holds and lets go, and the watchdog, too. */
@@ -352,7 +349,7 @@ TEST_F(hold, no_hold_is_lost_between_driver_and_watchdog)
         }
         gmd_holds_advance(holds, i % 3);
     }
-    gmd_holds_close(holds);
+    close_holds();
     pthread_join(device, NULL);
 }
 
@@ -363,7 +360,7 @@ TEST_F(hold, closing_lets_all_go_and_then_frees)
     gmd_holds *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     assert_int_equal(gmd_hold(holds, 5, stream(2), UINT64_MAX), cudaSuccess);
-    gmd_holds_close(holds);
+    close_holds();
     assert_false(waits(0));
     assert_false(waits(1));
     assert_int_equal(fake.synchronised, 1u << 0 | 1u << 5);
@@ -375,7 +372,7 @@ TEST_F(hold, memory_stays_with_a_device_that_has_died)
     gmd_holds *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     fake.sync_result = cudaErrorIllegalAddress;
-    gmd_holds_close(holds);
+    close_holds();
     assert_false(waits(0));
     assert_false(fake.is_freed);
 }

@@ -51,25 +51,35 @@ TEST(a_limit_of_nothing_is_left_out)
     expect_fitted(&space, "gmd-trace 1\nfraction 0\nfraction 0.5\n", "gmd-trace 1\nfraction 0.5\n");
 }
 
-TEST(threads_become_one_where_there_may_be_one)
+/* What a test makes, freed after it. */
+static gmd_trace parsed;
+
+static int free_parsed(void **state)
 {
-    const gmd_profile_space space = {.has_one_thread = true, .has_interleaving = true};
-    gmd_trace trace = parse_or_fail("gmd-trace 1\ninterleave seed 3\nthread t\nalloc a 1MiB s1\n");
-    gmd_space_fit(&space, &trace);
-    assert_int_equal(trace.requests[0].thread, 0);
-    assert_int_equal(trace.interleave.kind, GMD_SCHEDULE_UNSTATED);
-    gmd_trace_free(&trace);
+    (void)state;
+    gmd_trace_free(&parsed);
+    return 0;
 }
 
-TEST(choices_of_threads_become_a_seed)
+FIXTURE(trace, NULL, free_parsed);
+
+TEST_F(trace, threads_become_one_where_there_may_be_one)
+{
+    const gmd_profile_space space = {.has_one_thread = true, .has_interleaving = true};
+    parsed = parse_or_fail("gmd-trace 1\ninterleave seed 3\nthread t\nalloc a 1MiB s1\n");
+    gmd_space_fit(&space, &parsed);
+    assert_int_equal(parsed.requests[0].thread, 0);
+    assert_int_equal(parsed.interleave.kind, GMD_SCHEDULE_UNSTATED);
+}
+
+TEST_F(trace, choices_of_threads_become_a_seed)
 {
     const gmd_profile_space space = {.has_interleaving = true};
-    gmd_trace trace = parse_or_fail(
+    parsed = parse_or_fail(
         "gmd-trace 1\ninterleave explicit 1 0 1\nthread t\nalloc a 1MiB s1\nthread u\nfree a\n");
-    gmd_space_fit(&space, &trace);
-    assert_int_equal(trace.interleave.kind, GMD_SCHEDULE_SEEDED);
-    assert_int_equal(trace.interleave.choice_count, 0);
-    gmd_trace_free(&trace);
+    gmd_space_fit(&space, &parsed);
+    assert_int_equal(parsed.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(parsed.interleave.choice_count, 0);
 }
 
 static gmd_trace fitted_header(const gmd_profile_space *space, const char *text)
@@ -111,30 +121,28 @@ TEST(what_a_campaign_fixes_is_put_in)
     gmd_trace_free(&header);
 }
 
-TEST(requests_move_to_devices_that_are_there)
+TEST_F(trace, requests_move_to_devices_that_are_there)
 {
     gmd_error error = {""};
     const gmd_profile_space space = {.device_max = 1};
     gmd_trace header = parse_or_fail("gmd-trace 1\ncapacity 64MiB\n");
-    gmd_trace trace = parse_or_fail("gmd-trace 1\ndevices 2\nalloc a 1MiB s1 device 1\n");
-    demand_ok(gmd_space_take_header(&space, &trace, &header, &error), &error);
-    assert_int_equal(trace.requests[0].device, 0);
-    assert_int_equal(trace.capacity_bytes, 64 * GMD_MIB);
+    parsed = parse_or_fail("gmd-trace 1\ndevices 2\nalloc a 1MiB s1 device 1\n");
+    demand_ok(gmd_space_take_header(&space, &parsed, &header, &error), &error);
+    assert_int_equal(parsed.requests[0].device, 0);
+    assert_int_equal(parsed.capacity_bytes, 64 * GMD_MIB);
     gmd_trace_free(&header);
-    gmd_trace_free(&trace);
 }
 
-TEST(the_limit_of_a_campaign_is_the_first_request)
+TEST_F(trace, the_limit_of_a_campaign_is_the_first_request)
 {
     gmd_error error = {""};
     const gmd_profile_space space = {.has_fraction = true, .fraction = 0.25};
     gmd_trace header = parse_or_fail("gmd-trace 1\n");
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1MiB s1\nfraction 0.9\n");
-    gmd_space_fit(&space, &trace);
-    demand_ok(gmd_space_take_header(&space, &trace, &header, &error), &error);
-    char *text = text_of(&trace);
+    parsed = parse_or_fail("gmd-trace 1\nalloc a 1MiB s1\nfraction 0.9\n");
+    gmd_space_fit(&space, &parsed);
+    demand_ok(gmd_space_take_header(&space, &parsed, &header, &error), &error);
+    char *text = text_of(&parsed);
     assert_string_equal(text, "gmd-trace 1\nfraction 0.25\nalloc a 1MiB s1\n");
     free(text);
     gmd_trace_free(&header);
-    gmd_trace_free(&trace);
 }

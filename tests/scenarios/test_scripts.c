@@ -77,17 +77,16 @@ TEST(a_missing_file_is_refused_by_name)
     assert_non_null(strstr(error.text, "no/such.lua"));
 }
 
-TEST(a_bound_of_nothing_is_refused)
+TEST_F(bench, a_bound_of_nothing_is_refused)
 {
     bench *run = bench_run("x = 1\nbound { allocated = 0 }");
     bench_assert_refused(run, ":3: bound { } needs allocated = BYTES or reserved = BYTES, above 0");
     bench_free(run);
     run = bench_run("bound { alocated = 1 }");
     bench_assert_refused(run, "alocated");
-    bench_free(run);
 }
 
-TEST(a_module_cannot_become_part_of_itself)
+TEST_F(bench, a_module_cannot_become_part_of_itself)
 {
     static const char *const cycles[] = {
         "m = nn.Sequential {}\nn = nn.Sequential { m }\nm:append(n)\ny = m(randn { 1 })",
@@ -102,24 +101,22 @@ TEST(a_module_cannot_become_part_of_itself)
     }
 }
 
-TEST(modules_appended_to_the_innermost_are_nested_as_deep)
+TEST_F(bench, modules_appended_to_the_innermost_are_nested_as_deep)
 {
     bench *run = bench_run("m = nn.Sequential {}\ninner = m\nfor i = 1, 100000 do\n"
                            "  n = nn.Sequential {}\n  inner:append(n)\n  inner = n\nend\n"
                            "y = m(randn { 1 })");
     bench_assert_refused(run, ":6: modules are nested more than 64 deep");
-    bench_free(run);
 }
 
-TEST(modules_of_shared_parts_are_refused_where_their_number_explodes)
+TEST_F(bench, modules_of_shared_parts_are_refused_where_their_number_explodes)
 {
     bench *run = bench_run("m = nn.Sequential {}\nfor i = 1, 60 do\n"
                            "  m = nn.Sequential { m, m }\nend\nm:nbytes()");
     bench_assert_refused(run, ":4: a module that is part of another can have 65536 parts");
-    bench_free(run);
 }
 
-TEST(a_bound_counts_from_where_it_is_stated)
+TEST_F(bench, a_bound_counts_from_where_it_is_stated)
 {
     bench *run = bench_run("x = empty { 1024 }\nx = nil\ny = empty { 256 }\n"
                            "bound { allocated = 2048 }\nz = empty { 256 }");
@@ -127,27 +124,24 @@ TEST(a_bound_counts_from_where_it_is_stated)
     assert_int_equal(run->bound_count, 1);
     assert_int_equal(run->bounds[0].bytes, 2048);
     assert_int_equal(run->bounds[0].peak, 2048);
-    bench_free(run);
 }
 
-TEST(an_error_without_a_place_gets_that_of_its_line)
+TEST_F(bench, an_error_without_a_place_gets_that_of_its_line)
 {
     bench *run = bench_run("x = 1\nerror('bare', 0)");
     bench_assert_refused(run, ":3: bare");
     bench_free(run);
     run = bench_run("x = 1\n\nerror({})");
     bench_assert_refused(run, ":4: the script raised an error that is no text");
-    bench_free(run);
 }
 
-TEST(brackets_that_the_parser_cannot_follow_are_told_by_line)
+TEST_F(bench, brackets_that_the_parser_cannot_follow_are_told_by_line)
 {
     char text[1024] = "y = 1\nx = ";
     size_t used = strlen(text);
     memset(text + used, '(', 400);
     bench *run = bench_run(text);
     bench_assert_refused(run, ".lua:3: C stack overflow");
-    bench_free(run);
 }
 
 TEST(a_missing_folder_is_refused_by_name)
@@ -207,14 +201,13 @@ TEST(a_value_of_the_wrong_type_is_refused_with_what_is_expected)
     assert_param_refused("iterations=", "expected a whole number");
 }
 
-TEST(parameters_are_variables_that_cannot_be_assigned)
+TEST_F(bench, parameters_are_variables_that_cannot_be_assigned)
 {
     const char *text = "scenario { name = 't', summary = 's', params = { { 'n', 3, 'count' } } }\n"
                        "assert(n == 3)\n"
                        "n = 4\n";
     bench *run = bench_run_file_text(text);
     bench_assert_refused(run, ".lua:3: 'n' is a parameter or a function of the engine");
-    bench_free(run);
 }
 
 TEST(a_syntax_error_is_found_at_opening_with_file_and_line)
@@ -256,7 +249,7 @@ TEST(a_parameter_is_called_like_a_variable_of_its_own)
     assert_file_refused(PARAM("'max_instructions', 1, 'h'"), "max_instructions already");
 }
 
-TEST(limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction)
+TEST_F(bench, limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction)
 {
     bench *run = bench_run_file_text(PARAM("'n', -5, 'h', least = -10") "assert(n == -5)\n");
     bench_assert_ok(run);
@@ -266,7 +259,6 @@ TEST(limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction)
     bench_free(run);
     run = bench_run_named("mixture_of_experts", "skew=0.5", 0);
     bench_assert_refused(run, "parameter skew=0.5: expected a number from 1 to 1000");
-    bench_free(run);
 }
 
 TEST(what_torch_refuses_of_a_tensors_type_is_refused)
@@ -287,14 +279,13 @@ TEST(more_tensors_than_a_module_takes_are_refused)
                    ".lua:4: GRU takes 2 tensors, and here are 3");
 }
 
-TEST(what_does_not_fit_is_not_copied)
+TEST_F(bench, what_does_not_fit_is_not_copied)
 {
     assert_refused("x = randn { 4 }\nx:copy_(randn { 5 })\n",
                    ".lua:3: copy_: shape [5] does not fit into [4]");
     assert_refused("x = randn { 4 }\nx:copy_()\n", ".lua:3: tensor expected");
     bench *run = bench_run("x = randn { 2, 4 }\nx:copy_(randn { 1, 4 }):copy_(randn { 4 })\n");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
 TEST(bytecode_is_refused)
@@ -315,14 +306,13 @@ TEST(a_runtime_error_names_file_and_line)
     assert_refused("error(42)\n", ".lua:2: 42");
 }
 
-TEST(an_endless_loop_is_stopped_with_its_line)
+TEST_F(bench, an_endless_loop_is_stopped_with_its_line)
 {
     bench *run = bench_run_budget("\nwhile true do end\n", "1000000");
     bench_assert_refused(run, ".lua:3: the script used up its 1000000 instructions");
-    bench_free(run);
 }
 
-TEST(pcall_does_not_stop_the_end_of_an_endless_loop)
+TEST_F(bench, pcall_does_not_stop_the_end_of_an_endless_loop)
 {
     bench *run = bench_run_named("hidden_state", "max_instructions=10000 iterations=100000", 0);
     bench_assert_refused(run, "the script used up its 10000 instructions");
@@ -330,17 +320,15 @@ TEST(pcall_does_not_stop_the_end_of_an_endless_loop)
     run = bench_run_budget(
         "while true do pcall(function() while true do x = random(5) end end) end", "1000000");
     bench_assert_refused(run, "the script used up its");
-    bench_free(run);
 }
 
 /* Found by fuzz_scenario: a thousand million containers and a collection for each second one. */
-TEST(collections_count_as_instructions)
+TEST_F(bench, collections_count_as_instructions)
 {
     bench *run = bench_run_budget("\ngc.set_threshold(1, 0, 0)\n"
                                   "gc.background { 1000000000, free_lists = 1000000000 }\n",
                                   "1000000");
     bench_assert_refused(run, ".lua:4: the script used up its 1000000 instructions");
-    bench_free(run);
 }
 
 TEST(endless_recursion_and_endless_tables_are_errors)
@@ -355,7 +343,7 @@ TEST(modules_nested_without_end_are_refused)
                    ".lua:3: modules are nested more than 64 deep");
 }
 
-TEST(the_outside_world_is_not_there)
+TEST_F(bench, the_outside_world_is_not_there)
 {
     static const char *const names[] = {
         "io",         "os",          "require",        "load",       "loadfile",     "dofile",
@@ -370,11 +358,10 @@ TEST(the_outside_world_is_not_there)
     }
 }
 
-TEST(sizes_that_overflow_are_just_too_large)
+TEST_F(bench, sizes_that_overflow_are_just_too_large)
 {
     bench *run =
         bench_run_limited("x = empty { 1099511627776, 1099511627776, 1099511627776 }\n", 1 << 20);
     bench_assert_ok(run);
     assert_true(run->out_of_memory);
-    bench_free(run);
 }

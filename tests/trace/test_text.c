@@ -73,123 +73,125 @@ static void assert_rewritten(const char *text, const char *expected)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
-TEST(alloc_has_a_block_a_size_and_a_stream)
+/* What a test makes, freed after it. */
+static gmd_trace parsed;
+
+static int free_parsed(void **state)
 {
-    gmd_trace t = parse_body("alloc a 825968 s1\n");
-    assert_int_equal(t.count, 1);
-    assert_int_equal(t.requests[0].op, GMD_OP_ALLOC);
-    assert_int_equal(t.requests[0].bytes, 825968);
-    assert_int_equal(t.requests[0].stream, 1);
-    assert_int_equal(t.requests[0].device, 0);
-    assert_int_equal(t.requests[0].expect, GMD_EXPECT_ANY);
-    assert_int_equal(t.requests[0].line, 2);
-    assert_string_equal(t.blocks.items[t.requests[0].block], "a");
-    gmd_trace_free(&t);
+    (void)state;
+    gmd_trace_free(&parsed);
+    return 0;
 }
 
-TEST(s0_is_the_default_stream_whatever_is_named_first)
+FIXTURE(trace, NULL, free_parsed);
+
+TEST_F(trace, alloc_has_a_block_a_size_and_a_stream)
 {
-    gmd_trace t = parse_body("alloc a 1 copies\nalloc b 1 s0\n");
-    assert_int_equal(t.requests[0].stream, 1);
-    assert_int_equal(t.requests[1].stream, 0);
-    assert_string_equal(t.streams.items[1], "copies");
-    gmd_trace_free(&t);
+    parsed = parse_body("alloc a 825968 s1\n");
+    assert_int_equal(parsed.count, 1);
+    assert_int_equal(parsed.requests[0].op, GMD_OP_ALLOC);
+    assert_int_equal(parsed.requests[0].bytes, 825968);
+    assert_int_equal(parsed.requests[0].stream, 1);
+    assert_int_equal(parsed.requests[0].device, 0);
+    assert_int_equal(parsed.requests[0].expect, GMD_EXPECT_ANY);
+    assert_int_equal(parsed.requests[0].line, 2);
+    assert_string_equal(parsed.blocks.items[parsed.requests[0].block], "a");
 }
 
-TEST(sizes_reach_the_largest_number)
+TEST_F(trace, s0_is_the_default_stream_whatever_is_named_first)
 {
-    gmd_trace t = parse_body("alloc a 18446744073709551615 s0\nalloc b 1.5GiB s0\nalloc c 0 s0\n");
-    assert_int_equal(t.requests[0].bytes, UINT64_MAX);
-    assert_int_equal(t.requests[1].bytes, 3 * GMD_GIB / 2);
-    assert_int_equal(t.requests[2].bytes, 0);
-    gmd_trace_free(&t);
+    parsed = parse_body("alloc a 1 copies\nalloc b 1 s0\n");
+    assert_int_equal(parsed.requests[0].stream, 1);
+    assert_int_equal(parsed.requests[1].stream, 0);
+    assert_string_equal(parsed.streams.items[1], "copies");
 }
 
-TEST(free_use_and_record_are_on_the_block_s_device)
+TEST_F(trace, sizes_reach_the_largest_number)
 {
-    gmd_trace t = parse_body("alloc a 1 s1 device 3\nuse a s2 100us\nrecord a s2\nfree a\n");
-    assert_int_equal(t.requests[1].op, GMD_OP_USE);
-    assert_int_equal(t.requests[1].duration_ns, 100000);
-    assert_int_equal(t.requests[1].stream, 2);
-    assert_int_equal(t.requests[2].op, GMD_OP_RECORD);
-    assert_int_equal(t.requests[2].stream, 2);
-    assert_int_equal(t.requests[3].op, GMD_OP_FREE);
+    parsed = parse_body("alloc a 18446744073709551615 s0\nalloc b 1.5GiB s0\nalloc c 0 s0\n");
+    assert_int_equal(parsed.requests[0].bytes, UINT64_MAX);
+    assert_int_equal(parsed.requests[1].bytes, 3 * GMD_GIB / 2);
+    assert_int_equal(parsed.requests[2].bytes, 0);
+}
+
+TEST_F(trace, free_use_and_record_are_on_the_block_s_device)
+{
+    parsed = parse_body("alloc a 1 s1 device 3\nuse a s2 100us\nrecord a s2\nfree a\n");
+    assert_int_equal(parsed.requests[1].op, GMD_OP_USE);
+    assert_int_equal(parsed.requests[1].duration_ns, 100000);
+    assert_int_equal(parsed.requests[1].stream, 2);
+    assert_int_equal(parsed.requests[2].op, GMD_OP_RECORD);
+    assert_int_equal(parsed.requests[2].stream, 2);
+    assert_int_equal(parsed.requests[3].op, GMD_OP_FREE);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(t.requests[i].device, 3);
-        assert_int_equal(t.requests[i].block, 0);
+        assert_int_equal(parsed.requests[i].device, 3);
+        assert_int_equal(parsed.requests[i].block, 0);
     }
-    gmd_trace_free(&t);
 }
 
-TEST(use_takes_10_us_where_nothing_is_said)
+TEST_F(trace, use_takes_10_us_where_nothing_is_said)
 {
-    gmd_trace t = parse_body("alloc a 1 s0\nuse a s0\n");
-    assert_int_equal(t.requests[1].duration_ns, 10000);
-    gmd_trace_free(&t);
+    parsed = parse_body("alloc a 1 s0\nuse a s0\n");
+    assert_int_equal(parsed.requests[1].duration_ns, 10000);
 }
 
-TEST(wait_and_sync_name_streams_and_a_device)
+TEST_F(trace, wait_and_sync_name_streams_and_a_device)
 {
-    gmd_trace t = parse_body(
+    parsed = parse_body(
         "wait s1 s2\nwait s1 s2 device 2\nsync s2\nsync\nsync device 1\nsync s1 device 1\n");
-    assert_int_equal(t.requests[0].op, GMD_OP_WAIT);
-    assert_int_equal(t.requests[0].stream, 1);
-    assert_int_equal(t.requests[0].other_stream, 2);
-    assert_int_equal(t.requests[1].device, 2);
-    assert_int_equal(t.requests[2].op, GMD_OP_SYNC);
-    assert_int_equal(t.requests[2].stream, 2);
-    assert_int_equal(t.requests[3].stream, GMD_ALL_STREAMS);
-    assert_int_equal(t.requests[4].stream, GMD_ALL_STREAMS);
-    assert_int_equal(t.requests[4].device, 1);
-    assert_int_equal(t.requests[5].stream, 1);
-    assert_int_equal(t.requests[5].device, 1);
-    gmd_trace_free(&t);
+    assert_int_equal(parsed.requests[0].op, GMD_OP_WAIT);
+    assert_int_equal(parsed.requests[0].stream, 1);
+    assert_int_equal(parsed.requests[0].other_stream, 2);
+    assert_int_equal(parsed.requests[1].device, 2);
+    assert_int_equal(parsed.requests[2].op, GMD_OP_SYNC);
+    assert_int_equal(parsed.requests[2].stream, 2);
+    assert_int_equal(parsed.requests[3].stream, GMD_ALL_STREAMS);
+    assert_int_equal(parsed.requests[4].stream, GMD_ALL_STREAMS);
+    assert_int_equal(parsed.requests[4].device, 1);
+    assert_int_equal(parsed.requests[5].stream, 1);
+    assert_int_equal(parsed.requests[5].device, 1);
 }
 
-TEST(advance_empty_cache_fraction_and_fault_have_their_arguments)
+TEST_F(trace, advance_empty_cache_fraction_and_fault_have_their_arguments)
 {
-    gmd_trace t = parse_body("advance 50us\nempty_cache\nfraction 0.5\nfraction 1 device 1\n"
-                             "fault cuMemSetAccess 3 2\n");
-    assert_int_equal(t.requests[0].op, GMD_OP_ADVANCE);
-    assert_int_equal(t.requests[0].duration_ns, 50000);
-    assert_int_equal(t.requests[1].op, GMD_OP_EMPTY_CACHE);
-    assert_int_equal(t.requests[2].op, GMD_OP_FRACTION);
-    assert_true(t.requests[2].fraction == 0.5);
-    assert_int_equal(t.requests[3].device, 1);
-    assert_int_equal(t.requests[4].op, GMD_OP_FAULT);
-    assert_int_equal(t.requests[4].count, 3);
-    assert_int_equal(t.requests[4].error, 2);
-    assert_string_equal(t.functions.items[t.requests[4].function], "cuMemSetAccess");
-    gmd_trace_free(&t);
+    parsed = parse_body("advance 50us\nempty_cache\nfraction 0.5\nfraction 1 device 1\n"
+                        "fault cuMemSetAccess 3 2\n");
+    assert_int_equal(parsed.requests[0].op, GMD_OP_ADVANCE);
+    assert_int_equal(parsed.requests[0].duration_ns, 50000);
+    assert_int_equal(parsed.requests[1].op, GMD_OP_EMPTY_CACHE);
+    assert_int_equal(parsed.requests[2].op, GMD_OP_FRACTION);
+    assert_true(parsed.requests[2].fraction == 0.5);
+    assert_int_equal(parsed.requests[3].device, 1);
+    assert_int_equal(parsed.requests[4].op, GMD_OP_FAULT);
+    assert_int_equal(parsed.requests[4].count, 3);
+    assert_int_equal(parsed.requests[4].error, 2);
+    assert_string_equal(parsed.functions.items[parsed.requests[4].function], "cuMemSetAccess");
 }
 
-TEST(fault_may_hold_for_every_later_call)
+TEST_F(trace, fault_may_hold_for_every_later_call)
 {
-    gmd_trace t = parse_body("fault cudaMalloc 1 2\nfault cudaMalloc 1 2 every\n");
-    assert_int_equal(t.requests[0].every_later, 0);
-    assert_int_equal(t.requests[1].every_later, 1);
-    gmd_trace_free(&t);
+    parsed = parse_body("fault cudaMalloc 1 2\nfault cudaMalloc 1 2 every\n");
+    assert_int_equal(parsed.requests[0].every_later, 0);
+    assert_int_equal(parsed.requests[1].every_later, 1);
 }
 
-TEST(a_pool_is_for_one_stream_or_for_all)
+TEST_F(trace, a_pool_is_for_one_stream_or_for_all)
 {
-    gmd_trace t = parse_body("begin_pool p s1 device 1\nbegin_pool q\n");
-    assert_int_equal(t.pools.count, 2);
-    assert_int_equal(t.requests[0].op, GMD_OP_BEGIN_POOL);
-    assert_int_equal(t.requests[0].stream, 1);
-    assert_int_equal(t.requests[0].device, 1);
-    assert_int_equal(t.requests[1].pool, 1);
-    assert_true(t.requests[1].stream == GMD_ALL_STREAMS);
-    gmd_trace_free(&t);
+    parsed = parse_body("begin_pool p s1 device 1\nbegin_pool q\n");
+    assert_int_equal(parsed.pools.count, 2);
+    assert_int_equal(parsed.requests[0].op, GMD_OP_BEGIN_POOL);
+    assert_int_equal(parsed.requests[0].stream, 1);
+    assert_int_equal(parsed.requests[0].device, 1);
+    assert_int_equal(parsed.requests[1].pool, 1);
+    assert_true(parsed.requests[1].stream == GMD_ALL_STREAMS);
 }
 
-TEST(a_pool_may_be_begun_again_and_released_as_often)
+TEST_F(trace, a_pool_may_be_begun_again_and_released_as_often)
 {
-    gmd_trace t = parse_body("begin_pool p\nend_pool p\nbegin_pool p\nrelease_pool p\n"
-                             "end_pool p\nrelease_pool p\nbegin_pool p s1\n");
-    assert_int_equal(t.pools.count, 1);
-    assert_int_equal(t.count, 7);
-    gmd_trace_free(&t);
+    parsed = parse_body("begin_pool p\nend_pool p\nbegin_pool p\nrelease_pool p\n"
+                        "end_pool p\nrelease_pool p\nbegin_pool p s1\n");
+    assert_int_equal(parsed.pools.count, 1);
+    assert_int_equal(parsed.count, 7);
 }
 
 TEST(a_pool_that_cannot_be_there_is_refused)
@@ -210,26 +212,24 @@ TEST(a_pool_that_cannot_be_there_is_refused)
     assert_body_refused("begin_pool p 7\n", "x.gmd:2: expected a stream, found '7'");
 }
 
-TEST(a_capture_is_of_one_stream_and_ends_in_its_pool)
+TEST_F(trace, a_capture_is_of_one_stream_and_ends_in_its_pool)
 {
-    gmd_trace t = parse_body("begin_capture p s1 device 1\nend_capture p device 1\n"
-                             "launch p s2 device 1\nrelease_pool p device 1\n");
-    assert_int_equal(t.requests[0].op, GMD_OP_BEGIN_CAPTURE);
-    assert_int_equal(t.requests[0].stream, 1);
-    assert_int_equal(t.requests[0].device, 1);
-    assert_int_equal(t.requests[1].op, GMD_OP_END_CAPTURE);
-    assert_int_equal(t.requests[2].op, GMD_OP_LAUNCH);
-    assert_int_equal(t.requests[2].stream, 2);
-    assert_int_equal(t.pools.count, 1);
-    gmd_trace_free(&t);
+    parsed = parse_body("begin_capture p s1 device 1\nend_capture p device 1\n"
+                        "launch p s2 device 1\nrelease_pool p device 1\n");
+    assert_int_equal(parsed.requests[0].op, GMD_OP_BEGIN_CAPTURE);
+    assert_int_equal(parsed.requests[0].stream, 1);
+    assert_int_equal(parsed.requests[0].device, 1);
+    assert_int_equal(parsed.requests[1].op, GMD_OP_END_CAPTURE);
+    assert_int_equal(parsed.requests[2].op, GMD_OP_LAUNCH);
+    assert_int_equal(parsed.requests[2].stream, 2);
+    assert_int_equal(parsed.pools.count, 1);
 }
 
-TEST(two_captures_may_share_a_pool)
+TEST_F(trace, two_captures_may_share_a_pool)
 {
-    gmd_trace t = parse_body("begin_capture p s1\nend_capture p\nbegin_capture p s2\n"
-                             "end_capture p\nrelease_pool p\nlaunch p s1\nrelease_pool p\n");
-    assert_int_equal(t.count, 7);
-    gmd_trace_free(&t);
+    parsed = parse_body("begin_capture p s1\nend_capture p\nbegin_capture p s2\n"
+                        "end_capture p\nrelease_pool p\nlaunch p s1\nrelease_pool p\n");
+    assert_int_equal(parsed.count, 7);
 }
 
 TEST(a_capture_that_cannot_be_there_is_refused)
@@ -266,19 +266,18 @@ TEST(a_graph_that_cannot_be_there_is_refused)
                         "found 'p'");
 }
 
-TEST(device_destroy_and_budget_have_their_arguments)
+TEST_F(trace, device_destroy_and_budget_have_their_arguments)
 {
-    gmd_trace t = parse_body("device 3\ndestroy s2 device 1\nbudget 1MiB device 2\nbudget none\n");
-    assert_int_equal(t.requests[0].op, GMD_OP_DEVICE);
-    assert_int_equal(t.requests[0].device, 3);
-    assert_int_equal(t.requests[1].op, GMD_OP_DESTROY);
-    assert_string_equal(t.streams.items[t.requests[1].stream], "s2");
-    assert_int_equal(t.requests[1].device, 1);
-    assert_int_equal(t.requests[2].op, GMD_OP_BUDGET);
-    assert_int_equal(t.requests[2].bytes, 1 << 20);
-    assert_int_equal(t.requests[2].device, 2);
-    assert_true(t.requests[3].bytes == GMD_NO_BUDGET);
-    gmd_trace_free(&t);
+    parsed = parse_body("device 3\ndestroy s2 device 1\nbudget 1MiB device 2\nbudget none\n");
+    assert_int_equal(parsed.requests[0].op, GMD_OP_DEVICE);
+    assert_int_equal(parsed.requests[0].device, 3);
+    assert_int_equal(parsed.requests[1].op, GMD_OP_DESTROY);
+    assert_string_equal(parsed.streams.items[parsed.requests[1].stream], "s2");
+    assert_int_equal(parsed.requests[1].device, 1);
+    assert_int_equal(parsed.requests[2].op, GMD_OP_BUDGET);
+    assert_int_equal(parsed.requests[2].bytes, 1 << 20);
+    assert_int_equal(parsed.requests[2].device, 2);
+    assert_true(parsed.requests[3].bytes == GMD_NO_BUDGET);
 }
 
 TEST(schedules_and_interleavings_are_read)
@@ -296,73 +295,66 @@ TEST(schedules_and_interleavings_are_read)
     gmd_trace_free(&given);
 }
 
-TEST(expectations_are_kept)
+TEST_F(trace, expectations_are_kept)
 {
-    gmd_trace t = parse_body("expect oom b 4GiB s1\nexpect alloc b 1 s1\n");
-    assert_int_equal(t.requests[0].expect, GMD_EXPECT_OOM);
-    assert_int_equal(t.requests[0].bytes, 4 * GMD_GIB);
-    assert_int_equal(t.requests[1].expect, GMD_EXPECT_ALLOC);
-    assert_int_equal(t.requests[1].block, t.requests[0].block);
-    gmd_trace_free(&t);
+    parsed = parse_body("expect oom b 4GiB s1\nexpect alloc b 1 s1\n");
+    assert_int_equal(parsed.requests[0].expect, GMD_EXPECT_OOM);
+    assert_int_equal(parsed.requests[0].bytes, 4 * GMD_GIB);
+    assert_int_equal(parsed.requests[1].expect, GMD_EXPECT_ALLOC);
+    assert_int_equal(parsed.requests[1].block, parsed.requests[0].block);
 }
 
-TEST(lines_after_thread_run_on_it)
+TEST_F(trace, lines_after_thread_run_on_it)
 {
-    gmd_trace t = parse_body("empty_cache\nthread t2\nempty_cache\nthread main\nempty_cache\n");
-    assert_int_equal(t.requests[0].thread, 0);
-    assert_int_equal(t.requests[1].thread, 1);
-    assert_int_equal(t.requests[2].thread, 0);
-    gmd_trace_free(&t);
+    parsed = parse_body("empty_cache\nthread t2\nempty_cache\nthread main\nempty_cache\n");
+    assert_int_equal(parsed.requests[0].thread, 0);
+    assert_int_equal(parsed.requests[1].thread, 1);
+    assert_int_equal(parsed.requests[2].thread, 0);
 }
 
-TEST(an_id_may_be_used_again_after_its_free)
+TEST_F(trace, an_id_may_be_used_again_after_its_free)
 {
-    gmd_trace t = parse_body("alloc a 1 s0\nfree a\nalloc a 2 s0 device 1\nfree a\n");
-    assert_int_equal(t.blocks.count, 1);
-    assert_int_equal(t.requests[3].device, 1);
-    gmd_trace_free(&t);
+    parsed = parse_body("alloc a 1 s0\nfree a\nalloc a 2 s0 device 1\nfree a\n");
+    assert_int_equal(parsed.blocks.count, 1);
+    assert_int_equal(parsed.requests[3].device, 1);
 }
 
-TEST(names_that_an_index_gives_anyway_are_not_kept)
+TEST_F(trace, names_that_an_index_gives_anyway_are_not_kept)
 {
-    gmd_trace t = parse_body("alloc b0 1 s1\nalloc b7 1 s1\n");
-    assert_null(t.blocks.items[0]);
-    assert_string_equal(t.blocks.items[1], "b7");
-    assert_null(t.streams.items[1]);
-    gmd_trace_free(&t);
+    parsed = parse_body("alloc b0 1 s1\nalloc b7 1 s1\n");
+    assert_null(parsed.blocks.items[0]);
+    assert_string_equal(parsed.blocks.items[1], "b7");
+    assert_null(parsed.streams.items[1]);
 }
 
 /* --- the shape of the text --------------------------------------------------------------- */
 
-TEST(header_lines_are_read)
+TEST_F(trace, header_lines_are_read)
 {
-    gmd_trace t = parse_body("devices 2\ncapacity 2560MiB\nconf a:1, b:[1,2]  \nstreams s0 x s2\n");
-    assert_int_equal(t.device_count, 2);
-    assert_int_equal(t.capacity_bytes, 2560 * GMD_MIB);
-    assert_string_equal(t.conf, "a:1, b:[1,2]");
-    assert_int_equal(t.streams.count, 3);
-    assert_string_equal(t.streams.items[1], "x");
-    assert_null(t.streams.items[2]);
-    gmd_trace_free(&t);
+    parsed = parse_body("devices 2\ncapacity 2560MiB\nconf a:1, b:[1,2]  \nstreams s0 x s2\n");
+    assert_int_equal(parsed.device_count, 2);
+    assert_int_equal(parsed.capacity_bytes, 2560 * GMD_MIB);
+    assert_string_equal(parsed.conf, "a:1, b:[1,2]");
+    assert_int_equal(parsed.streams.count, 3);
+    assert_string_equal(parsed.streams.items[1], "x");
+    assert_null(parsed.streams.items[2]);
 }
 
-TEST(comments_blank_lines_tabs_and_crlf_are_tolerated)
+TEST_F(trace, comments_blank_lines_tabs_and_crlf_are_tolerated)
 {
-    gmd_trace t = parse_ok(
+    parsed = parse_ok(
         "gmd-trace 1 # first\r\n\r\n# caf\xc3\xa9\r\n\t alloc\ta  1\ts1 # a\r\n  \nfree a#x");
-    assert_int_equal(t.count, 2);
-    assert_int_equal(t.requests[0].line, 4);
-    assert_int_equal(t.requests[1].line, 6);
-    gmd_trace_free(&t);
+    assert_int_equal(parsed.count, 2);
+    assert_int_equal(parsed.requests[0].line, 4);
+    assert_int_equal(parsed.requests[1].line, 6);
 }
 
-TEST(a_trace_may_hold_no_requests)
+TEST_F(trace, a_trace_may_hold_no_requests)
 {
-    gmd_trace t = parse_ok("gmd-trace 1");
-    assert_int_equal(t.count, 0);
-    assert_int_equal(t.streams.count, 1);
-    assert_int_equal(t.threads.count, 1);
-    gmd_trace_free(&t);
+    parsed = parse_ok("gmd-trace 1");
+    assert_int_equal(parsed.count, 0);
+    assert_int_equal(parsed.streams.count, 1);
+    assert_int_equal(parsed.threads.count, 1);
 }
 
 TEST(every_malformed_line_is_refused_with_what_was_expected)
@@ -594,35 +586,32 @@ TEST(durations_and_fractions_are_written_short_and_exact)
     assert_rewritten(text, text);
 }
 
-TEST(unnamed_entries_are_written_as_a_letter_and_their_index)
+TEST_F(trace, unnamed_entries_are_written_as_a_letter_and_their_index)
 {
-    gmd_trace t;
     uint32_t index;
-    gmd_trace_init(&t);
-    gmd_names_add(&t.blocks, NULL, &index, NULL);
-    gmd_names_add(&t.blocks, NULL, &index, NULL);
-    gmd_names_add(&t.streams, NULL, &index, NULL);
-    gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = 1, .bytes = 7, .stream = 1},
-                     NULL);
-    char *text = write_ok(&t);
+    gmd_trace_init(&parsed);
+    gmd_names_add(&parsed.blocks, NULL, &index, NULL);
+    gmd_names_add(&parsed.blocks, NULL, &index, NULL);
+    gmd_names_add(&parsed.streams, NULL, &index, NULL);
+    gmd_trace_append(&parsed,
+                     &(gmd_request){.op = GMD_OP_ALLOC, .block = 1, .bytes = 7, .stream = 1}, NULL);
+    char *text = write_ok(&parsed);
     assert_string_equal(text, "gmd-trace 1\nalloc b1 7 s1\n");
     free(text);
-    gmd_trace_free(&t);
 }
 
 /* A scenario may call every activation the same; a text trace cannot. */
-TEST(names_are_made_valid_and_unique)
+TEST_F(trace, names_are_made_valid_and_unique)
 {
     static const char *const names[] = {"loss", "loss", "layer 1/weight", "",      "0",
                                         "b5",   NULL,   "device",         "loss.1"};
-    gmd_trace t;
     uint32_t index;
-    gmd_trace_init(&t);
+    gmd_trace_init(&parsed);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        gmd_names_add(&t.blocks, names[i], &index, NULL);
-        gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = index}, NULL);
+        gmd_names_add(&parsed.blocks, names[i], &index, NULL);
+        gmd_trace_append(&parsed, &(gmd_request){.op = GMD_OP_ALLOC, .block = index}, NULL);
     }
-    char *text = write_ok(&t);
+    char *text = write_ok(&parsed);
     assert_string_equal(
         text, "gmd-trace 1\nalloc loss 0 s0\nalloc loss.1 0 s0\nalloc layer_1_weight 0 s0\n"
               "alloc _ 0 s0\nalloc _0 0 s0\nalloc b5 0 s0\nalloc b6 0 s0\n"
@@ -630,22 +619,19 @@ TEST(names_are_made_valid_and_unique)
     gmd_trace again = parse_ok(text);
     gmd_trace_free(&again);
     free(text);
-    gmd_trace_free(&t);
 }
 
-TEST(a_name_gives_way_to_an_unnamed_entry)
+TEST_F(trace, a_name_gives_way_to_an_unnamed_entry)
 {
-    gmd_trace t;
     uint32_t index;
-    gmd_trace_init(&t);
-    gmd_names_add(&t.blocks, "b1", &index, NULL);
-    gmd_names_add(&t.blocks, NULL, &index, NULL);
-    gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = 0}, NULL);
-    gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = 1}, NULL);
-    char *text = write_ok(&t);
+    gmd_trace_init(&parsed);
+    gmd_names_add(&parsed.blocks, "b1", &index, NULL);
+    gmd_names_add(&parsed.blocks, NULL, &index, NULL);
+    gmd_trace_append(&parsed, &(gmd_request){.op = GMD_OP_ALLOC, .block = 0}, NULL);
+    gmd_trace_append(&parsed, &(gmd_request){.op = GMD_OP_ALLOC, .block = 1}, NULL);
+    char *text = write_ok(&parsed);
     assert_string_equal(text, "gmd-trace 1\nalloc b1.0 0 s0\nalloc b1 0 s0\n");
     free(text);
-    gmd_trace_free(&t);
 }
 
 static gmd_status write_status(const gmd_trace *t, gmd_error *error)
@@ -688,30 +674,30 @@ TEST(a_request_for_what_the_trace_does_not_have_is_not_written)
     }
 }
 
-TEST(a_full_disk_is_reported)
+TEST_F(trace, a_full_disk_is_reported)
 {
-    gmd_trace t = parse_body("empty_cache\n");
+    parsed = parse_body("empty_cache\n");
     gmd_error error = {""};
     FILE *full = fopen("/dev/full", "w");
     if (!full) {
-        gmd_trace_free(&t);
+        gmd_trace_free(&parsed);
         skip();
     }
-    assert_int_equal(gmd_trace_write(&t, full, &error), GMD_FAILED);
+    assert_int_equal(gmd_trace_write(&parsed, full, &error), GMD_FAILED);
     assert_contains(error.text, "cannot be written");
     fclose(full);
-    gmd_trace_free(&t);
 }
 
-TEST(a_request_is_shown_as_its_line)
+TEST_F(trace, a_request_is_shown_as_its_line)
 {
     char text[64], small[8];
-    gmd_trace t = parse_body("alloc act 20MiB s1 device 1\nuse act s2\n");
-    assert_string_equal(gmd_request_text(&t, &t.requests[0], text, sizeof text),
+    parsed = parse_body("alloc act 20MiB s1 device 1\nuse act s2\n");
+    assert_string_equal(gmd_request_text(&parsed, &parsed.requests[0], text, sizeof text),
                         "alloc act 20MiB s1 device 1");
-    assert_string_equal(gmd_request_text(&t, &t.requests[1], text, sizeof text), "use act s2 10us");
-    assert_string_equal(gmd_request_text(&t, &t.requests[0], small, sizeof small), "alloc a");
-    gmd_trace_free(&t);
+    assert_string_equal(gmd_request_text(&parsed, &parsed.requests[1], text, sizeof text),
+                        "use act s2 10us");
+    assert_string_equal(gmd_request_text(&parsed, &parsed.requests[0], small, sizeof small),
+                        "alloc a");
 }
 
 /* --- any trace --------------------------------------------------------------------------- */
@@ -889,10 +875,10 @@ TEST(a_written_trace_reads_back_as_the_same_requests)
     }
 }
 
-TEST(every_truncation_is_read_or_refused)
+TEST_F(trace, every_truncation_is_read_or_refused)
 {
-    gmd_trace trace = random_trace(3);
-    char *text = write_ok(&trace);
+    parsed = random_trace(3);
+    char *text = write_ok(&parsed);
     for (size_t cut = 0; cut <= strlen(text); cut++) {
         char *copy = malloc(cut + 1);
         memcpy(copy, text, cut);
@@ -905,7 +891,6 @@ TEST(every_truncation_is_read_or_refused)
         free(exact);
     }
     free(text);
-    gmd_trace_free(&trace);
 }
 
 TEST(two_hundred_thousand_blocks_are_found_in_linear_time)
