@@ -12,6 +12,20 @@ typedef struct bench {
     cudaStream_t s1, s2, s3;
 } bench;
 
+/* Those of the test that runs. */
+static gmd_allocator *open_allocators[8];
+
+static inline void replace_open(const gmd_allocator *old, gmd_allocator *a)
+{
+    size_t i = 0;
+    while (open_allocators[i] != old) {
+        i++;
+        assert_true(i < sizeof open_allocators / sizeof open_allocators[0]);
+    }
+    open_allocators[i] = a;
+}
+
+/* What TEST_F(bench, ...) opens is closed after it. */
 static inline bench open_bench_on(const gmd_sim_config *config, const char *conf)
 {
     bench b = {0};
@@ -21,6 +35,7 @@ static inline bench open_bench_on(const gmd_sim_config *config, const char *conf
     cudaStreamCreateWithFlags(&b.s2, cudaStreamNonBlocking);
     cudaStreamCreateWithFlags(&b.s3, cudaStreamNonBlocking);
     assert_int_equal(gmd_allocator_create(&b.a, (int)config->device_count, conf, &error), GMD_OK);
+    replace_open(NULL, b.a);
     return b;
 }
 
@@ -33,10 +48,24 @@ static inline bench open_bench(uint64_t capacity, const char *conf)
     return open_bench_on(&config, conf);
 }
 
+/* For what is to be seen after that. */
 static inline void close_bench(const bench *b)
 {
+    replace_open(b->a, NULL);
     gmd_allocator_destroy(b->a);
 }
+
+static inline int close_benches(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof open_allocators / sizeof open_allocators[0]; i++) {
+        gmd_allocator_destroy(open_allocators[i]);
+        open_allocators[i] = NULL;
+    }
+    return 0;
+}
+
+FIXTURE(bench, NULL, close_benches);
 
 static inline uint64_t take_on(const bench *b, uint64_t size, cudaStream_t stream)
 {

@@ -53,7 +53,7 @@ static void ask_for_all(const bench *b, uint64_t used)
     assert_int_not_equal(gmd_allocator_yield_memory(b->a, 0, NULL), GMD_OK);
 }
 
-TEST(nothing_is_asked_of_a_device_that_cannot_be_entered)
+TEST_F(bench, nothing_is_asked_of_a_device_that_cannot_be_entered)
 {
     static const char *const confs[] = {"", "expandable_segments:True"};
     for (int i = 0; i < 2; i++) {

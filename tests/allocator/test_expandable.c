@@ -3,27 +3,25 @@
 
 #define EXPANDABLE "expandable_segments:True"
 
-TEST(a_segment_grows_where_it_ends)
+TEST_F(bench, a_segment_grows_where_it_ends)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 20 * GMD_MIB), second = take(&b, 30 * GMD_MIB);
     assert_int_equal(second, first + 20 * GMD_MIB);
     assert_int_equal(device_state().reservation_count, 1);
     assert_int_equal(device_state().mapped_bytes, 60 * GMD_MIB);
-    close_bench(&b);
 }
 
-TEST(small_and_large_blocks_have_segments_of_their_own)
+TEST_F(bench, small_and_large_blocks_have_segments_of_their_own)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     take(&b, 512);
     take(&b, 2 * GMD_MIB);
     assert_int_equal(device_state().reservation_count, 2);
     assert_int_equal(device_state().mapped_bytes, 22 * GMD_MIB);
-    close_bench(&b);
 }
 
-TEST(free_pages_are_given_back_and_the_hole_is_used_again)
+TEST_F(bench, free_pages_are_given_back_and_the_hole_is_used_again)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 40 * GMD_MIB), second = take(&b, 40 * GMD_MIB);
@@ -32,10 +30,9 @@ TEST(free_pages_are_given_back_and_the_hole_is_used_again)
     assert_int_equal(device_state().mapped_bytes, 40 * GMD_MIB);
     assert_int_equal(take(&b, 40 * GMD_MIB), first);
     (void)second;
-    close_bench(&b);
 }
 
-TEST(pages_with_a_live_block_stay)
+TEST_F(bench, pages_with_a_live_block_stay)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 30 * GMD_MIB), second = take(&b, 5 * GMD_MIB);
@@ -43,12 +40,11 @@ TEST(pages_with_a_live_block_stay)
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().mapped_bytes, 20 * GMD_MIB); /* where 30 to 35 MiB lie */
     (void)second;
-    close_bench(&b);
 }
 
 /* A new stream may have the handle of one that is gone (seen on an H200): a free that names it
  * tells that it is in use. */
-TEST(the_work_of_a_stream_with_a_forgotten_handle_is_waited_for)
+TEST_F(bench, the_work_of_a_stream_with_a_forgotten_handle_is_waited_for)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take_on(&b, 2 * GMD_MIB, b.s2);
@@ -59,10 +55,9 @@ TEST(the_work_of_a_stream_with_a_forgotten_handle_is_waited_for)
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* else lost: work without memory */
     assert_int_equal(device_state().mapped_bytes, 0);
-    close_bench(&b);
 }
 
-TEST(with_everything_freed_the_addresses_go_too)
+TEST_F(bench, with_everything_freed_the_addresses_go_too)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     give(&b, take(&b, 40 * GMD_MIB));
@@ -70,21 +65,19 @@ TEST(with_everything_freed_the_addresses_go_too)
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().reservation_count, 0);
     assert_int_equal(device_state().handle_count, 0);
-    close_bench(&b);
 }
 
 /* Defect (2) of design.md, section 9: pages of 20 MiB pass a limit that the request keeps to. */
-TEST(reserved_memory_never_passes_the_limit)
+TEST_F(bench, reserved_memory_never_passes_the_limit)
 {
     bench b = open_bench(100 * GMD_MIB, EXPANDABLE);
     assert_true(gmd_allocator_set_memory_fraction(b.a, 0.5, 0));
     take(&b, 40 * GMD_MIB);
     assert_int_equal(take(&b, 9 * GMD_MIB), 0);
     assert_int_equal(stats_of(&b).reserved_bytes, 40 * GMD_MIB);
-    close_bench(&b);
 }
 
-TEST(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page)
+TEST_F(bench, as_a_quirk_it_passes_the_limit_by_a_part_of_a_page)
 {
     bench b = open_bench(100 * GMD_MIB, EXPANDABLE);
     gmd_allocator_set_quirk(b.a, GMD_QUIRK_EXPANDABLE_LIMIT, true);
@@ -95,11 +88,10 @@ TEST(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page)
     assert_true(take_on(&b, 10 * GMD_MIB, b.s2) != 0);
     assert_int_equal(stats_of(&b).reserved_bytes, 80 * GMD_MIB);
     assert_int_equal(gmd_allocator_quirk_count(b.a, GMD_QUIRK_EXPANDABLE_LIMIT), 1);
-    close_bench(&b);
 }
 
 /* The order says where a segment counts as lying; memory is where the device has the addresses. */
-TEST(with_an_order_blocks_have_memory_at_their_addresses)
+TEST_F(bench, with_an_order_blocks_have_memory_at_their_addresses)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     const uint64_t given[] = {64 * GMD_GIB, 32 * GMD_GIB};
@@ -127,7 +119,7 @@ static void note_requested(void *context, const gmd_block_info *info)
 }
 
 /* As in torch, where what is unmapped is the block that was there before. */
-TEST(what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody)
+TEST_F(bench, what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 5 * GMD_MIB), second = take(&b, 50 * GMD_MIB);
@@ -136,7 +128,6 @@ TEST(what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody)
     requested left = {.address = first + 5 * GMD_MIB, .size = UINT64_MAX};
     assert_true(gmd_allocator_walk(b.a, 0, note_requested, &left));
     assert_int_equal(left.size, 0);
-    close_bench(&b);
 }
 
 static void no_page_is_lost_when_a_call_fails(const char *function, int error)
@@ -149,7 +140,7 @@ static void no_page_is_lost_when_a_call_fails(const char *function, int error)
         gmd_sim_clear_faults();
         assert_true(take(&b, 50 * GMD_MIB) != 0);
         expect_no_error_left();
-        gmd_allocator_destroy(b.a);
+        close_bench(&b);
         assert_int_equal(device_state().mapped_bytes, 0);
         assert_int_equal(device_state().handle_count, 0);
         assert_int_equal(device_state().reservation_count, 0);
@@ -172,7 +163,7 @@ TEST(an_access_that_is_not_given_is_undone)
     no_page_is_lost_when_a_call_fails("cuMemSetAccess", CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(an_unmap_that_is_refused_keeps_the_pages)
+TEST_F(bench, an_unmap_that_is_refused_keeps_the_pages)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 40 * GMD_MIB);
@@ -186,16 +177,15 @@ TEST(an_unmap_that_is_refused_keeps_the_pages)
     assert_int_equal(device_state().mapped_bytes, 0);
 }
 
-TEST(a_request_that_no_device_serves_reserves_nothing)
+TEST_F(bench, a_request_that_no_device_serves_reserves_nothing)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     assert_int_equal(take(&b, 2 * GMD_GIB), 0);
     assert_int_equal(take(&b, UINT64_MAX - 5), 0);
     assert_int_equal(device_state().reservation_count, 0);
-    close_bench(&b);
 }
 
-TEST(unmapping_waits_for_the_work_that_uses_the_pages)
+TEST_F(bench, unmapping_waits_for_the_work_that_uses_the_pages)
 {
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 20 * GMD_MIB);
@@ -206,5 +196,4 @@ TEST(unmapping_waits_for_the_work_that_uses_the_pages)
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* the kernel met its memory */
     expect_no_error_left();
-    close_bench(&b);
 }

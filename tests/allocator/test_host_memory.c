@@ -170,7 +170,7 @@ static bool walk(void *of, uint64_t nth, bool every_later)
     return was_refused;
 }
 
-TEST(a_walk_visits_all_blocks_or_says_that_it_does_not)
+TEST_F(bench, a_walk_visits_all_blocks_or_says_that_it_does_not)
 {
     owner o = {.b = open_bench(64 * GMD_GIB, "")};
     for (int i = 0; i < LIVE_MAX; i++) { /* a segment each: lists begin with 256 */

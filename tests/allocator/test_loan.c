@@ -128,7 +128,7 @@ static void expect_yield_refused(const bench *b, const char *why)
 
 /* --- what it does ------------------------------------------------------------------------ */
 
-TEST(all_bytes_come_back_at_their_addresses)
+TEST_F(bench, all_bytes_come_back_at_their_addresses)
 {
     loan_case c = open_case(9 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -138,7 +138,7 @@ TEST(all_bytes_come_back_at_their_addresses)
     close_bench(&c.b);
 }
 
-TEST(the_device_is_empty_in_between)
+TEST_F(bench, the_device_is_empty_in_between)
 {
     loan_case c = open_case(9 * GMD_MIB);
     uint64_t streams = device_state().stream_count;
@@ -150,7 +150,7 @@ TEST(the_device_is_empty_in_between)
     close_bench(&c.b);
 }
 
-TEST(a_block_in_the_last_slot_comes_back_too)
+TEST_F(bench, a_block_in_the_last_slot_comes_back_too)
 {
     loan_case c = {.b = backed_bench(EXPANDABLE), .size = {512}, .seed = {1}, .count = 1};
     c.address[0] = take_in_last_slot(c.b.a, c.b.s1);
@@ -161,7 +161,7 @@ TEST(a_block_in_the_last_slot_comes_back_too)
     close_bench(&c.b);
 }
 
-TEST(page_locked_memory_for_the_copies_is_given_back)
+TEST_F(bench, page_locked_memory_for_the_copies_is_given_back)
 {
     loan_case c = open_case(9 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -172,7 +172,7 @@ TEST(page_locked_memory_for_the_copies_is_given_back)
     close_bench(&c.b);
 }
 
-TEST(several_threads_copy_what_is_large)
+TEST_F(bench, several_threads_copy_what_is_large)
 {
     loan_case c = open_case(40 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -209,7 +209,7 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 }
 
 /* They work on what is on their caller's stack. */
-TEST(no_thread_that_copies_is_left_behind)
+TEST_F(bench, no_thread_that_copies_is_left_behind)
 {
     loan_case c = open_case(40 * GMD_MIB);
     uint64_t begun = threads_begun, joined = threads_joined;
@@ -222,7 +222,7 @@ TEST(no_thread_that_copies_is_left_behind)
     close_bench(&c.b);
 }
 
-TEST(memory_can_be_lent_again_and_again)
+TEST_F(bench, memory_can_be_lent_again_and_again)
 {
     loan_case c = open_case(3 * GMD_MIB);
     for (int i = 0; i < 3; i++) {
@@ -233,16 +233,15 @@ TEST(memory_can_be_lent_again_and_again)
     close_bench(&c.b);
 }
 
-TEST(an_allocator_without_blocks_lends_nothing)
+TEST_F(bench, an_allocator_without_blocks_lends_nothing)
 {
     bench b = backed_bench(EXPANDABLE);
     assert_int_equal(yield_memory(&b), GMD_OK);
     assert_int_equal(restore_memory(&b), GMD_OK);
     assert_int_not_equal(take(&b, GMD_MIB), 0);
-    close_bench(&b);
 }
 
-TEST(free_memory_is_given_back_for_good)
+TEST_F(bench, free_memory_is_given_back_for_good)
 {
     bench b = backed_bench(EXPANDABLE);
     uint64_t kept = take(&b, GMD_MIB);
@@ -251,10 +250,9 @@ TEST(free_memory_is_given_back_for_good)
     assert_int_equal(restore_memory(&b), GMD_OK);
     assert_int_equal(device_state().physical_bytes, 2 * GMD_MIB);
     give(&b, kept);
-    close_bench(&b);
 }
 
-TEST(the_allocator_goes_on_after_restore)
+TEST_F(bench, the_allocator_goes_on_after_restore)
 {
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -272,7 +270,7 @@ TEST(the_allocator_goes_on_after_restore)
 
 /* --- while it is lent -------------------------------------------------------------------- */
 
-TEST(nothing_is_allocated_while_memory_is_lent)
+TEST_F(bench, nothing_is_allocated_while_memory_is_lent)
 {
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -283,7 +281,7 @@ TEST(nothing_is_allocated_while_memory_is_lent)
     close_bench(&c.b);
 }
 
-TEST(blocks_freed_while_memory_is_lent_are_not_brought_back)
+TEST_F(bench, blocks_freed_while_memory_is_lent_are_not_brought_back)
 {
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     add(&c, 40 * GMD_MIB);
@@ -299,7 +297,7 @@ TEST(blocks_freed_while_memory_is_lent_are_not_brought_back)
     close_bench(&c.b);
 }
 
-TEST(the_neighbour_of_a_freed_block_comes_back)
+TEST_F(bench, the_neighbour_of_a_freed_block_comes_back)
 {
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     for (int i = 0; i < 12; i++) {
@@ -314,7 +312,7 @@ TEST(the_neighbour_of_a_freed_block_comes_back)
     close_bench(&c.b);
 }
 
-TEST(emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller)
+TEST_F(bench, emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller)
 {
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     add(&c, 40 * GMD_MIB);
@@ -328,7 +326,7 @@ TEST(emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller)
     close_bench(&c.b);
 }
 
-TEST(destroying_while_memory_is_lent_leaks_nothing)
+TEST_F(bench, destroying_while_memory_is_lent_leaks_nothing)
 {
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -339,7 +337,7 @@ TEST(destroying_while_memory_is_lent_leaks_nothing)
     expect_no_error_left();
 }
 
-TEST(restore_waits_for_others_to_give_the_memory_back)
+TEST_F(bench, restore_waits_for_others_to_give_the_memory_back)
 {
     loan_case c = open_case(9 * GMD_MIB);
     gmd_error error = {""};
@@ -358,15 +356,14 @@ TEST(restore_waits_for_others_to_give_the_memory_back)
 
 /* --- what is refused --------------------------------------------------------------------- */
 
-TEST(memory_of_cudaMalloc_is_refused)
+TEST_F(bench, memory_of_cudaMalloc_is_refused)
 {
     bench b = backed_bench("");
     take(&b, GMD_MIB);
     expect_yield_refused(&b, "expandable_segments:True");
-    close_bench(&b);
 }
 
-TEST(pending_work_is_refused)
+TEST_F(bench, pending_work_is_refused)
 {
     loan_case c = open_case(3 * GMD_MIB);
     work(c.b.s3, 1000); /* a stream that the allocator has never seen */
@@ -378,7 +375,7 @@ TEST(pending_work_is_refused)
 }
 
 /* As PyTorch captures: the device is not even asked, which would end the capture. */
-TEST(a_capture_into_a_pool_is_refused_and_goes_on)
+TEST_F(bench, a_capture_into_a_pool_is_refused_and_goes_on)
 {
     loan_case c = open_case(3 * GMD_MIB);
     const uint64_t id[2] = {1, 0};
@@ -392,7 +389,7 @@ TEST(a_capture_into_a_pool_is_refused_and_goes_on)
     close_bench(&c.b);
 }
 
-TEST(a_capture_that_the_allocator_was_not_told_of_is_refused)
+TEST_F(bench, a_capture_that_the_allocator_was_not_told_of_is_refused)
 {
     loan_case c = open_case(3 * GMD_MIB);
     cudaGraph_t graph = NULL;
@@ -404,7 +401,7 @@ TEST(a_capture_that_the_allocator_was_not_told_of_is_refused)
     close_bench(&c.b);
 }
 
-TEST(routed_requests_are_refused)
+TEST_F(bench, routed_requests_are_refused)
 {
     loan_case c = open_case(3 * GMD_MIB);
     const uint64_t id[2] = {1, 0};
@@ -416,7 +413,7 @@ TEST(routed_requests_are_refused)
     close_bench(&c.b);
 }
 
-TEST(a_destroyed_stream_is_not_asked)
+TEST_F(bench, a_destroyed_stream_is_not_asked)
 {
     loan_case c = open_case(3 * GMD_MIB);
     cudaStreamDestroy(c.b.s1);
@@ -427,7 +424,7 @@ TEST(a_destroyed_stream_is_not_asked)
     close_bench(&c.b);
 }
 
-TEST(lending_twice_and_restoring_what_is_not_lent_are_refused)
+TEST_F(bench, lending_twice_and_restoring_what_is_not_lent_are_refused)
 {
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(restore_memory(&c.b), GMD_BAD_INPUT);
@@ -439,7 +436,7 @@ TEST(lending_twice_and_restoring_what_is_not_lent_are_refused)
     close_bench(&c.b);
 }
 
-TEST(free_blocks_of_a_captured_pool_come_back_for_its_graphs)
+TEST_F(bench, free_blocks_of_a_captured_pool_come_back_for_its_graphs)
 {
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     const uint64_t id[2] = {0, 9};
@@ -609,7 +606,7 @@ static void *churn(void *argument)
     return NULL;
 }
 
-TEST(other_threads_requests_are_refused_or_served)
+TEST_F(bench, other_threads_requests_are_refused_or_served)
 {
     loan_case c = open_case(3 * GMD_MIB);
     worker w[2] = {{.b = &c.b, .stream = c.b.s1}, {.b = &c.b, .stream = c.b.s3}};

@@ -18,7 +18,7 @@ void *__wrap_cuda_driver_function(const char *name, unsigned version)
 }
 
 /* As long as one is missing they are all looked for again. */
-TEST(without_one_of_its_functions_there_are_no_expandable_segments)
+TEST_F(bench, without_one_of_its_functions_there_are_no_expandable_segments)
 {
     static const char *const names[] = {"cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate",
                                         "cuMemRelease",        "cuMemMap",         "cuMemUnmap",
@@ -32,7 +32,7 @@ TEST(without_one_of_its_functions_there_are_no_expandable_segments)
 }
 
 /* The driver is asked once in a process: this is the only test that lends memory. */
-TEST(without_a_look_at_all_work_no_memory_is_lent)
+TEST_F(bench, without_a_look_at_all_work_no_memory_is_lent)
 {
     missing = "cuCtxRecordEvent";
     gmd_error error = {""};
@@ -40,5 +40,4 @@ TEST(without_a_look_at_all_work_no_memory_is_lent)
     take(&b, 512);
     assert_int_equal(gmd_allocator_yield_memory(b.a, 0, &error), GMD_FAILED);
     assert_non_null(strstr(error.text, "CUDA 12.5"));
-    close_bench(&b);
 }

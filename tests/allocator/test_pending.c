@@ -21,24 +21,22 @@ static uint64_t fill_and_free_in_use(const bench *b)
     return middle;
 }
 
-TEST(a_block_waits_for_the_streams_it_was_recorded_on)
+TEST_F(bench, a_block_waits_for_the_streams_it_was_recorded_on)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = free_in_use(&b, 512);
     assert_int_not_equal(take(&b, 512), first);
-    close_bench(&b);
 }
 
-TEST(it_is_free_once_their_work_is_done)
+TEST_F(bench, it_is_free_once_their_work_is_done)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = free_in_use(&b, 512);
     gmd_sim_advance(1000);
     assert_int_equal(take(&b, 512), first);
-    close_bench(&b);
 }
 
-TEST(work_that_is_queued_after_the_record_counts_too)
+TEST_F(bench, work_that_is_queued_after_the_record_counts_too)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -47,10 +45,9 @@ TEST(work_that_is_queued_after_the_record_counts_too)
     work(b.s2, 1000);
     give(&b, first);
     assert_int_not_equal(take(&b, 512), first);
-    close_bench(&b);
 }
 
-TEST(a_record_on_its_own_stream_changes_nothing)
+TEST_F(bench, a_record_on_its_own_stream_changes_nothing)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -58,11 +55,10 @@ TEST(a_record_on_its_own_stream_changes_nothing)
     work(b.s1, 1000);
     give(&b, first);
     assert_int_equal(take(&b, 512), first);
-    close_bench(&b);
 }
 
 /* pytorch#71616 */
-TEST(a_long_stream_holds_up_no_block_of_another)
+TEST_F(bench, a_long_stream_holds_up_no_block_of_another)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t of_slow = take(&b, 512), of_quick = take(&b, 512);
@@ -74,40 +70,36 @@ TEST(a_long_stream_holds_up_no_block_of_another)
     give(&b, of_quick);
     gmd_sim_advance(10);
     assert_int_equal(take(&b, 512), of_quick);
-    close_bench(&b);
 }
 
-TEST(a_pending_block_is_active_but_not_allocated)
+TEST_F(bench, a_pending_block_is_active_but_not_allocated)
 {
     bench b = open_bench(GMD_GIB, "");
     free_in_use(&b, 4096);
     assert_int_equal(stats_of(&b).allocated_bytes, 0);
     assert_int_equal(stats_of(&b).active_bytes, 4096);
-    close_bench(&b);
 }
 
 /* pytorch#189504: the block that the wait brings back is what serves the request. */
-TEST(a_full_device_waits_for_pending_frees_and_looks_again)
+TEST_F(bench, a_full_device_waits_for_pending_frees_and_looks_again)
 {
     bench b = open_bench(64 * GMD_MIB, "");
     uint64_t first = fill_and_free_in_use(&b);
     assert_int_equal(take(&b, 18 * GMD_MIB), first);
     assert_int_equal(stats_of(&b).num_ooms, 0);
     expect_no_error_left();
-    close_bench(&b);
 }
 
-TEST(as_a_quirk_it_reports_out_of_memory_and_counts_it)
+TEST_F(bench, as_a_quirk_it_reports_out_of_memory_and_counts_it)
 {
     bench b = open_bench(64 * GMD_MIB, "");
     gmd_allocator_set_quirk(b.a, GMD_QUIRK_SPURIOUS_OOM, true);
     fill_and_free_in_use(&b);
     assert_int_equal(take(&b, 18 * GMD_MIB), 0);
     assert_in_range(gmd_allocator_quirk_count(b.a, GMD_QUIRK_SPURIOUS_OOM), 1, 2);
-    close_bench(&b);
 }
 
-TEST(a_failed_event_keeps_the_block_until_one_can_be_had)
+TEST_F(bench, a_failed_event_keeps_the_block_until_one_can_be_had)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -119,11 +111,10 @@ TEST(a_failed_event_keeps_the_block_until_one_can_be_had)
     gmd_sim_advance(1000);
     assert_int_equal(take(&b, 512), first);
     expect_no_error_left();
-    close_bench(&b);
 }
 
 /* pytorch#66936: every call with the handle of a destroyed stream crashes on a real device. */
-TEST(a_stream_that_is_forgotten_is_not_called_any_more)
+TEST_F(bench, a_stream_that_is_forgotten_is_not_called_any_more)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -134,10 +125,9 @@ TEST(a_stream_that_is_forgotten_is_not_called_any_more)
     give(&b, first);
     assert_int_equal(take(&b, 512), first);
     expect_no_error_left();
-    close_bench(&b);
 }
 
-TEST(nor_is_it_for_a_block_in_the_last_slot)
+TEST_F(bench, nor_is_it_for_a_block_in_the_last_slot)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t last = take_in_last_slot(b.a, b.s1);
@@ -146,10 +136,9 @@ TEST(nor_is_it_for_a_block_in_the_last_slot)
     cudaStreamDestroy(b.s2);
     give(&b, last);
     expect_no_error_left();
-    close_bench(&b);
 }
 
-TEST(destroying_the_allocator_gives_back_a_block_in_the_last_slot)
+TEST_F(bench, destroying_the_allocator_gives_back_a_block_in_the_last_slot)
 {
     bench b = open_bench(GMD_GIB, "");
     take_in_last_slot(b.a, b.s1);
@@ -157,7 +146,7 @@ TEST(destroying_the_allocator_gives_back_a_block_in_the_last_slot)
     assert_int_equal(device_state().physical_bytes, 0);
 }
 
-TEST(empty_cache_gives_the_events_back)
+TEST_F(bench, empty_cache_gives_the_events_back)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -168,27 +157,24 @@ TEST(empty_cache_gives_the_events_back)
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().event_count, 0);
     assert_int_equal(device_state().physical_bytes, 0);
-    close_bench(&b);
 }
 
-TEST(a_record_of_what_is_not_live_is_refused)
+TEST_F(bench, a_record_of_what_is_not_live_is_refused)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     give(&b, first);
     assert_false(gmd_allocator_record_stream(b.a, (void *)(uintptr_t)first, b.s2));
-    close_bench(&b);
 }
 
-TEST(a_pending_block_is_freed_only_once)
+TEST_F(bench, a_pending_block_is_freed_only_once)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = free_in_use(&b, 512);
     assert_false(gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s1));
-    close_bench(&b);
 }
 
-TEST(destroying_the_allocator_waits_for_pending_frees)
+TEST_F(bench, destroying_the_allocator_waits_for_pending_frees)
 {
     bench b = open_bench(GMD_GIB, "");
     free_in_use(&b, 512);
@@ -197,7 +183,7 @@ TEST(destroying_the_allocator_waits_for_pending_frees)
     assert_int_equal(device_state().event_count, 0);
 }
 
-TEST(destroying_the_allocator_leaves_nothing_for_a_stream_under_capture)
+TEST_F(bench, destroying_the_allocator_leaves_nothing_for_a_stream_under_capture)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 20 * GMD_MIB);
@@ -255,7 +241,7 @@ TEST(destroying_the_allocator_gives_all_back_though_a_call_is_refused_once)
     }
 }
 
-TEST(a_second_record_on_the_same_stream_changes_nothing)
+TEST_F(bench, a_second_record_on_the_same_stream_changes_nothing)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -264,5 +250,4 @@ TEST(a_second_record_on_the_same_stream_changes_nothing)
     work(b.s2, 1000);
     give(&b, first);
     assert_int_equal(device_state().event_count, 1);
-    close_bench(&b);
 }

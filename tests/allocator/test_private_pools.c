@@ -22,7 +22,7 @@ static void end(bench *b)
     assert_true(gmd_allocator_end_pool(b->a, 0, id, &context));
 }
 
-TEST(requests_of_a_stream_go_to_its_pool_and_to_no_other)
+TEST_F(bench, requests_of_a_stream_go_to_its_pool_and_to_no_other)
 {
     bench b = open_bench(GMD_GIB, "");
     give(&b, take(&b, 512)); /* cached in the default pool */
@@ -32,10 +32,9 @@ TEST(requests_of_a_stream_go_to_its_pool_and_to_no_other)
     uint64_t again = take(&b, 512);
     assert_true(private / (2 * GMD_MIB) != again / (2 * GMD_MIB));
     assert_int_equal(stats_of(&b).reserved_bytes, 4 * GMD_MIB);
-    close_bench(&b);
 }
 
-TEST(streams_that_the_filter_does_not_take_stay_in_the_default_pool)
+TEST_F(bench, streams_that_the_filter_does_not_take_stay_in_the_default_pool)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take_on(&b, 512, b.s2);
@@ -43,10 +42,9 @@ TEST(streams_that_the_filter_does_not_take_stay_in_the_default_pool)
     begin(&b, b.s1);
     assert_int_equal(take_on(&b, 512, b.s2), first);
     end(&b);
-    close_bench(&b);
 }
 
-TEST(a_pool_is_there_again_for_a_second_begin)
+TEST_F(bench, a_pool_is_there_again_for_a_second_begin)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -56,7 +54,6 @@ TEST(a_pool_is_there_again_for_a_second_begin)
     begin(&b, b.s1);
     assert_int_equal(take(&b, 512), first);
     end(&b);
-    close_bench(&b);
 }
 
 static void use_and_release_pool(bench *b, uint64_t number)
@@ -70,7 +67,7 @@ static void use_and_release_pool(bench *b, uint64_t number)
     gmd_allocator_empty_cache(b->a);
 }
 
-TEST(an_allocator_goes_with_its_pools_while_requests_go_to_one)
+TEST_F(bench, an_allocator_goes_with_its_pools_while_requests_go_to_one)
 {
     bench b = open_bench(GMD_GIB, "");
     use_and_release_pool(&b, 1);
@@ -80,7 +77,7 @@ TEST(an_allocator_goes_with_its_pools_while_requests_go_to_one)
     assert_int_equal(device_state().physical_bytes, 0);
 }
 
-TEST(a_second_begin_of_the_same_pool_is_refused_while_it_stands)
+TEST_F(bench, a_second_begin_of_the_same_pool_is_refused_while_it_stands)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -88,18 +85,16 @@ TEST(a_second_begin_of_the_same_pool_is_refused_while_it_stands)
     end(&b);
     void *context;
     assert_false(gmd_allocator_end_pool(b.a, 0, id, &context));
-    close_bench(&b);
 }
 
-TEST(the_default_pool_cannot_be_begun)
+TEST_F(bench, the_default_pool_cannot_be_begun)
 {
     bench b = open_bench(GMD_GIB, "");
     const uint64_t numbers[] = {1, 0, 0, 1};
     assert_false(gmd_allocator_begin_pool(b.a, 0, numbers + 1, NULL, NULL));
-    close_bench(&b);
 }
 
-TEST(a_released_pool_is_given_back_when_the_cache_is)
+TEST_F(bench, a_released_pool_is_given_back_when_the_cache_is)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -109,10 +104,9 @@ TEST(a_released_pool_is_given_back_when_the_cache_is)
     assert_false(gmd_allocator_release_pool(b.a, 0, id));
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().physical_bytes, 0);
-    close_bench(&b);
 }
 
-TEST(a_released_pool_with_a_live_block_stays_until_it_is_freed)
+TEST_F(bench, a_released_pool_with_a_live_block_stays_until_it_is_freed)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -124,11 +118,10 @@ TEST(a_released_pool_with_a_live_block_stays_until_it_is_freed)
     give(&b, first);
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().physical_bytes, 0);
-    close_bench(&b);
 }
 
 /* pytorch#175015, first half */
-TEST(without_a_capture_a_pool_takes_back_what_other_streams_are_done_with)
+TEST_F(bench, without_a_capture_a_pool_takes_back_what_other_streams_are_done_with)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -137,18 +130,16 @@ TEST(without_a_capture_a_pool_takes_back_what_other_streams_are_done_with)
     give(&b, first);
     assert_int_equal(take(&b, 512), first);
     end(&b);
-    close_bench(&b);
 }
 
 /* pytorch#175015, second half */
-TEST(without_a_capture_a_pool_recovers_from_a_full_device)
+TEST_F(bench, without_a_capture_a_pool_recovers_from_a_full_device)
 {
     bench b = open_bench(100 * GMD_MIB, "");
     begin(&b, b.s1);
     give(&b, take(&b, 60 * GMD_MIB));
     assert_true(take(&b, 70 * GMD_MIB) != 0);
     end(&b);
-    close_bench(&b);
 }
 
 static cudaGraph_t end_capture(cudaStream_t stream)
@@ -158,7 +149,7 @@ static cudaGraph_t end_capture(cudaStream_t stream)
     return graph;
 }
 
-TEST(a_capture_survives_new_segments)
+TEST_F(bench, a_capture_survives_new_segments)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -167,11 +158,10 @@ TEST(a_capture_survives_new_segments)
     assert_true(take(&b, 30 * GMD_MIB) != 0);
     cudaGraphDestroy(end_capture(b.s1));
     end(&b);
-    close_bench(&b);
 }
 
 /* pytorch#159594 */
-TEST(a_capture_survives_a_full_device)
+TEST_F(bench, a_capture_survives_a_full_device)
 {
     bench b = open_bench(100 * GMD_MIB, "max_split_size_mb:20");
     give(&b, take(&b, 60 * GMD_MIB));
@@ -181,10 +171,9 @@ TEST(a_capture_survives_a_full_device)
     assert_int_equal(gmd_sim_call_count("cudaFree"), 0);
     cudaGraphDestroy(end_capture(b.s1));
     end(&b);
-    close_bench(&b);
 }
 
-TEST(during_a_capture_no_event_is_recorded_on_its_stream)
+TEST_F(bench, during_a_capture_no_event_is_recorded_on_its_stream)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
@@ -196,10 +185,9 @@ TEST(during_a_capture_no_event_is_recorded_on_its_stream)
     assert_int_not_equal(second, first);
     assert_int_equal(take(&b, 512), first); /* told after the capture */
     expect_no_error_left();
-    close_bench(&b);
 }
 
-TEST(a_captured_pool_keeps_its_addresses_while_it_is_held)
+TEST_F(bench, a_captured_pool_keeps_its_addresses_while_it_is_held)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -212,11 +200,10 @@ TEST(a_captured_pool_keeps_its_addresses_while_it_is_held)
     gmd_allocator_release_pool(b.a, 0, id);
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().physical_bytes, 0);
-    close_bench(&b);
 }
 
 /* The block came from the cache: nothing new was asked of the device during the capture. */
-TEST(a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too)
+TEST_F(bench, a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -227,10 +214,9 @@ TEST(a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too)
     end(&b);
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().physical_bytes, 2 * GMD_MIB);
-    close_bench(&b);
 }
 
-TEST(another_streams_request_leaves_a_capture_alone)
+TEST_F(bench, another_streams_request_leaves_a_capture_alone)
 {
     bench b = open_bench(100 * GMD_MIB, "expandable_segments:True");
     uint64_t cached = take_on(&b, 60 * GMD_MIB, b.s2);
@@ -240,10 +226,9 @@ TEST(another_streams_request_leaves_a_capture_alone)
     gmd_allocator_empty_cache(b.a);
     gmd_allocator_forget_stream(b.a, 0, b.s1);
     cudaGraphDestroy(end_capture(b.s1));
-    close_bench(&b);
 }
 
-TEST(pools_of_expandable_segments_are_apart_too)
+TEST_F(bench, pools_of_expandable_segments_are_apart_too)
 {
     bench b = open_bench(GMD_GIB, "expandable_segments:True");
     take(&b, 512);
@@ -254,10 +239,9 @@ TEST(pools_of_expandable_segments_are_apart_too)
     assert_int_equal(device_state().reservation_count, 2);
     gmd_allocator_empty_cache(b.a);
     assert_int_equal(device_state().reservation_count, 1);
-    close_bench(&b);
 }
 
-TEST(the_end_of_one_pool_leaves_the_streams_of_another_to_it)
+TEST_F(bench, the_end_of_one_pool_leaves_the_streams_of_another_to_it)
 {
     static const uint64_t other[2] = {0, 8};
     bench b = open_bench(GMD_GIB, "");
@@ -269,10 +253,9 @@ TEST(the_end_of_one_pool_leaves_the_streams_of_another_to_it)
     take(&b, 512);
     assert_int_equal(stats_of(&b).reserved_bytes, 4 * GMD_MIB);
     end(&b);
-    close_bench(&b);
 }
 
-TEST(a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment)
+TEST_F(bench, a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -282,10 +265,9 @@ TEST(a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment)
     gmd_allocator_empty_cache(b.a);
     give(&b, whole);
     assert_int_equal(stats_of(&b).allocated_bytes, 0);
-    close_bench(&b);
 }
 
-TEST(nor_does_it_go_for_small_blocks_that_leave_nothing)
+TEST_F(bench, nor_does_it_go_for_small_blocks_that_leave_nothing)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
@@ -296,7 +278,6 @@ TEST(nor_does_it_go_for_small_blocks_that_leave_nothing)
     give(&b, halves[0]);
     give(&b, halves[1]);
     assert_int_equal(stats_of(&b).allocated_bytes, 0);
-    close_bench(&b);
 }
 
 /* Whole segments; a capture on the stream that used them keeps them pending. */
@@ -336,7 +317,7 @@ static void note_pool(void *context, const gmd_block_info *info)
     memcpy(context, info->pool_id, sizeof info->pool_id);
 }
 
-TEST(a_released_pool_stays_while_requests_go_to_it)
+TEST_F(bench, a_released_pool_stays_while_requests_go_to_it)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t seen[2] = {0};
@@ -347,7 +328,6 @@ TEST(a_released_pool_stays_while_requests_go_to_it)
     assert_true(gmd_allocator_walk(b.a, 0, note_pool, seen));
     assert_memory_equal(seen, id, sizeof seen);
     end(&b);
-    close_bench(&b);
 }
 
 /* A job that captures graphs anew all day must not grow. Under AddressSanitizer mallinfo2 tells
@@ -362,18 +342,16 @@ static void expect_no_growth(bench *b)
     assert_in_range(mallinfo2().uordblks, 0, before + 16 * GMD_KIB);
 }
 
-TEST(pools_that_are_gone_keep_no_host_memory)
+TEST_F(bench, pools_that_are_gone_keep_no_host_memory)
 {
     bench b = open_bench(GMD_GIB, "");
     expect_no_growth(&b);
-    close_bench(&b);
 }
 
-TEST(nor_while_requests_of_another_stream_go_to_a_pool)
+TEST_F(bench, nor_while_requests_of_another_stream_go_to_a_pool)
 {
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s2);
     expect_no_growth(&b);
     end(&b);
-    close_bench(&b);
 }

@@ -186,13 +186,24 @@ TEST(a_trace_that_is_used_again_is_as_good_as_a_new_one)
     gmd_trace_free(&used);
 }
 
-TEST(no_bytes_are_a_trace_without_requests)
+/* What a test makes, freed after it. */
+static gmd_trace parsed;
+
+static int free_parsed(void **state)
 {
-    gmd_trace trace = decoded(NULL, 0);
-    char *text = text_of(&trace);
+    (void)state;
+    gmd_trace_free(&parsed);
+    return 0;
+}
+
+FIXTURE(trace, NULL, free_parsed);
+
+TEST_F(trace, no_bytes_are_a_trace_without_requests)
+{
+    parsed = decoded(NULL, 0);
+    char *text = text_of(&parsed);
     assert_string_equal(text, "gmd-trace 1\nstreams s0 s1 s2 s3\n");
     free(text);
-    gmd_trace_free(&trace);
 }
 
 /* Records of kind 15 are as old as inputs; the header's number of pools came later. */
@@ -210,7 +221,7 @@ TEST(a_record_of_a_pool_is_an_allocation_where_there_are_no_pools)
     gmd_trace_free(&with);
 }
 
-TEST(what_no_pool_allows_is_left_out)
+TEST_F(trace, what_no_pool_allows_is_left_out)
 {
     uint8_t data[GMD_INPUT_HEADER + 5 * GMD_INPUT_RECORD] = {0};
     static const uint8_t acts[5] = {GMD_POOL_END, GMD_POOL_BEGIN, GMD_POOL_BEGIN_ON,
@@ -223,14 +234,13 @@ TEST(what_no_pool_allows_is_left_out)
         record[2] = 1;
         record[4] = acts[i];
     }
-    gmd_trace trace = decoded(data, sizeof data);
-    char *text = text_of(&trace);
+    parsed = decoded(data, sizeof data);
+    char *text = text_of(&parsed);
     assert_string_equal(text, "gmd-trace 1\nbegin_pool p0\nend_pool p0\n");
     free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(records_of_pools_capture_and_launch)
+TEST_F(trace, records_of_pools_capture_and_launch)
 {
     uint8_t data[GMD_INPUT_HEADER + 7 * GMD_INPUT_RECORD] = {0};
     static const uint8_t acts[7] = {GMD_POOL_LAUNCH,  GMD_POOL_CAPTURE, GMD_POOL_CAPTURE,
@@ -245,15 +255,14 @@ TEST(records_of_pools_capture_and_launch)
         record[2] = 1;
         record[4] = acts[i];
     }
-    gmd_trace trace = decoded(data, sizeof data);
-    char *text = text_of(&trace);
+    parsed = decoded(data, sizeof data);
+    char *text = text_of(&parsed);
     assert_string_equal(text, "gmd-trace 1\nbegin_capture p0 s1\nend_capture p0\nlaunch p0 s1\n"
                               "release_pool p0\n");
     free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(a_free_without_a_live_block_is_left_out)
+TEST_F(trace, a_free_without_a_live_block_is_left_out)
 {
     uint8_t data[GMD_INPUT_HEADER + 3 * GMD_INPUT_RECORD] = {0};
     data[GMD_INPUT_AT_STREAMS] = 1;
@@ -261,11 +270,10 @@ TEST(a_free_without_a_live_block_is_left_out)
     data[GMD_INPUT_HEADER + GMD_INPUT_RECORD] = GMD_OP_ALLOC;
     data[GMD_INPUT_HEADER + GMD_INPUT_RECORD + 5] = 2; /* value 512 */
     data[GMD_INPUT_HEADER + 2 * GMD_INPUT_RECORD] = GMD_OP_FREE;
-    gmd_trace trace = decoded(data, sizeof data);
-    char *text = text_of(&trace);
+    parsed = decoded(data, sizeof data);
+    char *text = text_of(&parsed);
     assert_string_equal(text, "gmd-trace 1\nalloc b0 512 s0\nfree b0\n");
     free(text);
-    gmd_trace_free(&trace);
 }
 
 /* A device of 32 MiB, with a block of 1 MiB live. */
@@ -319,28 +327,27 @@ static void demand_round_trip(const gmd_trace *trace, const char *what)
     gmd_trace_free(&again);
 }
 
-TEST(what_a_record_has_no_room_for_comes_back)
+TEST_F(trace, what_a_record_has_no_room_for_comes_back)
 {
-    gmd_trace trace = parse_or_fail("gmd-trace 1\n"
-                                    "devices 16\n"
-                                    "capacity 18446744073709551615\n"
-                                    "conf max_split_size_mb:21, some_setting:[\xc3\xa9]\n"
-                                    "schedule explicit 0 1 2 3 4 5 6 255\n"
-                                    "interleave seed 18446744073709551615\n"
-                                    "alloc a 18446744073709551615 s0 device 15\n"
-                                    "alloc b 2147483648 s1\n"
-                                    "use a s1 18446744073709551615ns\n"
-                                    "use b s0 3000s\n"
-                                    "fraction 0.3333333333333333 device 9\n"
-                                    "fraction 1e-320\n"
-                                    "fault cudaMalloc 4294967295 2 every\n"
-                                    "fault cudaMalloc 1 4294967295\n"
-                                    "budget 4GiB device 8\n"
-                                    "budget none\n"
-                                    "budget 4294967295\n"
-                                    "advance 2147483649ns\n");
-    demand_round_trip(&trace, "wide values");
-    gmd_trace_free(&trace);
+    parsed = parse_or_fail("gmd-trace 1\n"
+                           "devices 16\n"
+                           "capacity 18446744073709551615\n"
+                           "conf max_split_size_mb:21, some_setting:[\xc3\xa9]\n"
+                           "schedule explicit 0 1 2 3 4 5 6 255\n"
+                           "interleave seed 18446744073709551615\n"
+                           "alloc a 18446744073709551615 s0 device 15\n"
+                           "alloc b 2147483648 s1\n"
+                           "use a s1 18446744073709551615ns\n"
+                           "use b s0 3000s\n"
+                           "fraction 0.3333333333333333 device 9\n"
+                           "fraction 1e-320\n"
+                           "fault cudaMalloc 4294967295 2 every\n"
+                           "fault cudaMalloc 1 4294967295\n"
+                           "budget 4GiB device 8\n"
+                           "budget none\n"
+                           "budget 4294967295\n"
+                           "advance 2147483649ns\n");
+    demand_round_trip(&parsed, "wide values");
 }
 
 TEST(hundreds_of_streams_and_all_threads_come_back)
@@ -361,20 +368,18 @@ TEST(hundreds_of_streams_and_all_threads_come_back)
     free(text);
 }
 
-TEST(the_oldest_of_100000_blocks_comes_back)
+TEST_F(trace, the_oldest_of_100000_blocks_comes_back)
 {
-    gmd_trace trace;
     gmd_error error = {""};
-    gmd_trace_init(&trace);
+    gmd_trace_init(&parsed);
     for (uint32_t i = 0, index; i < 100000; i++) {
         gmd_request r = {.op = GMD_OP_ALLOC, .block = i, .bytes = i};
-        demand_ok(gmd_names_add(&trace.blocks, NULL, &index, &error), &error);
-        demand_ok(gmd_trace_append(&trace, &r, &error), &error);
+        demand_ok(gmd_names_add(&parsed.blocks, NULL, &index, &error), &error);
+        demand_ok(gmd_trace_append(&parsed, &r, &error), &error);
     }
     gmd_request first = {.op = GMD_OP_FREE, .block = 3};
-    demand_ok(gmd_trace_append(&trace, &first, &error), &error);
-    demand_round_trip(&trace, "many blocks");
-    gmd_trace_free(&trace);
+    demand_ok(gmd_trace_append(&parsed, &first, &error), &error);
+    demand_round_trip(&parsed, "many blocks");
 }
 
 /* Texts that are refused on purpose are no traces. */
@@ -458,28 +463,26 @@ TEST(what_the_campaign_makes_comes_back)
 
 /* --- refusals ---------------------------------------------------------------------------- */
 
-TEST(a_fault_of_no_known_function_is_no_input)
+TEST_F(trace, a_fault_of_no_known_function_is_no_input)
 {
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nfault cudaNone 1 2\n");
+    parsed = parse_or_fail("gmd-trace 1\nfault cudaNone 1 2\n");
     uint8_t *data;
     size_t size;
     gmd_error error = {""};
-    assert_int_equal(gmd_input_encode(&trace, &data, &size, &error), GMD_BAD_INPUT);
+    assert_int_equal(gmd_input_encode(&parsed, &data, &size, &error), GMD_BAD_INPUT);
     assert_string_equal(error.text, "request 0: the simulated device has no function 'cudaNone'");
     assert_null(data);
-    gmd_trace_free(&trace);
 }
 
-TEST(a_free_of_a_block_that_is_not_live_is_no_input)
+TEST_F(trace, a_free_of_a_block_that_is_not_live_is_no_input)
 {
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s0\nfree a\n");
+    parsed = parse_or_fail("gmd-trace 1\nalloc a 1 s0\nfree a\n");
     uint8_t *data;
     size_t size;
     gmd_error error = {""};
-    trace.requests[0] = trace.requests[1];
-    assert_int_equal(gmd_input_encode(&trace, &data, &size, &error), GMD_BAD_INPUT);
+    parsed.requests[0] = parsed.requests[1];
+    assert_int_equal(gmd_input_encode(&parsed, &data, &size, &error), GMD_BAD_INPUT);
     assert_string_equal(error.text, "request 0 refers to what its trace does not have there");
-    gmd_trace_free(&trace);
 }
 
 /* --- tables and files -------------------------------------------------------------------- */
@@ -542,26 +545,24 @@ TEST(a_file_is_read_in_either_form)
 
 /* Sixty-four requests, as a mutator leaves them. The bound is far above what it takes (docs/
  * fuzzing.md has the figure): on a busy machine, and under sanitizers, it is to hold, too. */
-TEST(decoding_is_fast)
+TEST_F(trace, decoding_is_fast)
 {
     enum { INPUTS = 64, ROUNDS = 300, BYTES = GMD_INPUT_HEADER + 64 * GMD_INPUT_RECORD };
     static uint8_t data[INPUTS][BYTES];
-    gmd_trace trace;
     gmd_error error = {""};
     struct timespec start, end;
-    gmd_trace_init(&trace);
+    gmd_trace_init(&parsed);
     for (uint64_t i = 0; i < INPUTS; i++) {
         fill(data[i], BYTES, i);
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < INPUTS; i++) {
-            demand_ok(gmd_input_decode(data[i], BYTES, &trace, &error), &error);
+            demand_ok(gmd_input_decode(data[i], BYTES, &parsed, &error), &error);
         }
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     double ns = (double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec);
     print_message("%.0f ns for an input of 64 records\n", ns / (INPUTS * ROUNDS));
     assert_true(ns / (INPUTS * ROUNDS) < 100000);
-    gmd_trace_free(&trace);
 }

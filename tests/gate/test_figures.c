@@ -56,77 +56,85 @@ static void edit(const char *old, const char *text)
 
 /* --- memory ------------------------------------------------------------------------------ */
 
-TEST(memory_is_the_same_to_the_byte)
+/* What a test makes, freed after it. */
+static gmd_gate_result result;
+
+static int free_result(void **state)
 {
-    accept("reference", "memory");
-    gmd_gate_result r = gate("reference", "memory", false);
-    assert_int_equal(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_SAME), r.figure_count);
-    assert_true(r.figure_count >= 200);
-    assert_int_equal(gmd_gate_verdict(&r), GMD_PASS);
-    gmd_gate_result_free(&r);
+    (void)state;
+    gmd_gate_result_free(&result);
+    return 0;
 }
 
-TEST(more_device_calls_are_a_regression_of_memory)
+FIXTURE(result, NULL, free_result);
+
+TEST_F(result, memory_is_the_same_to_the_byte)
+{
+    accept("reference", "memory");
+    result = gate("reference", "memory", false);
+    assert_int_equal(gmd_gate_figures(&result, "memory", NULL, GMD_GATE_SAME), result.figure_count);
+    assert_true(result.figure_count >= 200);
+    assert_int_equal(gmd_gate_verdict(&result), GMD_PASS);
+}
+
+TEST_F(result, more_device_calls_are_a_regression_of_memory)
 {
     char command[1300];
     bool was_run;
     accept("reference", ITEM);
-    gmd_gate_result r = gate("cudamalloc", ITEM, false);
-    assert_int_equal(gmd_gate_verdict(&r), GMD_FAIL);
-    assert_int_equal(gmd_gate_category_verdict(&r, "memory", &was_run), GMD_FAIL);
-    assert_int_equal(gmd_gate_category_verdict(&r, "correctness", &was_run), GMD_PASS);
-    assert_int_equal(r.figures[0].change, GMD_GATE_WORSE);
-    assert_string_equal(r.figures[0].name, "device_calls");
-    gmd_gate_figure_command(&r, &r.figures[0], command, sizeof command);
+    result = gate("cudamalloc", ITEM, false);
+    assert_int_equal(gmd_gate_verdict(&result), GMD_FAIL);
+    assert_int_equal(gmd_gate_category_verdict(&result, "memory", &was_run), GMD_FAIL);
+    assert_int_equal(gmd_gate_category_verdict(&result, "correctness", &was_run), GMD_PASS);
+    assert_int_equal(result.figures[0].change, GMD_GATE_WORSE);
+    assert_string_equal(result.figures[0].name, "device_calls");
+    gmd_gate_figure_command(&result, &result.figures[0], command, sizeof command);
     assert_non_null(
         strstr(command, "gmd gate --allocator cudamalloc --baseline /tmp/gmd-figures-"));
     assert_non_null(strstr(command, " --only " ITEM));
-    gmd_gate_result_free(&r);
 }
 
-TEST(less_memory_is_no_failure)
+TEST_F(result, less_memory_is_no_failure)
 {
     accept("reference", ITEM);
     edit("scenarios/gpt/ample peak_reserved ", "scenarios/gpt/ample peak_reserved 9");
-    gmd_gate_result r = gate("reference", ITEM, false);
-    assert_int_equal(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_BETTER), 1);
-    assert_int_equal(gmd_gate_verdict(&r), GMD_PASS);
-    gmd_gate_result_free(&r);
+    result = gate("reference", ITEM, false);
+    assert_int_equal(gmd_gate_figures(&result, "memory", NULL, GMD_GATE_BETTER), 1);
+    assert_int_equal(gmd_gate_verdict(&result), GMD_PASS);
 }
 
-TEST(the_worst_comes_first)
+TEST_F(result, the_worst_comes_first)
 {
     accept("reference", "memory");
-    gmd_gate_result r = gate("cudamalloc", "memory", false);
-    size_t worse = gmd_gate_regressions(&r, "memory", NULL);
+    result = gate("cudamalloc", "memory", false);
+    size_t worse = gmd_gate_regressions(&result, "memory", NULL);
     assert_true(worse > 10);
     for (size_t i = 1; i < worse; i++) {
-        assert_true(r.figures[i - 1].excess >= r.figures[i].excess);
+        assert_true(result.figures[i - 1].excess >= result.figures[i].excess);
     }
-    gmd_gate_result_free(&r);
 }
 
 /* --- the baseline ------------------------------------------------------------------------ */
 
-TEST(one_item_is_accepted_without_the_others)
+TEST_F(result, one_item_is_accepted_without_the_others)
 {
     accept("reference", "memory");
     edit("scenarios/gpt/ample peak_reserved ", "scenarios/gpt/ample peak_reserved 9");
     edit("scenarios/gpt/scarce peak_reserved ", "scenarios/gpt/scarce peak_reserved 9");
     accept("reference", ITEM);
-    gmd_gate_result r = gate("reference", "memory", false);
-    assert_int_equal(gmd_gate_figures(&r, "memory", "scenarios/gpt/ample", GMD_GATE_BETTER), 0);
-    assert_int_equal(gmd_gate_figures(&r, "memory", "scenarios/gpt/scarce", GMD_GATE_BETTER), 1);
-    gmd_gate_result_free(&r);
+    result = gate("reference", "memory", false);
+    assert_int_equal(gmd_gate_figures(&result, "memory", "scenarios/gpt/ample", GMD_GATE_BETTER),
+                     0);
+    assert_int_equal(gmd_gate_figures(&result, "memory", "scenarios/gpt/scarce", GMD_GATE_BETTER),
+                     1);
 }
 
-TEST(another_allocators_baseline_is_told_of)
+TEST_F(result, another_allocators_baseline_is_told_of)
 {
     accept("reference", ITEM);
-    gmd_gate_result r = gate("cudamalloc", ITEM, false);
-    assert_int_equal(r.baseline.note_count, 1);
-    assert_non_null(strstr(r.baseline.notes[0], "is of the allocator reference"));
-    gmd_gate_result_free(&r);
+    result = gate("cudamalloc", ITEM, false);
+    assert_int_equal(result.baseline.note_count, 1);
+    assert_non_null(strstr(result.baseline.notes[0], "is of the allocator reference"));
 }
 
 /* What was asked for by name and cannot be run is no pass. */
@@ -154,15 +162,13 @@ TEST(on_another_machine_memory_is_judged_and_speed_is_not)
     expect_not_run("speed", path, "the baseline is of another machine (Z80");
 }
 
-TEST(a_baseline_that_is_not_there_is_bad_input)
+TEST_F(result, a_baseline_that_is_not_there_is_bad_input)
 {
     gmd_run_options run = run_options_for("reference");
     gmd_gate_options options = {.run = &run, .baseline = "/nowhere/baseline.txt"};
-    gmd_gate_result r;
     gmd_error error = {""};
-    assert_int_equal(gmd_gate_run(&options, &r, &error), GMD_BAD_INPUT);
+    assert_int_equal(gmd_gate_run(&options, &result, &error), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "/nowhere/baseline.txt"));
-    gmd_gate_result_free(&r);
 }
 
 TEST(without_a_baseline_memory_is_not_run)
@@ -170,39 +176,35 @@ TEST(without_a_baseline_memory_is_not_run)
     expect_not_run("memory", NULL, "--baseline FILE");
 }
 
-TEST(a_figure_that_is_there_no_more_is_told_of)
+TEST_F(result, a_figure_that_is_there_no_more_is_told_of)
 {
     accept("reference", ITEM);
     edit("scenarios/gpt/ample retries", "scenarios/gpt/ample reprises");
-    gmd_gate_result r = gate("reference", ITEM, false);
-    assert_int_equal(r.baseline.note_count, 1);
-    assert_non_null(strstr(r.baseline.notes[0], "memory scenarios/gpt/ample reprises"));
-    gmd_gate_result_free(&r);
+    result = gate("reference", ITEM, false);
+    assert_int_equal(result.baseline.note_count, 1);
+    assert_non_null(strstr(result.baseline.notes[0], "memory scenarios/gpt/ample reprises"));
 }
 
-TEST(what_cannot_be_measured_is_not_accepted_in_silence)
+TEST_F(result, what_cannot_be_measured_is_not_accepted_in_silence)
 {
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {
         .run = &run, .is_quick = true, .only = ITEM, .baseline = path, .updates_baseline = true};
-    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "crash");
-    assert_int_equal(gmd_gate_verdict(&r), GMD_FAIL);
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, "GMD_PLANT", "crash");
+    assert_int_equal(gmd_gate_verdict(&result), GMD_FAIL);
 }
 
-TEST(a_baseline_that_cannot_be_written_is_refused_before_anything_runs)
+TEST_F(result, a_baseline_that_cannot_be_written_is_refused_before_anything_runs)
 {
     gmd_run_options run = run_options_for("reference");
     gmd_gate_options options = {.run = &run, .baseline = "/nowhere/b", .updates_baseline = true};
-    gmd_gate_result r;
     gmd_error error = {""};
-    assert_int_equal(gmd_gate_run(&options, &r, &error), GMD_BAD_INPUT);
+    assert_int_equal(gmd_gate_run(&options, &result, &error), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "/nowhere/b: cannot be written"));
-    assert_int_equal(gmd_gate_part_runs(&r.parts[0]), 0);
-    gmd_gate_result_free(&r);
+    assert_int_equal(gmd_gate_part_runs(&result.parts[0]), 0);
 }
 
-TEST(the_printed_commands_have_the_options_they_need)
+TEST_F(result, the_printed_commands_have_the_options_they_need)
 {
     gmd_run_options run = run_options_for("reference");
     gmd_gate_options options = {.run = &run,
@@ -212,39 +214,36 @@ TEST(the_printed_commands_have_the_options_they_need)
                                 .updates_baseline = true,
                                 .subject_words = "--promise prompt",
                                 .battery_words = "--history mine.pickle"};
-    gmd_gate_result r = run_gate(&options, NULL, NULL);
-    assert_non_null(strstr(r.baseline.commands, " --promise prompt --history mine.pickle "));
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, NULL, NULL);
+    assert_non_null(strstr(result.baseline.commands, " --promise prompt --history mine.pickle "));
 }
 
 /* --- speed ------------------------------------------------------------------------------- */
 
-TEST(a_request_of_the_same_library_takes_as_many_instructions)
+TEST_F(result, a_request_of_the_same_library_takes_as_many_instructions)
 {
     accept("reference", "speed/pair_512B");
-    gmd_gate_result r = gate("reference", "speed/pair_512B", false);
-    if (!r.figure_count || strcmp(r.figures[0].name, "instructions") != 0) {
-        gmd_gate_result_free(&r);
+    result = gate("reference", "speed/pair_512B", false);
+    if (!result.figure_count || strcmp(result.figures[0].name, "instructions") != 0) {
+        gmd_gate_result_free(&result);
         skip(); /* they cannot be counted here */
     }
-    assert_int_equal(r.figures[0].change, GMD_GATE_SAME);
-    assert_true(r.figures[0].excess < 0.001 && r.figures[0].excess > -0.001);
-    gmd_gate_result_free(&r);
+    assert_int_equal(result.figures[0].change, GMD_GATE_SAME);
+    assert_true(result.figures[0].excess < 0.001 && result.figures[0].excess > -0.001);
 }
 
-TEST(more_instructions_are_a_regression_of_speed)
+TEST_F(result, more_instructions_are_a_regression_of_speed)
 {
     if (GMD_ASSERT_LEVEL >= 3) {
         skip(); /* the reference allocator's own walks take the most */
     }
     accept("reference", "speed/pair_512B");
-    gmd_gate_result r = gate("cudamallocasync", "speed/pair_512B", false);
-    if (!r.figure_count || strcmp(r.figures[0].name, "instructions") != 0) {
-        gmd_gate_result_free(&r);
+    result = gate("cudamallocasync", "speed/pair_512B", false);
+    if (!result.figure_count || strcmp(result.figures[0].name, "instructions") != 0) {
+        gmd_gate_result_free(&result);
         skip(); /* they cannot be counted here */
     }
-    assert_int_equal(r.figures[0].change, GMD_GATE_WORSE);
-    gmd_gate_result_free(&r);
+    assert_int_equal(result.figures[0].change, GMD_GATE_WORSE);
 }
 
 TEST_GROUP(choose_path, remove_file);

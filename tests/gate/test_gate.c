@@ -36,16 +36,27 @@ TEST(memory_that_is_given_back_late_passes)
     passes(GMD_TEST_DEFERRING);
 }
 
-TEST(what_a_black_box_loses_is_found_by_rounds)
+/* What a test makes, freed after it. */
+static gmd_gate_result result;
+
+static int free_result(void **state)
+{
+    (void)state;
+    gmd_gate_result_free(&result);
+    return 0;
+}
+
+FIXTURE(result, NULL, free_result);
+
+TEST_F(result, what_a_black_box_loses_is_found_by_rounds)
 {
     gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "rounds"};
-    gmd_gate_result r = run_gate(&options, "GMD_DEFECT", "lost");
-    assert_true(r.finding_count >= 1);
-    assert_string_equal(r.findings[0].violation.oracle, "progress");
-    assert_non_null(strstr(r.findings[0].violation.message, "the same round again and again"));
-    assert_true(r.findings[0].case_requests <= 4);
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, "GMD_DEFECT", "lost");
+    assert_true(result.finding_count >= 1);
+    assert_string_equal(result.findings[0].violation.oracle, "progress");
+    assert_non_null(strstr(result.findings[0].violation.message, "the same round again and again"));
+    assert_true(result.findings[0].case_requests <= 4);
 }
 
 TEST(the_same_seed_gives_the_same_findings_and_counts)
@@ -66,17 +77,16 @@ TEST(the_same_seed_gives_the_same_findings_and_counts)
     gmd_gate_result_free(&b);
 }
 
-TEST(a_defect_is_found_once_and_known_ever_after)
+TEST_F(result, a_defect_is_found_once_and_known_ever_after)
 {
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "cases"};
-    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "misaligned");
+    result = run_gate(&options, "GMD_PLANT", "misaligned");
     size_t count = 0;
-    for (size_t i = 0; i < r.finding_count; i++) {
-        count += strcmp(r.findings[i].violation.oracle, "alignment") == 0;
+    for (size_t i = 0; i < result.finding_count; i++) {
+        count += strcmp(result.findings[i].violation.oracle, "alignment") == 0;
     }
     assert_int_equal(count, 1);
-    gmd_gate_result_free(&r);
 }
 
 TEST(what_is_known_does_not_count)
@@ -92,39 +102,36 @@ TEST(what_is_known_does_not_count)
     gmd_known_free(&known);
 }
 
-TEST(fail_fast_ends_with_the_first_finding)
+TEST_F(result, fail_fast_ends_with_the_first_finding)
 {
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {.run = &run, .is_quick = true, .fails_fast = true};
-    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "overlap");
-    assert_int_equal(r.finding_count, 1);
-    assert_string_equal(r.findings[0].violation.oracle, "overlap");
-    assert_non_null(strstr(r.ended_early, "fail-fast"));
-    assert_false(r.parts[r.part_count - 1].was_run);
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, "GMD_PLANT", "overlap");
+    assert_int_equal(result.finding_count, 1);
+    assert_string_equal(result.findings[0].violation.oracle, "overlap");
+    assert_non_null(strstr(result.ended_early, "fail-fast"));
+    assert_false(result.parts[result.part_count - 1].was_run);
 }
 
-TEST(a_crash_while_it_is_loaded_ends_the_gate_at_once)
+TEST_F(result, a_crash_while_it_is_loaded_ends_the_gate_at_once)
 {
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {.run = &run};
-    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "crash_init");
-    assert_int_equal(r.finding_count, 1);
-    assert_string_equal(r.findings[0].violation.oracle, "progress");
-    assert_non_null(strstr(r.ended_early, "first requests"));
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, "GMD_PLANT", "crash_init");
+    assert_int_equal(result.finding_count, 1);
+    assert_string_equal(result.findings[0].violation.oracle, "progress");
+    assert_non_null(strstr(result.ended_early, "first requests"));
 }
 
-TEST(an_allocator_that_hangs_ends_the_gate_soon)
+TEST_F(result, an_allocator_that_hangs_ends_the_gate_soon)
 {
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     run.process.call_budget_s = 0.5;
     gmd_gate_options options = {.run = &run};
-    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "hang");
-    assert_true(r.finding_count > 0);
-    assert_non_null(strstr(r.findings[0].violation.message, "no answer within"));
-    assert_non_null(strstr(r.ended_early, "hangs again and again"));
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, "GMD_PLANT", "hang");
+    assert_true(result.finding_count > 0);
+    assert_non_null(strstr(result.findings[0].violation.message, "no answer within"));
+    assert_non_null(strstr(result.ended_early, "hangs again and again"));
 }
 
 static void expect_refused(const char *allocator, const char *only, const char *part)
@@ -156,46 +163,42 @@ TEST(an_item_that_is_none_is_bad_input)
     expect_refused("cudamalloc", "cases/none", "--only cases/none: nothing was run");
 }
 
-TEST(an_interrupted_gate_is_no_pass)
+TEST_F(result, an_interrupted_gate_is_no_pass)
 {
     volatile sig_atomic_t is_interrupted = 1;
     gmd_run_options run = run_options_for("cudamalloc");
     gmd_gate_options options = {.run = &run, .is_quick = true, .is_interrupted = &is_interrupted};
-    gmd_gate_result r = run_gate(&options, NULL, NULL);
-    assert_string_equal(r.ended_early, "interrupted");
-    assert_int_equal(gmd_gate_verdict(&r), GMD_ERROR);
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, NULL, NULL);
+    assert_string_equal(result.ended_early, "interrupted");
+    assert_int_equal(gmd_gate_verdict(&result), GMD_ERROR);
 }
 
-TEST(an_allocator_that_serves_nothing_is_found)
+TEST_F(result, an_allocator_that_serves_nothing_is_found)
 {
     gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "first"};
-    gmd_gate_result r = run_gate(&options, NULL, NULL);
-    assert_int_equal(r.finding_count, 1);
-    assert_string_equal(r.findings[0].violation.oracle, "oom_retry");
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, NULL, NULL);
+    assert_int_equal(result.finding_count, 1);
+    assert_string_equal(result.findings[0].violation.oracle, "oom_retry");
 }
 
-TEST(a_part_of_which_nothing_ran_was_not_run)
+TEST_F(result, a_part_of_which_nothing_ran_was_not_run)
 {
     gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "faults"};
-    gmd_gate_result r = run_gate(&options, NULL, NULL);
-    assert_true(r.parts[3].item_count > 0);
-    assert_false(r.parts[3].was_run);
-    assert_int_equal(r.parts[3].items[0].fate, GMD_GATE_SKIPPED);
-    gmd_gate_result_free(&r);
+    result = run_gate(&options, NULL, NULL);
+    assert_true(result.parts[3].item_count > 0);
+    assert_false(result.parts[3].was_run);
+    assert_int_equal(result.parts[3].items[0].fate, GMD_GATE_SKIPPED);
 }
 
-TEST(what_the_allocator_does_not_export_is_skipped_with_the_reason)
+TEST_F(result, what_the_allocator_does_not_export_is_skipped_with_the_reason)
 {
     gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "cases/general/rmm868"};
-    gmd_gate_result r = run_gate(&options, NULL, NULL);
-    const gmd_gate_part *cases = &r.parts[1];
+    result = run_gate(&options, NULL, NULL);
+    const gmd_gate_part *cases = &result.parts[1];
     assert_int_equal(cases->item_count, 1);
     assert_int_equal(cases->items[0].fate, GMD_GATE_SKIPPED);
     assert_non_null(strstr(cases->items[0].detail, "gmd_set_memory_fraction"));
-    gmd_gate_result_free(&r);
 }

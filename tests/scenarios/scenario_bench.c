@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "scenario_bench.h"
 
 #include <stdio.h>
@@ -130,12 +123,16 @@ static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *para
     gmd_scenario_close(scenario);
 }
 
+static bench *benches; /* that are not freed */
+
 static bench *new_bench(uint64_t limit, uint64_t stop_after)
 {
     bench *run = calloc(1, sizeof *run);
     assert_non_null(run);
     run->limit = limit;
     run->stop_after = stop_after;
+    run->next = benches;
+    benches = run;
     return run;
 }
 
@@ -271,7 +268,21 @@ uint64_t bench_peak_at(const bench *run, const char *label)
 
 void bench_free(bench *run)
 {
+    bench **position = &benches;
+    while (*position != run) {
+        position = &(*position)->next;
+    }
+    *position = run->next;
     free(run);
+}
+
+int bench_free_all(void **state)
+{
+    (void)state;
+    while (benches) {
+        bench_free(benches);
+    }
+    return 0;
 }
 
 void bench_assert_ok(const bench *run)

@@ -3,6 +3,7 @@
 #define SCENARIO_BENCH_H
 
 #include "gmd_scenario_inspect.h"
+#include "gmd_test.h"
 
 #define BENCH_BLOCKS (1 << 20)
 #define BENCH_PHASES 1024
@@ -39,6 +40,7 @@ typedef struct bench {
     uint64_t seed;
     gmd_inspection *inspection; /* what is seen inside; NULL: nobody looks */
     bool has_no_statistics;
+    struct bench *next; /* of those that are not freed */
 } bench;
 
 /* Runs `text`, put behind a scenario { } of its own on line 1, so that its first line is line 2. */
@@ -69,7 +71,11 @@ bench *bench_run_file_inspected(const char *text, gmd_inspection *inspection);
 uint64_t bench_at(const bench *run, const char *label);
 uint64_t bench_peak_at(const bench *run, const char *label);
 
+/* What TEST_F(bench, ...) leaves is freed after it. */
 void bench_free(bench *run);
+int bench_free_all(void **state);
+
+FIXTURE(bench, NULL, bench_free_all);
 
 /* Fails the test when the run failed, with its message. */
 void bench_assert_ok(const bench *run);

@@ -5,42 +5,38 @@
 /* x -> x*x -> mean: the square saves x (1 KiB). w keeps a gradient of 1 KiB. */
 #define LEAF "w = empty { 256, requires_grad = true };\n"
 
-TEST(a_graph_keeps_what_its_operations_saved)
+TEST_F(bench, a_graph_keeps_what_its_operations_saved)
 {
     bench *run = bench_run(LEAF "loss = relu(w * 2):square():mean()\nphase 'end'");
     bench_assert_ok(run);
     /* w, what relu and square share (relu's result), and the loss; w * 2 is saved by nobody */
     assert_int_equal(bench_at(run, "end"), 1024 + 1024 + 512);
-    bench_free(run);
 }
 
-TEST(without_a_leaf_that_needs_a_gradient_nothing_is_saved)
+TEST_F(bench, without_a_leaf_that_needs_a_gradient_nothing_is_saved)
 {
     bench *run = bench_run("w = empty { 256 }\nloss = relu(w * 2):square():mean()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 1024 + 512);
-    bench_free(run);
 }
 
-TEST(under_no_grad_nothing_is_saved)
+TEST_F(bench, under_no_grad_nothing_is_saved)
 {
     bench *run =
         bench_run(LEAF "no_grad(function() loss = relu(w * 2):square():mean() end)\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 1024 + 512);
-    bench_free(run);
 }
 
-TEST(backward_frees_what_was_saved_and_leaves_the_gradients)
+TEST_F(bench, backward_frees_what_was_saved_and_leaves_the_gradients)
 {
     bench *run = bench_run(LEAF "loss = relu(w * 2):square():mean()\n"
                                 "loss:backward()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 1024 + 1024 + 512); /* w, its gradient, the loss */
-    bench_free(run);
 }
 
-TEST(retain_graph_keeps_what_was_saved)
+TEST_F(bench, retain_graph_keeps_what_was_saved)
 {
     bench *run = bench_run(LEAF "loss = relu(w * 2):square():mean()\n"
                                 "loss:backward { retain_graph = true }\nphase 'first'\n"
@@ -48,17 +44,15 @@ TEST(retain_graph_keeps_what_was_saved)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "first"), 3 * 1024 + 512);
     assert_int_equal(bench_at(run, "second"), 2 * 1024 + 512);
-    bench_free(run);
 }
 
-TEST(a_second_backward_without_retain_graph_is_refused)
+TEST_F(bench, a_second_backward_without_retain_graph_is_refused)
 {
     bench *run = bench_run(LEAF "loss = w:square():mean()\nloss:backward()\nloss:backward()");
     bench_assert_refused(run, ".lua:5: backward() went through this graph already");
-    bench_free(run);
 }
 
-TEST(the_first_gradient_is_adopted_and_the_next_added_in_place)
+TEST_F(bench, the_first_gradient_is_adopted_and_the_next_added_in_place)
 {
     bench *run = bench_run(LEAF "(w * 2):mean():backward();\nphase 'first';\n"
                                 "(w * 2):mean():backward()\nphase 'second'");
@@ -67,26 +61,23 @@ TEST(the_first_gradient_is_adopted_and_the_next_added_in_place)
     /* at most: w, its gradient, two gradients in passing, loss and its gradient */
     assert_int_equal(bench_at(run, "second"), 2048);
     assert_true(bench_peak_at(run, "second") <= 4 * 1024 + 2 * 512);
-    bench_free(run);
 }
 
-TEST(a_gradient_that_is_a_broadcast_view_is_copied)
+TEST_F(bench, a_gradient_that_is_a_broadcast_view_is_copied)
 {
     bench *run = bench_run(LEAF "w:sum():backward()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 2048);
-    bench_free(run);
 }
 
-TEST(gradients_of_two_uses_are_summed_in_place)
+TEST_F(bench, gradients_of_two_uses_are_summed_in_place)
 {
     bench *run = bench_run(LEAF "(relu(w) + relu(w)):mean():backward()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 2048);
-    bench_free(run);
 }
 
-TEST(zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them)
+TEST_F(bench, zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them)
 {
     bench *run = bench_run(LEAF "o = optim.SGD { w, lr = 1 }\n"
                                 "w:square():mean():backward()\n"
@@ -95,10 +86,9 @@ TEST(zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "zero"), 2048);
     assert_int_equal(bench_at(run, "none"), 1024);
-    bench_free(run);
 }
 
-TEST(optimizer_state_appears_at_the_first_step)
+TEST_F(bench, optimizer_state_appears_at_the_first_step)
 {
     bench *run = bench_run(LEAF "sgd = optim.SGD { w, lr = 1, momentum = 0.9 }\n"
                                 "adam = optim.AdamW { w, lr = 1 }\n"
@@ -112,10 +102,9 @@ TEST(optimizer_state_appears_at_the_first_step)
     assert_int_equal(bench_at(run, "sgd"), 3072);
     assert_int_equal(bench_at(run, "adam"), 5120);
     assert_int_equal(bench_at(run, "again"), 5120);
-    bench_free(run);
 }
 
-TEST(whoever_keeps_a_result_keeps_its_graph)
+TEST_F(bench, whoever_keeps_a_result_keeps_its_graph)
 {
     bench *run =
         bench_run(LEAF "kept = list()\n"
@@ -127,10 +116,9 @@ TEST(whoever_keeps_a_result_keeps_its_graph)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "graphs"), 1024 + 10 * (1024 + 512));
     assert_int_equal(bench_at(run, "numbers"), 1024 + 10 * 512);
-    bench_free(run);
 }
 
-TEST(a_graph_of_100000_operations_is_freed_without_deep_recursion)
+TEST_F(bench, a_graph_of_100000_operations_is_freed_without_deep_recursion)
 {
     bench *run = bench_run("w = empty { 1, requires_grad = true }\n"
                            "y = w * 2\n"
@@ -138,10 +126,9 @@ TEST(a_graph_of_100000_operations_is_freed_without_deep_recursion)
                            "y = nil\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 512);
-    bench_free(run);
 }
 
-TEST(a_kept_grad_fn_keeps_the_graph_and_not_the_tensor)
+TEST_F(bench, a_kept_grad_fn_keeps_the_graph_and_not_the_tensor)
 {
     bench *run = bench_run(LEAF "y = relu(w * 2) * 3\n"
                                 "assert(w.grad_fn == nil and y.grad_fn.name == 'MulBackward')\n"
@@ -151,10 +138,9 @@ TEST(a_kept_grad_fn_keeps_the_graph_and_not_the_tensor)
     assert_int_equal(bench_at(run, "both"), 3 * 1024);    /* w, relu's result, y */
     assert_int_equal(bench_at(run, "grad_fn"), 2 * 1024); /* saved by the node behind it */
     assert_int_equal(bench_at(run, "none"), 1024);
-    bench_free(run);
 }
 
-TEST(a_gradient_from_elsewhere_goes_back_from_any_shape)
+TEST_F(bench, a_gradient_from_elsewhere_goes_back_from_any_shape)
 {
     bench *run = bench_run(LEAF "y = relu(w * 2)\ny:backward(empty { 256 })\nphase 'end'");
     bench_assert_ok(run);
@@ -165,24 +151,21 @@ TEST(a_gradient_from_elsewhere_goes_back_from_any_shape)
     bench_free(run);
     run = bench_run("y = empty { 256 }\ny:backward(empty { 256 })");
     bench_assert_refused(run, ":3: backward() on a tensor that has no graph");
-    bench_free(run);
 }
 
-TEST(dimensions_of_1_are_broadcast_also_between_as_many_elements)
+TEST_F(bench, dimensions_of_1_are_broadcast_also_between_as_many_elements)
 {
     bench *run = bench_run("a, b = empty { 16, 1, 8 }, empty { 1, 16, 8 }\nc = a - b\n"
                            "assert(c:size(1) == 16 and c:size(2) == 16 and c:size(3) == 8)");
     bench_assert_ok(run);
     assert_int_equal(run->max_allocated, 2 * 512 + 16 * 16 * 8 * 4);
-    bench_free(run);
 }
 
-TEST(shapes_that_do_not_fit_are_refused_with_both_shapes)
+TEST_F(bench, shapes_that_do_not_fit_are_refused_with_both_shapes)
 {
     bench *run = bench_run("x = empty { 2, 3 } + empty { 4 }");
     bench_assert_refused(run, ".lua:2: add: shapes [2, 3] and [4] differ");
     bench_free(run);
     run = bench_run("m = nn.Linear { 8, 4 }\ny = m(empty { 2, 9 })");
     bench_assert_refused(run, ".lua:3: Linear takes 8 features");
-    bench_free(run);
 }

@@ -152,18 +152,16 @@ TEST(every_leaking_variant_passes_its_bounds)
 
 /* --- what does not make sense --------------------------------------------------------------- */
 
-TEST(a_request_that_can_never_be_admitted_is_refused)
+TEST_F(bench, a_request_that_can_never_be_admitted_is_refused)
 {
     bench *run = bench_run_named("inference_serving", "capacity=4607", 0);
     bench_assert_refused(run, "capacity must be at least max_prompt + max_output");
-    bench_free(run);
 }
 
-TEST(shapes_without_a_number_are_refused)
+TEST_F(bench, shapes_without_a_number_are_refused)
 {
     bench *run = bench_run_named("variable_batch", "shapes=abc", 0);
     bench_assert_refused(run, "shapes: BATCHxLENGTH ... expected");
-    bench_free(run);
 }
 
 static void check_bounds_agree(const char *name, bool has_leak)
@@ -239,18 +237,16 @@ TEST_ROW("evaluation does not grow", grows_by_what_its_header_says, &evaluation)
 
 /* --- claims of single scenarios ---------------------------------------------------------- */
 
-TEST(an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer)
+TEST_F(bench, an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer)
 {
     bench *leak = bench_run_named("evaluation", "iterations=3 layers=5", 0);
     bench *fixed = bench_run_named("evaluation", "iterations=3 layers=5 leak=false", 0);
     assert_int_equal(bench_at(leak, "2") - bench_at(fixed, "2"), MIB * 6 * 8);
     /* the next graph is whole before this one goes */
     assert_in_range(bench_peak_at(leak, "2") - bench_at(leak, "2"), MIB * 6 * 8, MIB * 8 * 8);
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(a_kept_grad_fn_keeps_what_its_iteration_saved)
+TEST_F(bench, a_kept_grad_fn_keeps_what_its_iteration_saved)
 {
     /* log_softmax, classes and the total weight of cross_entropy */
     const uint64_t loss = 1024 * 10 * 4 + 1024 * 8 + 512;
@@ -264,50 +260,42 @@ TEST(a_kept_grad_fn_keeps_what_its_iteration_saved)
     }
     assert_true(least >= MIB * 3 * 4 && most <= MIB * 14 * 4);
     assert_true(least < most); /* the depth differs */
-    bench_free(leak);
 }
 
-TEST(cycles_wait_for_gc_collect_where_it_is_called)
+TEST_F(bench, cycles_wait_for_gc_collect_where_it_is_called)
 {
     bench *collected = bench_run_named("awaitable_cycle", "iterations=12 objects=0 interval=3", 0);
     uint64_t step = MIB * 4 * 8;
     assert_int_equal(bench_at(collected, "5"), 2 * step);
     assert_int_equal(bench_at(collected, "6"), 0);
     assert_int_equal(bench_at(collected, "8"), 2 * step);
-    bench_free(collected);
 }
 
-TEST(the_collector_counts_objects_and_not_bytes)
+TEST_F(bench, the_collector_counts_objects_and_not_bytes)
 {
     bench *large = bench_run_named("awaitable_cycle", "", 0);
     bench *small = bench_run_named("awaitable_cycle", "batch=128", 0);
     assert_int_equal(large->max_allocated, 128 * small->max_allocated);
-    bench_free(large);
-    bench_free(small);
 }
 
-TEST(buffers_made_once_ask_for_nothing_in_the_loop)
+TEST_F(bench, buffers_made_once_ask_for_nothing_in_the_loop)
 {
     bench *leak = bench_run_named("allocate_in_loop", "iterations=50", 0);
     bench *fixed = bench_run_named("allocate_in_loop", "iterations=50 leak=false", 0);
     assert_int_equal(leak->requests, 2 * 3 * 50);
     assert_int_equal(fixed->requests, 2 * 3);
     assert_int_equal(fixed->max_allocated, MIB * 3 * 128);
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(broadcasting_makes_two_temporaries_as_large_as_all_dimensions)
+TEST_F(bench, broadcasting_makes_two_temporaries_as_large_as_all_dimensions)
 {
     bench *leak = bench_run_named("broadcast_temporaries", "points=512 features=64", 0);
     bench *fixed = bench_run_named("broadcast_temporaries", "points=512 features=64 leak=false", 0);
     assert_in_range(leak->max_allocated, MIB * 2 * 64, MIB * 2 * 64 + MIB);
     assert_true(fixed->largest <= MIB * 32); /* the workspace of cuBLAS */
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them)
+TEST_F(bench, checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them)
 {
     const char *params = "iterations=1 leak=false layers=4";
     bench *four = bench_run_named("gradient_checkpointing", params, 0);
@@ -315,19 +303,15 @@ TEST(checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them)
     uint64_t block = bench_at(five, "0:forward") - bench_at(four, "0:forward");
     uint64_t parameters = 4 * (uint64_t)(12 * 512 * 512 + 13 * 512);
     assert_int_equal(block, parameters + MIB * 8);
-    bench_free(four);
-    bench_free(five);
 }
 
-TEST(autocast_halves_what_the_layers_save)
+TEST_F(bench, autocast_halves_what_the_layers_save)
 {
     bench *wide = bench_run_named("mixed_precision", "iterations=1", 0);
     bench *half = bench_run_named("mixed_precision", "iterations=1 leak=false", 0);
     uint64_t saved = bench_at(wide, "0:forward") - bench_at(wide, "0:step");
     uint64_t saved_in_16_bits = bench_at(half, "0:forward") - bench_at(half, "0:step");
     assert_in_range(saved_in_16_bits * 100 / saved, 40, 60);
-    bench_free(wide);
-    bench_free(half);
 }
 
 static uint64_t activations_of_pipeline(const char *params)
@@ -357,33 +341,28 @@ TEST(one_forward_one_backward_keeps_as_many_as_it_warms_up_with)
     assert_int_equal(sixteen - two_ranks, pass * 4); /* two stages of two ranks fewer */
 }
 
-TEST(a_capacity_makes_every_step_the_same)
+TEST_F(bench, a_capacity_makes_every_step_the_same)
 {
     bench *leak = bench_run_named("mixture_of_experts", "", 0);
     bench *fixed = bench_run_named("mixture_of_experts", "leak=false", 0);
     size_t last = fixed->phase_count - 1;
     assert_int_equal(fixed->phases[last].max_allocated, fixed->phases[1].max_allocated);
     assert_true(leak->phases[last].max_allocated > leak->phases[1].max_allocated);
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(pages_are_asked_for_once_in_a_while)
+TEST_F(bench, pages_are_asked_for_once_in_a_while)
 {
     bench *leak = bench_run_named("inference_serving", "iterations=100", 0);
     bench *fixed = bench_run_named("inference_serving", "iterations=100 leak=false", 0);
     assert_true(leak->requests > 5 * fixed->requests);
     assert_int_equal(fixed->largest, (uint64_t)64 * 32 * 1024); /* a page of 64 tokens */
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(trials_of_algorithms_peak_ten_times_as_high_as_training)
+TEST_F(bench, trials_of_algorithms_peak_ten_times_as_high_as_training)
 {
     bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
     bench_assert_ok(run);
     assert_true(bench_peak_at(run, "epoch0") > 10 * bench_peak_at(run, "epoch1"));
-    bench_free(run);
 }
 
 static bool trains_within(uint64_t limit)
@@ -395,7 +374,7 @@ static bool trains_within(uint64_t limit)
     return trains;
 }
 
-TEST(the_smallest_memory_that_trains_is_the_steady_peak)
+TEST_F(bench, the_smallest_memory_that_trains_is_the_steady_peak)
 {
     bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
     uint64_t steady = bench_peak_at(run, "epoch1"), low = 0, high = bench_peak_at(run, "epoch0");

@@ -10,7 +10,7 @@ static void assert_bytes(const char *script, const char *label, uint64_t expecte
     bench_free(run);
 }
 
-TEST(rebinding_frees_the_old_value_after_the_new_one_is_there)
+TEST_F(bench, rebinding_frees_the_old_value_after_the_new_one_is_there)
 {
     bench *run = bench_run("x = empty { 256 }\n"
                            "x = empty { 256 }\n"
@@ -18,7 +18,6 @@ TEST(rebinding_frees_the_old_value_after_the_new_one_is_there)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 1024);
     assert_int_equal(bench_peak_at(run, "end"), 2048);
-    bench_free(run);
 }
 
 TEST(nil_deletes_a_variable)
@@ -78,7 +77,7 @@ TEST(a_tail_call_does_not_kill_the_temporaries_of_the_function_it_replaces)
                  "end", 1024);
 }
 
-TEST(a_hold_keeps_a_value_to_the_end_of_its_block)
+TEST_F(bench, a_hold_keeps_a_value_to_the_end_of_its_block)
 {
     bench *run = bench_run("do\n"
                            "  local h <close> = hold(empty { 256 })\n"
@@ -90,30 +89,27 @@ TEST(a_hold_keeps_a_value_to_the_end_of_its_block)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "inside"), 2048);
     assert_int_equal(bench_at(run, "after"), 1024);
-    bench_free(run);
 }
 
-TEST(a_local_kept_too_long_is_an_error_with_file_line_and_remedy)
+TEST_F(bench, a_local_kept_too_long_is_an_error_with_file_line_and_remedy)
 {
     bench *run = bench_run("local t = empty { 256 }\n"
                            "x = relu(t)\n"
                            "y = relu(t)\n");
     bench_assert_refused(run, ".lua:4: this tensor is gone");
     bench_assert_refused(run, "assign it to a global, or hold(x)");
-    bench_free(run);
 }
 
-TEST(a_lua_table_is_no_reference)
+TEST_F(bench, a_lua_table_is_no_reference)
 {
     bench *run = bench_run("t = { empty { 256 } }\n"
                            "phase 'next'\n"
                            "x = relu(t[1])");
     bench_assert_refused(run, ".lua:4: this tensor is gone");
     assert_int_equal(bench_at(run, "next"), 0);
-    bench_free(run);
 }
 
-TEST(a_list_is_a_reference)
+TEST_F(bench, a_list_is_a_reference)
 {
     bench *run = bench_run("kept = list()\n"
                            "for i = 1, 3 do kept:append(empty { 256 }) end\n"
@@ -126,10 +122,9 @@ TEST(a_list_is_a_reference)
     assert_int_equal(bench_at(run, "three"), 3072);
     assert_int_equal(bench_at(run, "two"), 2048);
     assert_int_equal(bench_at(run, "none"), 0);
-    bench_free(run);
 }
 
-TEST(an_attribute_is_a_reference)
+TEST_F(bench, an_attribute_is_a_reference)
 {
     bench *run = bench_run("o = object()\n"
                            "o.data = empty { 256 }\n"
@@ -141,7 +136,6 @@ TEST(an_attribute_is_a_reference)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "set"), 1024);
     assert_int_equal(bench_at(run, "deleted"), 0);
-    bench_free(run);
 }
 
 TEST(a_long_chain_of_objects_is_freed_without_deep_recursion)
@@ -156,7 +150,7 @@ TEST(a_long_chain_of_objects_is_freed_without_deep_recursion)
                  "end", 0);
 }
 
-TEST(everything_is_freed_at_the_end)
+TEST_F(bench, everything_is_freed_at_the_end)
 {
     bench *run = bench_run("a, b = object(), object()\n"
                            "a.other = b b.other = a a.data = empty { 256 }\n"
@@ -166,5 +160,4 @@ TEST(everything_is_freed_at_the_end)
     bench_assert_ok(run);
     assert_true(run->max_allocated > 0);
     assert_int_equal(run->allocated, 0);
-    bench_free(run);
 }

@@ -67,11 +67,10 @@ TEST(joining_takes_the_memory_of_all_parts)
                      2 * MIB);
 }
 
-TEST(parts_that_do_not_fit_are_refused)
+TEST_F(bench, parts_that_do_not_fit_are_refused)
 {
     bench *run = bench_run("x = cat { randn { 2, 3 }, randn { 2, 4 } }");
     bench_assert_refused(run, "cat: shapes [2, 3] and [2, 4] differ");
-    bench_free(run);
 }
 
 /* --- in place ---------------------------------------------------------------------------- */
@@ -83,11 +82,10 @@ TEST(changes_in_place_take_no_memory)
                      0);
 }
 
-TEST(a_leaf_that_requires_a_gradient_cannot_be_multiplied_in_place)
+TEST_F(bench, a_leaf_that_requires_a_gradient_cannot_be_multiplied_in_place)
 {
     bench *run = bench_run("x = randn { 4, requires_grad = true }\nx:mul_(2)");
     bench_assert_refused(run, "a leaf that requires a gradient cannot be changed in place");
-    bench_free(run);
 }
 
 /* --- products and reductions ------------------------------------------------------------- */
@@ -103,13 +101,12 @@ TEST(a_product_of_batches_saves_both_sides)
 
 /* setReduceConfig gives 63 blocks of 32 x 4 threads to each group of 128 columns, and each thread
  * leaves a partial sum. */
-TEST(many_rows_are_summed_by_several_blocks_through_a_buffer)
+TEST_F(bench, many_rows_are_summed_by_several_blocks_through_a_buffer)
 {
     bench *run = bench_run("layer = nn.Linear { 1, 2000 }\n"
                            "layer(randn { 4000, 1 }):sum():backward()");
     bench_assert_ok(run);
     assert_int_equal(run->largest, (uint64_t)63 * 128 * 2000 * 4);
-    bench_free(run);
 }
 
 TEST(a_normalised_row_keeps_a_mean_and_a_deviation)
@@ -121,7 +118,7 @@ TEST(a_normalised_row_keeps_a_mean_and_a_deviation)
 
 /* --- mixed precision --------------------------------------------------------------------- */
 
-TEST(autocast_copies_a_weight_once_and_drops_the_copy_with_the_block)
+TEST_F(bench, autocast_copies_a_weight_once_and_drops_the_copy_with_the_block)
 {
     static const char text[] =
         "layer = nn.Linear { 1024, 1024, bias = false }\nx = randn { 16, 1024 }\n"
@@ -134,10 +131,9 @@ TEST(autocast_copies_a_weight_once_and_drops_the_copy_with_the_block)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "inside") - bench_at(run, "a"), 2 * MIB + 64 * KIB);
     assert_int_equal(bench_at(run, "b") - bench_at(run, "a"), 64 * KIB);
-    bench_free(run);
 }
 
-TEST(gradients_stay_in_32_bits_under_autocast)
+TEST_F(bench, gradients_stay_in_32_bits_under_autocast)
 {
     bench *run = bench_run("layer = nn.Linear { 1024, 1024 }\n"
                            "autocast('bfloat16', function()\n"
@@ -146,7 +142,6 @@ TEST(gradients_stay_in_32_bits_under_autocast)
                            "parameters, gradients = layer:nbytes()\n"
                            "assert(parameters == gradients and parameters == 4 * 1025 * 1024)");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
 /* --- checkpointing ----------------------------------------------------------------------- */
@@ -169,11 +164,10 @@ TEST(a_checkpointed_module_gets_the_same_gradients)
                      growth(STACK "body(x):sum():backward()\nphase 'b'") + (int64_t)MIB);
 }
 
-TEST(going_back_twice_through_a_checkpoint_is_refused)
+TEST_F(bench, going_back_twice_through_a_checkpoint_is_refused)
 {
     bench *run = bench_run(STACK "y = checkpoint(body, x):sum()\ny:backward()\ny:backward()");
     bench_assert_refused(run, "backward() went through this graph already");
-    bench_free(run);
 }
 
 /* --- streams ----------------------------------------------------------------------------- */
@@ -186,7 +180,7 @@ TEST(work_on_another_stream_has_its_own_products_workspace)
                      32 * MIB + 16 * KIB);
 }
 
-TEST(a_stream_block_ends_also_by_an_error)
+TEST_F(bench, a_stream_block_ends_also_by_an_error)
 {
     bench *run =
         bench_run("side = cuda.Stream()\n"
@@ -195,7 +189,6 @@ TEST(a_stream_block_ends_also_by_an_error)
                   "x = randn { 64, 64 }\ny = layer(x)\nphase 'a'\nz = layer(x)\nphase 'b'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "b") - bench_at(run, "a"), 16 * KIB);
-    bench_free(run);
 }
 
 /* --- optimizers -------------------------------------------------------------------------- */
@@ -250,16 +243,15 @@ TEST(a_fused_step_keeps_its_count_on_the_device)
     "cudnn.benchmark(true)\nlayer = nn.Conv2d { 64, 64, kernel = 3, padding = 1, bias = false }\n" \
     "x = randn { 8, 64, 14, 14 }\nphase 'a'\n"
 
-TEST(the_first_call_of_its_kind_tries_the_large_workspaces)
+TEST_F(bench, the_first_call_of_its_kind_tries_the_large_workspaces)
 {
     bench *run = bench_run(CONVOLUTION "y = layer(x)\nphase 'b'");
     bench_assert_ok(run);
     /* 512 maps and 4096 pairs of channels as spectra of 16 x 16, twice, and the weight */
     assert_int_equal(run->largest, (uint64_t)2304 * (512 + 4096) + (uint64_t)64 * 64 * 9 * 4);
-    bench_free(run);
 }
 
-TEST(the_second_call_of_its_kind_tries_nothing)
+TEST_F(bench, the_second_call_of_its_kind_tries_nothing)
 {
     bench *once = bench_run(CONVOLUTION "y = layer(x)"), *twice;
     twice = bench_run(CONVOLUTION "y = layer(x)\ny = nil\ncuda.synchronize()\nphase 'b'\n"
@@ -268,35 +260,30 @@ TEST(the_second_call_of_its_kind_tries_nothing)
     bench_assert_ok(twice);
     /* output and workspace, allocated and freed */
     assert_int_equal(twice->requests - once->requests, 4 + 1);
-    bench_free(once);
-    bench_free(twice);
 }
 
-TEST(a_trial_that_does_not_fit_asks_for_half_as_much)
+TEST_F(bench, a_trial_that_does_not_fit_asks_for_half_as_much)
 {
     bench *run = bench_run_limited(CONVOLUTION "y = layer(x)\nphase 'b'", 6 * MIB);
     bench_assert_ok(run);
     assert_false(run->out_of_memory);
     assert_in_range(run->largest, 2 * MIB, 6 * MIB);
-    bench_free(run);
 }
 
 /* --- recurrent networks ------------------------------------------------------------------ */
 
-TEST(both_directions_of_a_gru_give_their_states)
+TEST_F(bench, both_directions_of_a_gru_give_their_states)
 {
     bench *run = bench_run("g = nn.GRU { 8, 16, layers = 2, bidirectional = true }\n"
                            "y, h = g(randn { 4, 5, 8 })\n"
                            "assert(y:size(3) == 32 and h:size(1) == 4)");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
-TEST(a_cell_that_gets_no_state_is_refused)
+TEST_F(bench, a_cell_that_gets_no_state_is_refused)
 {
     bench *run = bench_run("c = nn.GRUCell { 8, 16 }\nh = c(randn { 4, 8 })");
     bench_assert_refused(run, "GRUCell takes an input and a state");
-    bench_free(run);
 }
 
 /* --- all of them, out of memory anywhere ------------------------------------------------- */
@@ -324,7 +311,7 @@ static const char everything[] =
     "  o:zero_grad()\n"
     "end\n";
 
-TEST(a_sum_and_a_join_have_the_type_that_torch_promotes_to)
+TEST_F(bench, a_sum_and_a_join_have_the_type_that_torch_promotes_to)
 {
     bench *run = bench_run("function is(t, name) assert(tostring(t) == 'tensor [4] ' .. name) end\n"
                            "is(randn { 4 } + randint { 4 }, 'float32')\n"
@@ -334,11 +321,10 @@ TEST(a_sum_and_a_join_have_the_type_that_torch_promotes_to)
                            "is(ones { 4, dtype = 'bool' } * ones { 4, dtype = 'uint8' }, 'uint8')\n"
                            "is(cat { randint { 2 }, randn { 2 } }, 'float32')\n");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
 /* As torch's parameters(), state_dict() and an optimizer's state have them. */
-TEST(a_module_that_is_used_twice_has_its_parameters_once)
+TEST_F(bench, a_module_that_is_used_twice_has_its_parameters_once)
 {
     bench *run = bench_run("l = nn.Linear { 4, 4 }\n"
                            "s = nn.Sequential { l, nn.ReLU(), l }\n"
@@ -348,10 +334,9 @@ TEST(a_module_that_is_used_twice_has_its_parameters_once)
                            "o:step()\n"
                            "assert(o:nbytes() == 160)\n");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
-TEST(out_of_memory_at_any_request_loses_nothing)
+TEST_F(bench, out_of_memory_at_any_request_loses_nothing)
 {
     bench *whole = bench_run(everything);
     bench_assert_ok(whole);

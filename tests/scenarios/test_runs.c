@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-TEST(out_of_memory_that_nobody_handles_ends_the_run)
+TEST_F(bench, out_of_memory_that_nobody_handles_ends_the_run)
 {
     bench *run =
         bench_run_limited("a = empty { 256 }\nb = empty { 1024 }\nphase 'not reached'", 2048);
@@ -12,10 +12,9 @@ TEST(out_of_memory_that_nobody_handles_ends_the_run)
     assert_true(run->out_of_memory);
     assert_int_equal(run->phase_count, 0);
     assert_int_equal(run->allocated, 0);
-    bench_free(run);
 }
 
-TEST(a_script_can_handle_out_of_memory)
+TEST_F(bench, a_script_can_handle_out_of_memory)
 {
     bench *run = bench_run_limited("ok, why = pcall(function() x = empty { 1024 } end)\n"
                                    "assert(not ok and why ~= nil)\n"
@@ -25,19 +24,17 @@ TEST(a_script_can_handle_out_of_memory)
     bench_assert_ok(run);
     assert_false(run->out_of_memory);
     assert_int_equal(bench_at(run, "smaller"), 1024);
-    bench_free(run);
 }
 
-TEST(out_of_memory_raised_again_is_still_out_of_memory)
+TEST_F(bench, out_of_memory_raised_again_is_still_out_of_memory)
 {
     bench *run = bench_run_limited("ok, why = pcall(empty, { 1024 })\nerror(why, 0)", 2048);
     bench_assert_ok(run);
     assert_true(run->out_of_memory);
-    bench_free(run);
 }
 
 /* Wherever the memory ends in training: no crash, and everything is given back. */
-TEST(out_of_memory_anywhere_in_training_leaves_nothing)
+TEST_F(bench, out_of_memory_anywhere_in_training_leaves_nothing)
 {
     const char *training = "m = nn.TransformerEncoder { layers = 1, features = 64, heads = 4 }\n"
                            "l = nn.LSTM { 64, 64 }\n"
@@ -61,7 +58,7 @@ TEST(out_of_memory_anywhere_in_training_leaves_nothing)
     }
 }
 
-TEST(stop_ends_the_run_without_further_requests)
+TEST_F(bench, stop_ends_the_run_without_further_requests)
 {
     for (uint64_t stop = 1; stop <= 40; stop++) {
         bench *run = bench_run_stopped("m = nn.Linear { 8, 8 }\n"
@@ -76,7 +73,7 @@ TEST(stop_ends_the_run_without_further_requests)
     }
 }
 
-TEST(the_same_seed_gives_the_same_requests)
+TEST_F(bench, the_same_seed_gives_the_same_requests)
 {
     bench *first = bench_run_named("variable_batch", "iterations=10", 7);
     bench *second = bench_run_named("variable_batch", "iterations=10", 7);
@@ -84,9 +81,6 @@ TEST(the_same_seed_gives_the_same_requests)
     bench_assert_ok(first);
     assert_true(first->hash == second->hash);
     assert_true(first->hash != other->hash);
-    bench_free(first);
-    bench_free(second);
-    bench_free(other);
 }
 
 static gmd_served count_request(void *context, const gmd_request *request)
@@ -116,23 +110,21 @@ TEST(an_open_scenario_can_be_run_again_with_other_parameters)
     assert_true(requests[2] > requests[1]);
 }
 
-TEST(pairs_goes_in_the_order_of_the_keys)
+TEST_F(bench, pairs_goes_in_the_order_of_the_keys)
 {
     bench *run = bench_run("local t, keys = { z = 1, a = 2, [10] = 3, [2] = 4, m = 5 }, ''\n"
                            "for k in pairs(t) do keys = keys .. k .. ' ' end\n"
                            "assert(keys == '2 10 a m z ', keys)");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
-TEST(the_script_sees_the_memory_figures)
+TEST_F(bench, the_script_sees_the_memory_figures)
 {
     bench *run = bench_run("x = empty { 256 }\nassert(cuda.memory().allocated == 1024)");
     bench_assert_ok(run);
-    bench_free(run);
 }
 
-TEST(peaks_begin_anew_where_the_script_resets_them)
+TEST_F(bench, peaks_begin_anew_where_the_script_resets_them)
 {
     bench *run = bench_run("x = empty { 1024 }\nx = nil\nphase 'before'\n"
                            "cuda.reset_peak_memory_stats()\ny = empty { 256 }\nphase 'after'\n"
@@ -140,10 +132,9 @@ TEST(peaks_begin_anew_where_the_script_resets_them)
     bench_assert_ok(run);
     assert_int_equal(bench_peak_at(run, "before"), 4096);
     assert_int_equal(bench_peak_at(run, "after"), 1024);
-    bench_free(run);
 }
 
-TEST(gradients_kept_raise_each_forward_pass_by_one_set_of_them)
+TEST_F(bench, gradients_kept_raise_each_forward_pass_by_one_set_of_them)
 {
     bench *leak = bench_run_named("gradient_accumulation", "", 0);
     bench *fixed = bench_run_named("gradient_accumulation", "leak=false", 0);
@@ -152,11 +143,9 @@ TEST(gradients_kept_raise_each_forward_pass_by_one_set_of_them)
     assert_int_equal(gradients, 102232064);
     assert_int_equal(bench_at(leak, "3:forward") - bench_at(fixed, "3:forward"), gradients);
     assert_int_equal(bench_at(leak, "1:forward"), bench_at(leak, "4:forward"));
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(a_state_never_detached_grows_by_one_batch_each_iteration)
+TEST_F(bench, a_state_never_detached_grows_by_one_batch_each_iteration)
 {
     bench *leak = bench_run_named("hidden_state", "", 0);
     bench *fixed = bench_run_named("hidden_state", "leak=false", 0);
@@ -165,11 +154,9 @@ TEST(a_state_never_detached_grows_by_one_batch_each_iteration)
     assert_int_equal(bench_at(leak, "24") - bench_at(leak, "23"), batch);
     assert_int_equal(bench_at(leak, "2") - bench_at(leak, "1"), batch);
     assert_int_equal(bench_at(fixed, "24"), bench_at(fixed, "1"));
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collect)
+TEST_F(bench, cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collect)
 {
     const uint64_t pair = 2 * (uint64_t)67108864;
     bench *leak = bench_run_named("reference_cycle", "", 0);
@@ -181,11 +168,9 @@ TEST(cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collect)
         drops += leak->phases[i].allocated < leak->phases[i - 1].allocated;
     }
     assert_true(drops >= 5); /* the saw-tooth */
-    bench_free(leak);
-    bench_free(fixed);
 }
 
-TEST(drawn_shapes_vary_and_padded_ones_do_not)
+TEST_F(bench, drawn_shapes_vary_and_padded_ones_do_not)
 {
     bench *leak = bench_run_named("variable_batch", "", 1);
     bench *fixed = bench_run_named("variable_batch", "leak=false", 1);
@@ -198,6 +183,4 @@ TEST(drawn_shapes_vary_and_padded_ones_do_not)
     assert_true(same < 5);
     /* the recorded end of an iteration, within 1 %: 297,095,168 */
     assert_true(leak->phases[0].allocated > 294124216 && leak->phases[0].allocated < 300066120);
-    bench_free(leak);
-    bench_free(fixed);
 }

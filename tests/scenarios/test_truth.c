@@ -93,7 +93,7 @@ TEST_ROW("varbatch_cap6_default within 3 %", follows_the_recording, &varbatch);
 TEST_ROW("simple_cycle_fixed exactly", follows_the_recording, &cycle_fixed);
 
 /* Parameters, workspaces and input of ResNet-50, to the byte; the recording has them at "start". */
-TEST(resnet50_starts_with_the_recorded_bytes)
+TEST_F(bench, resnet50_starts_with_the_recorded_bytes)
 {
     bench *run = bench_run_named("gradient_accumulation", "iterations=1", 0);
     assert_int_equal(bench_at(run, "start"), 137684480);
@@ -101,12 +101,11 @@ TEST(resnet50_starts_with_the_recorded_bytes)
     assert_int_equal(bench_at(run, "0:forward"), 223212032);
     assert_int_equal(bench_at(run, "0:backward"), 273475072);
     assert_int_equal(bench_at(run, "0:step"), 375707136);
-    bench_free(run);
 }
 
 /* When the collector ran in the recorded job depends on all of Python's objects; what is the same
  * is the shape: the mean height, and the number of collections. */
-TEST(uncollected_cycles_follow_the_recorded_saw_tooth)
+TEST_F(bench, uncollected_cycles_follow_the_recorded_saw_tooth)
 {
     json_t *file, *phase, *phases = load_phases(&file, "simple_cycle_leak");
     bench *run = bench_run_named("reference_cycle", "", 0);
@@ -126,5 +125,4 @@ TEST(uncollected_cycles_follow_the_recorded_saw_tooth)
     assert_in_range(our_drops, recorded_drops - 1, recorded_drops + 1);
     assert_true(fabs(our_mean / recorded_mean - 1) < 0.08);
     json_decref(file);
-    bench_free(run);
 }

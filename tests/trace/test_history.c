@@ -99,78 +99,76 @@ static void expect_ops(const gmd_history *h, const char *ops)
     assert_string_equal(got, ops);
 }
 
-TEST(a_segment_belongs_to_the_allocation_after_it)
+/* What a test makes, freed after it. */
+static gmd_history built;
+
+static int free_built(void **state)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), ALLOC(0));
-    expect_ops(&h, "afa");
-    assert_int_equal(h.recorded[0].call_count, 1);
-    assert_int_equal(h.recorded[2].call_count, 0);
-    assert_int_equal(h.recorded[0].address, AT(0));
-    gmd_history_free(&h);
+    (void)state;
+    gmd_history_free(&built);
+    return 0;
 }
 
-TEST(freed_segments_without_an_allocation_are_an_empty_cache)
+FIXTURE(history, NULL, free_built);
+
+TEST_F(history, a_segment_belongs_to_the_allocation_after_it)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
+    BUILD(&built, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), ALLOC(0));
+    expect_ops(&built, "afa");
+    assert_int_equal(built.recorded[0].call_count, 1);
+    assert_int_equal(built.recorded[2].call_count, 0);
+    assert_int_equal(built.recorded[0].address, AT(0));
+}
+
+TEST_F(history, freed_segments_without_an_allocation_are_an_empty_cache)
+{
+    BUILD(&built, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
           REQUESTED(1), COMPLETED(1));
-    expect_ops(&h, "aafef");
-    assert_int_equal(h.empty_cache_count, 1);
-    assert_int_equal(h.recorded[3].call_count, 1);
-    assert_int_equal(h.limit_bytes, 0);
-    gmd_history_free(&h);
+    expect_ops(&built, "aafef");
+    assert_int_equal(built.empty_cache_count, 1);
+    assert_int_equal(built.recorded[3].call_count, 1);
+    assert_int_equal(built.limit_bytes, 0);
 }
 
-TEST(freed_segments_at_the_limit_belong_to_the_retry)
+TEST_F(history, freed_segments_at_the_limit_belong_to_the_retry)
 {
-    gmd_history h;
-    BUILD(&h, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
+    BUILD(&built, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
           GIVEN(0), MADE(2), ALLOC(2));
-    expect_ops(&h, "aafa");
-    assert_int_equal(h.recorded[3].call_count, 2);
-    assert_false(h.limit_inferred);
-    gmd_history_free(&h);
+    expect_ops(&built, "aafa");
+    assert_int_equal(built.recorded[3].call_count, 2);
+    assert_false(built.limit_inferred);
 }
 
-TEST(a_segment_that_would_have_served_the_request_was_gone_before_it)
+TEST_F(history, a_segment_that_would_have_served_the_request_was_gone_before_it)
 {
-    gmd_history h;
-    BUILD(&h, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
+    BUILD(&built, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
           GIVEN(0), MADE(0), ALLOC(0));
-    expect_ops(&h, "aafea");
-    gmd_history_free(&h);
+    expect_ops(&built, "aafea");
 }
 
-TEST(with_room_below_the_limit_the_job_emptied_its_cache)
+TEST_F(history, with_room_below_the_limit_the_job_emptied_its_cache)
 {
-    gmd_history h;
-    BUILD(&h, 9 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
+    BUILD(&built, 9 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
           GIVEN(0), MADE(2), ALLOC(2));
-    expect_ops(&h, "aafea");
-    gmd_history_free(&h);
+    expect_ops(&built, "aafea");
 }
 
-TEST(a_limit_is_inferred_that_explains_the_retry)
+TEST_F(history, a_limit_is_inferred_that_explains_the_retry)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
+    BUILD(&built, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
           MADE(2), ALLOC(2));
-    expect_ops(&h, "aafa");
-    assert_true(h.limit_inferred);
-    assert_true(h.limit_bytes >= 2 * SEGMENT && h.limit_bytes < 3 * SEGMENT);
-    gmd_history_free(&h);
+    expect_ops(&built, "aafa");
+    assert_true(built.limit_inferred);
+    assert_true(built.limit_bytes >= 2 * SEGMENT && built.limit_bytes < 3 * SEGMENT);
 }
 
-TEST(an_out_of_memory_bounds_the_limit_from_above)
+TEST_F(history, an_out_of_memory_bounds_the_limit_from_above)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), OOM);
-    expect_ops(&h, "aaa");
-    assert_true(h.recorded[2].is_oom);
-    assert_int_equal(h.oom_count, 1);
-    assert_true(h.limit_bytes >= 2 * SEGMENT && h.limit_bytes < 3 * SEGMENT);
-    gmd_history_free(&h);
+    BUILD(&built, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), OOM);
+    expect_ops(&built, "aaa");
+    assert_true(built.recorded[2].is_oom);
+    assert_int_equal(built.oom_count, 1);
+    assert_true(built.limit_bytes >= 2 * SEGMENT && built.limit_bytes < 3 * SEGMENT);
 }
 
 TEST(a_limit_that_changed_is_told)
@@ -185,13 +183,11 @@ TEST(a_limit_that_changed_is_told)
     gmd_history_free(&steady);
 }
 
-TEST(freed_segments_before_an_out_of_memory_belong_to_it)
+TEST_F(history, freed_segments_before_an_out_of_memory_belong_to_it)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), OOM);
-    expect_ops(&h, "afa");
-    assert_int_equal(h.recorded[2].call_count, 1);
-    gmd_history_free(&h);
+    BUILD(&built, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), OOM);
+    expect_ops(&built, "afa");
+    assert_int_equal(built.recorded[2].call_count, 1);
 }
 
 /* One run that a limit could explain, among five that none explains. */
@@ -214,12 +210,10 @@ TEST(the_recorders_count_of_retries_decides)
     gmd_history_free(&none);
 }
 
-TEST(without_that_count_the_proportions_decide)
+TEST_F(history, without_that_count_the_proportions_decide)
 {
-    gmd_history h;
-    BUILD(&h, 0, MANY_OWN_RUNS);
-    assert_int_equal(h.limit_bytes, 0);
-    gmd_history_free(&h);
+    BUILD(&built, 0, MANY_OWN_RUNS);
+    assert_int_equal(built.limit_bytes, 0);
 }
 
 static gmd_snapshot_event on_device(gmd_snapshot_event e, uint8_t device)
@@ -228,9 +222,8 @@ static gmd_snapshot_event on_device(gmd_snapshot_event e, uint8_t device)
     return e;
 }
 
-TEST(events_of_two_devices_may_interleave)
+TEST_F(history, events_of_two_devices_may_interleave)
 {
-    gmd_history h;
     const gmd_snapshot_event plain[] = {MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0),
                                         MADE(1), ALLOC(1), REQUESTED(1), COMPLETED(1), GIVEN(1)};
     const int order[] = {0, 5, 6, 1, 2, 7, 3, 8, 4, 9}; /* 0 to 4 on device 0, the others on 1 */
@@ -239,19 +232,17 @@ TEST(events_of_two_devices_may_interleave)
         events[i] = on_device(plain[order[i]], order[i] >= 5);
     }
     gmd_error error = {""};
-    assert_int_equal(build(&h, events, 10, 0, GMD_RETRIES_UNKNOWN, &error), GMD_OK);
-    expect_ops(&h, "aaffe");
-    assert_int_equal(h.recorded[0].call_count, 1);
-    assert_int_equal(h.recorded[1].call_count, 1);
-    assert_int_equal(h.recorded[4].call_count, 2); /* one empty_cache() for both devices */
-    assert_int_equal(h.deferred_frees, 0);
-    gmd_history_free(&h);
+    assert_int_equal(build(&built, events, 10, 0, GMD_RETRIES_UNKNOWN, &error), GMD_OK);
+    expect_ops(&built, "aaffe");
+    assert_int_equal(built.recorded[0].call_count, 1);
+    assert_int_equal(built.recorded[1].call_count, 1);
+    assert_int_equal(built.recorded[4].call_count, 2); /* one empty_cache() for both devices */
+    assert_int_equal(built.deferred_frees, 0);
 }
 
 /* Device 1 keeps what it has cached: an empty_cache() would not have left it. */
-TEST(what_other_devices_keep_tells_a_retry)
+TEST_F(history, what_other_devices_keep_tells_a_retry)
 {
-    gmd_history h;
     gmd_snapshot_event events[] = {MADE(5),  ALLOC(5), REQUESTED(5), COMPLETED(5), MADE(0),
                                    ALLOC(0), MADE(1),  ALLOC(1),     REQUESTED(0), COMPLETED(0),
                                    GIVEN(0), MADE(2),  ALLOC(2)};
@@ -264,55 +255,46 @@ TEST(what_other_devices_keep_tells_a_retry)
                              .has_events = true};
     const gmd_history_hints hints = {.limit_bytes = 2 * SEGMENT, .recorded_retries = 0};
     gmd_error error = {""};
-    assert_int_equal(gmd_history_build(&h, &snapshot, &hints, "job", &error), GMD_OK);
-    assert_int_equal(h.empty_cache_count, 0);
-    gmd_history_free(&h);
+    assert_int_equal(gmd_history_build(&built, &snapshot, &hints, "job", &error), GMD_OK);
+    assert_int_equal(built.empty_cache_count, 0);
 }
 
-TEST(streams_are_numbered_by_their_handles)
+TEST_F(history, streams_are_numbered_by_their_handles)
 {
-    gmd_history h;
     gmd_snapshot_event events[] = {MADE(0), ALLOC(0), MADE(1), ALLOC(1), MADE(2), ALLOC(2)};
     const uint64_t handles[] = {900, 900, 300, 300, 0, 0};
     for (int i = 0; i < 6; i++) {
         events[i].stream = handles[i];
     }
     gmd_error error = {""};
-    assert_int_equal(build(&h, events, 6, 0, GMD_RETRIES_UNKNOWN, &error), GMD_OK);
-    assert_int_equal(h.trace.requests[0].stream, 2);
-    assert_int_equal(h.trace.requests[1].stream, 1);
-    assert_int_equal(h.trace.requests[2].stream, 0);
-    assert_int_equal(h.trace.streams.count, 3);
-    gmd_history_free(&h);
+    assert_int_equal(build(&built, events, 6, 0, GMD_RETRIES_UNKNOWN, &error), GMD_OK);
+    assert_int_equal(built.trace.requests[0].stream, 2);
+    assert_int_equal(built.trace.requests[1].stream, 1);
+    assert_int_equal(built.trace.requests[2].stream, 0);
+    assert_int_equal(built.trace.streams.count, 3);
 }
 
-TEST(a_free_that_completes_later_is_counted_with_its_place)
+TEST_F(history, a_free_that_completes_later_is_counted_with_its_place)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1), COMPLETED(1),
+    BUILD(&built, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1), COMPLETED(1),
           COMPLETED(0));
-    assert_int_equal(h.deferred_frees, 1);
-    assert_int_equal(h.first_deferred, 2);
-    gmd_history_free(&h);
+    assert_int_equal(built.deferred_frees, 1);
+    assert_int_equal(built.first_deferred, 2);
 }
 
-TEST(a_free_from_before_the_recording_is_left_out_and_counted)
+TEST_F(history, a_free_from_before_the_recording_is_left_out_and_counted)
 {
-    gmd_history h;
-    BUILD(&h, 0, REQUESTED(7), COMPLETED(7), MADE(0), ALLOC(0));
-    expect_ops(&h, "a");
-    assert_int_equal(h.orphan_frees, 1);
-    assert_int_equal(h.first_orphan, 0);
-    gmd_history_free(&h);
+    BUILD(&built, 0, REQUESTED(7), COMPLETED(7), MADE(0), ALLOC(0));
+    expect_ops(&built, "a");
+    assert_int_equal(built.orphan_frees, 1);
+    assert_int_equal(built.first_orphan, 0);
 }
 
-TEST(a_segment_from_before_the_recording_is_counted)
+TEST_F(history, a_segment_from_before_the_recording_is_counted)
 {
-    gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), GIVEN(7));
-    assert_int_equal(h.orphan_segments, 1);
-    assert_int_equal(h.first_orphan, 1);
-    gmd_history_free(&h);
+    BUILD(&built, 0, MADE(0), ALLOC(0), GIVEN(7));
+    assert_int_equal(built.orphan_segments, 1);
+    assert_int_equal(built.first_orphan, 1);
 }
 
 TEST(contradictions_are_refused_with_event_and_request)
@@ -396,104 +378,87 @@ TEST(the_operations_tell_a_retry_from_an_empty_cache)
 #define EXPANDABLE "expandable_segments:True"
 
 /* Served from the cache after an empty_cache() it would be no request that gave pages back. */
-TEST(a_retry_may_be_served_by_what_it_waited_for_with_no_new_page)
+TEST_F(history, a_retry_may_be_served_by_what_it_waited_for_with_no_new_page)
 {
-    gmd_history h;
-    BUILD_UNDER(&h, EXPANDABLE, 2 * SEGMENT, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
-                OF_PAGE(ALLOC, 1), OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_REQUESTED, 1),
-                OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 1, 1), OF_PAGE(ALLOC, 0));
-    expect_ops(&h, "aaffa");
-    assert_int_equal(h.recorded[4].call_count, 1);
-    gmd_history_free(&h);
+    BUILD_UNDER(&built, EXPANDABLE, 2 * SEGMENT, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+                PAGES(MAP, 1, 1), OF_PAGE(ALLOC, 1), OF_PAGE(FREE_REQUESTED, 0),
+                OF_PAGE(FREE_REQUESTED, 1), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 1, 1),
+                OF_PAGE(ALLOC, 0));
+    expect_ops(&built, "aaffa");
+    assert_int_equal(built.recorded[4].call_count, 1);
 }
 
 /* A segment that is gone left its addresses to others. */
-TEST(reservations_are_as_near_as_two_of_the_same_time)
+TEST_F(history, reservations_are_as_near_as_two_of_the_same_time)
 {
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 50, 1),
+    BUILD_WITH(&built, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 50, 1),
                OF_PAGE(ALLOC, 50), OF_PAGE(FREE_REQUESTED, 50), OF_PAGE(FREE_COMPLETED, 50),
                PAGES(UNMAP, 50, 1), PAGES(MAP, 52, 1), OF_PAGE(ALLOC, 52));
-    assert_int_equal(h.nearest_reservations, 50 * SEGMENT);
-    gmd_history_free(&h);
+    assert_int_equal(built.nearest_reservations, 50 * SEGMENT);
 }
 
 /* --- expandable segments ------------------------------------------------------------------ */
 
-TEST(pages_belong_to_the_allocation_after_them)
+TEST_F(history, pages_belong_to_the_allocation_after_them)
 {
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), PAGES(MAP, 1, 2), OF_PAGE(ALLOC, 0));
-    expect_ops(&h, "a");
-    assert_int_equal(h.recorded[0].call_count, 2);
-    assert_true(h.calls[1].is_mapping && !h.calls[1].is_free);
-    gmd_history_free(&h);
+    BUILD_WITH(&built, EXPANDABLE, false, PAGES(MAP, 0, 1), PAGES(MAP, 1, 2), OF_PAGE(ALLOC, 0));
+    expect_ops(&built, "a");
+    assert_int_equal(built.recorded[0].call_count, 2);
+    assert_true(built.calls[1].is_mapping && !built.calls[1].is_free);
 }
 
-TEST(pages_unmapped_for_a_retry_belong_to_it)
+TEST_F(history, pages_unmapped_for_a_retry_belong_to_it)
 {
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+    BUILD_WITH(&built, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
                OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
                PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
-    expect_ops(&h, "afa");
-    assert_true(h.calls[h.recorded[2].first_call].is_free);
-    gmd_history_free(&h);
+    expect_ops(&built, "afa");
+    assert_true(built.calls[built.recorded[2].first_call].is_free);
 }
 
-TEST(pages_unmapped_on_their_own_are_an_empty_cache)
+TEST_F(history, pages_unmapped_on_their_own_are_an_empty_cache)
 {
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+    BUILD_WITH(&built, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
                OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1));
-    expect_ops(&h, "afe");
-    gmd_history_free(&h);
+    expect_ops(&built, "afe");
 }
 
-TEST(the_first_page_of_a_segment_tells_where_it_begins)
+TEST_F(history, the_first_page_of_a_segment_tells_where_it_begins)
 {
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
+    BUILD_WITH(&built, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
                OF_PAGE(ALLOC, 1), PAGES(MAP, 50, 1), OF_PAGE(ALLOC, 50));
-    assert_true(h.calls[0].opens_segment);
-    assert_false(h.calls[1].opens_segment);
-    assert_true(h.calls[2].opens_segment);
-    gmd_history_free(&h);
+    assert_true(built.calls[0].opens_segment);
+    assert_false(built.calls[1].opens_segment);
+    assert_true(built.calls[2].opens_segment);
 }
 
-TEST(a_segment_whose_last_page_is_unmapped_begins_anew)
+TEST_F(history, a_segment_whose_last_page_is_unmapped_begins_anew)
 {
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+    BUILD_WITH(&built, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
                OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
                PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
-    assert_true(h.calls[2].opens_segment);
-    gmd_history_free(&h);
+    assert_true(built.calls[2].opens_segment);
 }
 
 /* --- frees that waited -------------------------------------------------------------------- */
 
-TEST(a_free_that_waited_waits_again_until_the_allocation_that_completed_it)
+TEST_F(history, a_free_that_waited_waits_again_until_the_allocation_that_completed_it)
 {
-    gmd_history h;
-    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), MADE(2),
+    BUILD_WITH(&built, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), MADE(2),
                ALLOC(2), COMPLETED(0), ALLOC(0));
-    expect_ops(&h, "aaurfa>a");
-    assert_int_equal(h.trace.requests[2].stream, h.trace.streams.count - 1);
-    assert_int_equal(h.trace.requests[2].duration_ns, h.trace.requests[6].duration_ns);
-    assert_int_equal(h.recorded[5].call_count, 1);
-    assert_int_equal(h.recorded[6].call_count, 0);
-    gmd_history_free(&h);
+    expect_ops(&built, "aaurfa>a");
+    assert_int_equal(built.trace.requests[2].stream, built.trace.streams.count - 1);
+    assert_int_equal(built.trace.requests[2].duration_ns, built.trace.requests[6].duration_ns);
+    assert_int_equal(built.recorded[5].call_count, 1);
+    assert_int_equal(built.recorded[6].call_count, 0);
 }
 
-TEST(frees_that_overtake_each_other_wait_for_different_streams)
+TEST_F(history, frees_that_overtake_each_other_wait_for_different_streams)
 {
-    gmd_history h;
-    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1),
+    BUILD_WITH(&built, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1),
                MADE(2), ALLOC(2), COMPLETED(1), ALLOC(1), COMPLETED(0), ALLOC(0));
-    expect_ops(&h, "aaurfurfa>a>a");
-    assert_int_not_equal(h.trace.requests[2].stream, h.trace.requests[5].stream);
-    gmd_history_free(&h);
+    expect_ops(&built, "aaurfurfa>a>a");
+    assert_int_not_equal(built.trace.requests[2].stream, built.trace.requests[5].stream);
 }
 
 TEST(a_wait_that_a_retry_ended_lasts_until_the_retry)
@@ -506,13 +471,11 @@ TEST(a_wait_that_a_retry_ended_lasts_until_the_retry)
     gmd_history_free(&h);
 }
 
-TEST(a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache)
+TEST_F(history, a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache)
 {
-    gmd_history h;
-    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), ALLOC(2),
+    BUILD_WITH(&built, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), ALLOC(2),
                COMPLETED(0), REQUESTED(1), COMPLETED(1));
-    expect_ops(&h, "aaurfaef");
-    gmd_history_free(&h);
+    expect_ops(&built, "aaurfaef");
 }
 
 /* Both events of a free come from one call, but for a wait: the time between them tells. */

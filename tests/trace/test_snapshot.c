@@ -141,23 +141,34 @@ static size_t count_actions(const gmd_snapshot *s, gmd_action action)
     return count;
 }
 
-/* The figures are those that Python's own pickle shows for the file. */
-TEST(a_recorded_history_is_read_whole)
+/* What a test makes, freed after it. */
+static gmd_snapshot seen;
+
+static int free_seen(void **state)
 {
-    gmd_snapshot s = read_ok("simple_cycle_leak.pickle.gz");
-    assert_int_equal(s.event_count, 360);
-    assert_int_equal(count_actions(&s, GMD_ACTION_ALLOC), 120);
-    assert_int_equal(count_actions(&s, GMD_ACTION_FREE_REQUESTED), 106);
-    assert_int_equal(count_actions(&s, GMD_ACTION_FREE_COMPLETED), 106);
-    assert_int_equal(count_actions(&s, GMD_ACTION_SEGMENT_ALLOC), 28);
-    assert_int_equal(s.segment_count, 28);
-    assert_int_equal(s.segments[0].address, 140093679468544u);
-    assert_int_equal(s.segments[0].total_size, 64 << 20);
-    assert_int_equal(s.blocks[0].state, GMD_BLOCK_ALLOCATED);
-    assert_string_equal(s.conf, "");
-    assert_int_equal(s.device_count, 1);
-    assert_true(s.has_events);
-    gmd_snapshot_free(&s);
+    (void)state;
+    gmd_snapshot_free(&seen);
+    return 0;
+}
+
+FIXTURE(snapshot, NULL, free_seen);
+
+/* The figures are those that Python's own pickle shows for the file. */
+TEST_F(snapshot, a_recorded_history_is_read_whole)
+{
+    seen = read_ok("simple_cycle_leak.pickle.gz");
+    assert_int_equal(seen.event_count, 360);
+    assert_int_equal(count_actions(&seen, GMD_ACTION_ALLOC), 120);
+    assert_int_equal(count_actions(&seen, GMD_ACTION_FREE_REQUESTED), 106);
+    assert_int_equal(count_actions(&seen, GMD_ACTION_FREE_COMPLETED), 106);
+    assert_int_equal(count_actions(&seen, GMD_ACTION_SEGMENT_ALLOC), 28);
+    assert_int_equal(seen.segment_count, 28);
+    assert_int_equal(seen.segments[0].address, 140093679468544u);
+    assert_int_equal(seen.segments[0].total_size, 64 << 20);
+    assert_int_equal(seen.blocks[0].state, GMD_BLOCK_ALLOCATED);
+    assert_string_equal(seen.conf, "");
+    assert_int_equal(seen.device_count, 1);
+    assert_true(seen.has_events);
 }
 
 TEST(a_plain_pickle_gives_the_same_as_a_packed_one)
@@ -224,7 +235,7 @@ TEST(histories_with_flipped_bytes_are_read_or_refused)
 
 /* --- events ------------------------------------------------------------------------------ */
 
-TEST(every_action_is_known_by_name)
+TEST_F(snapshot, every_action_is_known_by_name)
 {
     static const char *const names[] = {
         "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
@@ -234,39 +245,36 @@ TEST(every_action_is_known_by_name)
         put_event(p, names[i], 4096, 512, 0, i);
     }
     put(p, "eeu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.event_count, 10);
-    for (size_t i = 0; i < s.event_count; i++) {
-        assert_int_equal(s.events[i].action, i); /* the enumeration is in the same order */
+    seen = parse_ok(p);
+    assert_int_equal(seen.event_count, 10);
+    for (size_t i = 0; i < seen.event_count; i++) {
+        assert_int_equal(seen.events[i].action, i); /* the enumeration is in the same order */
     }
-    gmd_snapshot_free(&s);
 }
 
-TEST(an_oom_has_the_device_s_free_bytes_as_its_address)
+TEST_F(snapshot, an_oom_has_the_device_s_free_bytes_as_its_address)
 {
     pickle_text *p = start_events();
     put_event(p, "oom", 123456, 1 << 20, 5, 9);
     put(p, "eeu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.events[0].address, 123456);
-    assert_int_equal(s.events[0].size, 1 << 20);
-    assert_int_equal(s.events[0].stream, 5);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_int_equal(seen.events[0].address, 123456);
+    assert_int_equal(seen.events[0].size, 1 << 20);
+    assert_int_equal(seen.events[0].stream, 5);
 }
 
-TEST(an_action_that_is_not_known_is_kept_without_its_keys)
+TEST_F(snapshot, an_action_that_is_not_known_is_kept_without_its_keys)
 {
     pickle_text *p = start_events();
     put(p, "}(");
     put_string_entry(p, "action", "of_a_later_torch");
     put_string_entry(p, "addr", "not a number");
     put(p, "ueeu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.events[0].action, GMD_ACTION_OTHER);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_int_equal(seen.events[0].action, GMD_ACTION_OTHER);
 }
 
-TEST(a_time_that_is_missing_is_0)
+TEST_F(snapshot, a_time_that_is_missing_is_0)
 {
     pickle_text *p = start_events();
     put(p, "}(");
@@ -275,12 +283,11 @@ TEST(a_time_that_is_missing_is_0)
     put_number_entry(p, "size", 512);
     put_number_entry(p, "stream", 0);
     put(p, "ueeu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.events[0].time_us, 0);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_int_equal(seen.events[0].time_us, 0);
 }
 
-TEST(keys_that_are_not_known_are_ignored)
+TEST_F(snapshot, keys_that_are_not_known_are_ignored)
 {
     pickle_text *p = start("}(");
     put_string(p, "categories_of_a_later_torch");
@@ -295,12 +302,11 @@ TEST(keys_that_are_not_known_are_ignored)
     put_number_entry(p, "stream", 0);
     put_string_entry(p, "user_metadata", "");
     put(p, "ueeu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.event_count, 1);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_int_equal(seen.event_count, 1);
 }
 
-TEST(devices_are_merged_by_time_and_each_keeps_its_order)
+TEST_F(snapshot, devices_are_merged_by_time_and_each_keeps_its_order)
 {
     pickle_text *p = start("}(");
     open_traces(p);
@@ -312,29 +318,27 @@ TEST(devices_are_merged_by_time_and_each_keeps_its_order)
     put_event(p, "alloc", 4, 1, 0, 10);
     put_event(p, "alloc", 5, 1, 0, 20);
     put(p, "e]eu.");
-    gmd_snapshot s = parse_ok(p);
+    seen = parse_ok(p);
     static const struct {
         uint64_t address;
         uint8_t device;
     } expected[] = {{1, 0}, {2, 0}, {4, 1}, {5, 1}, {3, 0}};
-    assert_int_equal(s.device_count, 3);
-    assert_int_equal(s.event_count, 5);
-    for (size_t i = 0; i < s.event_count; i++) {
-        assert_int_equal(s.events[i].address, expected[i].address);
-        assert_int_equal(s.events[i].device, expected[i].device);
+    assert_int_equal(seen.device_count, 3);
+    assert_int_equal(seen.event_count, 5);
+    for (size_t i = 0; i < seen.event_count; i++) {
+        assert_int_equal(seen.events[i].address, expected[i].address);
+        assert_int_equal(seen.events[i].device, expected[i].device);
     }
-    gmd_snapshot_free(&s);
 }
 
-TEST(a_snapshot_without_recording_has_no_events)
+TEST_F(snapshot, a_snapshot_without_recording_has_no_events)
 {
     pickle_text *p = start("}(");
     open_traces(p);
     put(p, "]eu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_false(s.has_events);
-    assert_int_equal(s.device_count, 1);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_false(seen.has_events);
+    assert_int_equal(seen.device_count, 1);
 }
 
 /* One event with one key changed; `opcodes` makes its value. */
@@ -396,7 +400,7 @@ TEST(the_byte_in_a_message_is_that_of_the_value)
 
 /* --- segments and blocks ----------------------------------------------------------------- */
 
-TEST(segments_and_blocks_are_read)
+TEST_F(snapshot, segments_and_blocks_are_read)
 {
     pickle_text *p = start_segments();
     open_segment(p, 1 << 20, 4096);
@@ -408,9 +412,9 @@ TEST(segments_and_blocks_are_read)
     open_segment(p, 1 << 21, 512);
     put_block(p, 1 << 21, 512, "inactive");
     put(p, "eueu.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.segment_count, 2);
-    const gmd_snapshot_segment *g = &s.segments[0];
+    seen = parse_ok(p);
+    assert_int_equal(seen.segment_count, 2);
+    const gmd_snapshot_segment *g = &seen.segments[0];
     assert_int_equal(g->allocated_size, 1024);
     assert_int_equal(g->active_size, 2048);
     assert_int_equal(g->requested_size, 512);
@@ -419,13 +423,12 @@ TEST(segments_and_blocks_are_read)
     assert_int_equal(g->pool_id[1], 2);
     assert_true(g->is_large && g->is_expandable);
     assert_int_equal(g->block_count, 4);
-    assert_int_equal(s.segments[1].first_block, 4);
-    assert_int_equal(s.blocks[1].state, GMD_BLOCK_PENDING_FREE);
-    assert_int_equal(s.blocks[2].state, GMD_BLOCK_PENDING_FREE);
-    assert_int_equal(s.blocks[3].state, GMD_BLOCK_INACTIVE);
-    assert_int_equal(s.blocks[3].requested_size, 512);
-    assert_false(s.has_events);
-    gmd_snapshot_free(&s);
+    assert_int_equal(seen.segments[1].first_block, 4);
+    assert_int_equal(seen.blocks[1].state, GMD_BLOCK_PENDING_FREE);
+    assert_int_equal(seen.blocks[2].state, GMD_BLOCK_PENDING_FREE);
+    assert_int_equal(seen.blocks[3].state, GMD_BLOCK_INACTIVE);
+    assert_int_equal(seen.blocks[3].requested_size, 512);
+    assert_false(seen.has_events);
 }
 
 /* Keys that torch 2.1 did not write yet, and blocks as torch 2.0 did. */
@@ -451,28 +454,26 @@ static void put_old_segment(pickle_text *p)
     put(p, "eu");
 }
 
-TEST(a_bare_list_of_segments_is_a_snapshot)
+TEST_F(snapshot, a_bare_list_of_segments_is_a_snapshot)
 {
     pickle_text *p = start("](");
     put_old_segment(p);
     put(p, "e.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.segment_count, 1);
-    assert_int_equal(s.device_count, 0);
-    assert_null(s.conf);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_int_equal(seen.segment_count, 1);
+    assert_int_equal(seen.device_count, 0);
+    assert_null(seen.conf);
 }
 
-TEST(addresses_that_old_versions_left_out_are_added_up)
+TEST_F(snapshot, addresses_that_old_versions_left_out_are_added_up)
 {
     pickle_text *p = start("](");
     put_old_segment(p);
     put(p, "e.");
-    gmd_snapshot s = parse_ok(p);
-    assert_int_equal(s.blocks[0].address, 4096);
-    assert_int_equal(s.blocks[1].address, 4096 + 1024);
-    assert_int_equal(s.blocks[1].requested_size, 1024);
-    gmd_snapshot_free(&s);
+    seen = parse_ok(p);
+    assert_int_equal(seen.blocks[0].address, 4096);
+    assert_int_equal(seen.blocks[1].address, 4096 + 1024);
+    assert_int_equal(seen.blocks[1].requested_size, 1024);
 }
 
 static void assert_block_refused(uint64_t address, uint64_t size, const char *block_state,
@@ -581,18 +582,16 @@ static gmd_snapshot parse_with_settings(const char *key, const char *conf)
     return parse_ok(p);
 }
 
-TEST(the_settings_are_kept)
+TEST_F(snapshot, the_settings_are_kept)
 {
-    gmd_snapshot s = parse_with_settings("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128");
-    assert_string_equal(s.conf, "max_split_size_mb:128");
-    gmd_snapshot_free(&s);
+    seen = parse_with_settings("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128");
+    assert_string_equal(seen.conf, "max_split_size_mb:128");
 }
 
-TEST(the_settings_are_kept_under_their_newer_name)
+TEST_F(snapshot, the_settings_are_kept_under_their_newer_name)
 {
-    gmd_snapshot s = parse_with_settings("PYTORCH_ALLOC_CONF", "expandable_segments:True");
-    assert_string_equal(s.conf, "expandable_segments:True");
-    gmd_snapshot_free(&s);
+    seen = parse_with_settings("PYTORCH_ALLOC_CONF", "expandable_segments:True");
+    assert_string_equal(seen.conf, "expandable_segments:True");
 }
 
 TEST(settings_with_a_nul_are_refused)
