@@ -599,7 +599,9 @@ gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persiste
     }
     const persistent_list *list = &n->shared->persistent;
     size_t passed = atomic_load(&list->passed);
-    size_t last = passed < list->count ? passed : list->count - 1;
+    size_t handed_over =
+        gmd_min(list->count, count); /* memory that the allocator may have written */
+    size_t last = passed < handed_over ? passed : handed_over ? handed_over - 1 : 0;
     n->input = traces[last].trace;
     judge_run(n, how, end);
     const gmd_outcome *o = result->outcome;

@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static void record_request(gmd_session *s, const gmd_request *r)
 {
@@ -108,8 +109,11 @@ bool gmd_session_is_repetition(const gmd_session *session)
 
 void gmd_session_place(gmd_session *session, const char *file, int line)
 {
-    shared_run *shared = session->shared;
-    snprintf(shared->place, sizeof shared->place, "%s:%d: ", file, line);
+    char place[sizeof session->shared->place];
+    int length = snprintf(place, sizeof place, "%s:%d: ", file, line);
+    size_t size = length < (int)sizeof place ? (size_t)length + 1 : sizeof place;
+    /* Not printed in place, which begins with an empty text: the process may be killed then. */
+    memcpy(session->shared->place, place, size);
 }
 
 void gmd_session_phase(gmd_session *session, const char *label)

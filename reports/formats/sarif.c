@@ -213,7 +213,8 @@ void sarif_fingerprint(gmd_json *json, const sarif_result *result)
     if (result->identity) {
         gmd_identity_print(result->identity, cause);
     }
-    sum = hash(sum, result->identity ? cause : result->message);
+    sum = result->identity ? gmd_hash_bytes(sum, cause, strlen(cause)) /* its numbers count */
+                           : hash(sum, result->message);
     snprintf(text, sizeof text, "%016" PRIx64, sum);
     gmd_json_object(json, "partialFingerprints");
     gmd_json_string(json, result->identity ? "gmdCause/v2" : "gmdCause/v1", text);
