@@ -189,15 +189,16 @@ void sarif_locations(gmd_json *json, const sarif_result *result)
 
 /* --- fingerprint ------------------------------------------------------------------------- */
 
-/* FNV-1a of the text as reports have it, with U+FFFD for what is no UTF-8; numbers are left out,
- * for in a sentence they differ from one run to the next while the defect is still the same. */
-static uint64_t hash(uint64_t sum, const char *text)
+/* FNV-1a of the text as reports have it, with U+FFFD for what is no UTF-8. The numbers of a
+ * sentence are left out: they differ from one run to the next while the defect is still the same.
+ */
+static uint64_t hash(uint64_t sum, const char *text, bool is_sentence)
 {
     const char *next = text;
     for (uint32_t c = gmd_utf8_next(&next); c; text = next, c = gmd_utf8_next(&next)) {
         if (c == GMD_REPLACEMENT_CHARACTER) {
             sum = gmd_hash_bytes(sum, "\xEF\xBF\xBD", 3);
-        } else if (c < '0' || c > '9') {
+        } else if (!is_sentence || c < '0' || c > '9') {
             sum = gmd_hash_bytes(sum, text, (size_t)(next - text));
         }
     }
@@ -208,13 +209,12 @@ void sarif_fingerprint(gmd_json *json, const sarif_result *result)
 {
     char text[24], name[NAME_LENGTH_MAX], cause[GMD_IDENTITY_TEXT] = "";
     qualified_name(result, name, sizeof name);
-    uint64_t sum = hash(GMD_HASH_OF_NOTHING, result->rule);
-    sum = hash(sum, name);
+    uint64_t sum = hash(GMD_HASH_OF_NOTHING, result->rule, true);
+    sum = hash(sum, name, true);
     if (result->identity) {
         gmd_identity_print(result->identity, cause);
     }
-    sum = result->identity ? gmd_hash_bytes(sum, cause, strlen(cause)) /* its numbers count */
-                           : hash(sum, result->message);
+    sum = hash(sum, result->identity ? cause : result->message, !result->identity);
     snprintf(text, sizeof text, "%016" PRIx64, sum);
     gmd_json_object(json, "partialFingerprints");
     gmd_json_string(json, result->identity ? "gmdCause/v2" : "gmdCause/v1", text);
