@@ -39,9 +39,8 @@ gmd_place gmd_places_get(const gmd_places *places, uint32_t frame);
 /* Whether a file's frames are a library's. */
 bool gmd_is_library_file(const char *file);
 
-/* Whether any frame of an origin's stack is of a file whose path ends with `file`, or of a function
- * of that name: NULL leaves either open. */
-bool gmd_places_passes(const gmd_places *places, uint32_t origin, const char *file,
-                       const char *function);
+/* Whether a path ends with another: "/x/site-packages/torch/optim/sgd.py" with
+ * "torch/optim/sgd.py". */
+bool gmd_is_path_end(const char *path, const char *end);
 
 #endif

@@ -128,18 +128,8 @@ gmd_place gmd_places_get(const gmd_places *places, uint32_t frame)
                        .is_library = places->is_library[frame]};
 }
 
-bool gmd_places_passes(const gmd_places *places, uint32_t origin, const char *file,
-                       const char *function)
+bool gmd_is_path_end(const char *path, const char *end)
 {
-    size_t count;
-    const uint32_t *frames =
-        gmd_origins_stack(places->origins, gmd_origins_get(places->origins, origin).stack, &count);
-    for (size_t i = 0; i < count; i++) {
-        gmd_place place = gmd_places_get(places, frames[i]);
-        if ((!file || ends_with(place.file, file)) &&
-            (!function || strcmp(place.function, function) == 0)) {
-            return true;
-        }
-    }
-    return false;
+    size_t length = strlen(path), end_length = strlen(end);
+    return ends_with(path, end) && (length == end_length || path[length - end_length - 1] == '/');
 }
