@@ -11,21 +11,20 @@
 #include "gmd_driver.h"
 
 /* How often `round` is repeated until `allocations` blocks were asked for: a power of two. */
-uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations);
+uint32_t rounds_count(const gmd_trace *round, uint64_t allocations);
 
 /* Repeats `round` that often under its header's settings; `outcome` (which the caller allocates)
  * has a violation of `progress` where the device's figures grow. */
-gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
-                          uint64_t allocations, gmd_outcome *outcome, gmd_error *error);
+gmd_status rounds_run(const gmd_run_options *given, const gmd_trace *round, uint64_t allocations,
+                      gmd_outcome *outcome, gmd_error *error);
 
 /* Whether it is this relation that the violation is about. */
-bool gmd_rounds_is_growth(const gmd_violation *violation);
+bool rounds_is_growth(const gmd_violation *violation);
 
 /* All requests of `count` rounds as one trace, for what the oracles found on the way. */
-gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
-                             gmd_error *error);
+gmd_status rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out, gmd_error *error);
 
 /* Drops what the growth does not need. */
-void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations);
+void rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations);
 
 #endif
