@@ -407,7 +407,7 @@ int cli_fuzz(int argc, char **argv)
     fuzz_arguments a = {0};
     cli_options_init(&a.common);
     int usage = cli_parse(&fuzz_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     signal(SIGINT, interrupt);

@@ -255,7 +255,7 @@ int cli_gate(int argc, char **argv)
     cli_options_init(&a.common);
     a.common.run.process.call_budget_s = TIMEOUT_SECONDS;
     int usage = cli_parse(&gate_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     signal(SIGINT, interrupt);

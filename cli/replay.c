@@ -532,7 +532,7 @@ int cli_replay(int argc, char **argv)
     replay_arguments a = {0};
     cli_options_init(&a.common);
     int usage = cli_parse(&replay_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     bool gives_trace = a.trace_path && strcmp(a.trace_path, "-") == 0;

@@ -347,7 +347,7 @@ static int report(report_arguments *a)
         return cli_exit_status(status);
     }
     if (a->common.runs_nothing) {
-        return GMD_EXIT_OK;
+        return CLI_EXIT_OK;
     }
     return cli_is_result(a->input) ? render_result(a) : run_input(a);
 }
@@ -358,7 +358,7 @@ int cli_report(int argc, char **argv)
     cli_options_init(&a.common);
     a.common.runs_nothing = true;
     int status = cli_parse(&report_argp, argc, argv, &a);
-    if (status == GMD_EXIT_OK) {
+    if (status == CLI_EXIT_OK) {
         status = report(&a);
     }
     cli_options_free(&a.common);

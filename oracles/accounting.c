@@ -14,7 +14,7 @@ typedef struct peaks {
 
 typedef struct figures_seen {
     peaks seen[GMD_MAX_DEVICES];
-    gmd_waiting waiting;
+    waiting_blocks waiting;
 } figures_seen;
 
 static void *create(void)
@@ -232,7 +232,7 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
 static void check_waiting(figures_seen *b, const gmd_view *view, gmd_judge *judge)
 {
     uint64_t excess;
-    if (gmd_waiting_after(&b->waiting, view, &excess)) {
+    if (waiting_after(&b->waiting, view, &excess)) {
         gmd_violation_add(judge, GMD_KIND(accounting, kept_active), GMD_NO_PARTIES,
                           "active_bytes = %" PRIu64 " is %" PRIu64
                           " more than allocated_bytes and all freed blocks whose streams may still "
@@ -283,8 +283,8 @@ static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_accounting = {
-    .entry = GMD_ENTRY(accounting),
+const gmd_oracle oracle_accounting = {
+    .entry = ORACLE_ENTRY(accounting),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,

@@ -59,8 +59,8 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
     }
 }
 
-const gmd_oracle gmd_oracle_data = {
-    .entry = GMD_ENTRY(data),
+const gmd_oracle oracle_data = {
+    .entry = ORACLE_ENTRY(data),
     .blind_spot = blind_spot,
     .before_free = before_free,
     .on_canary_finding = on_canary_finding,

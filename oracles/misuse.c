@@ -109,8 +109,8 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     }
 }
 
-const gmd_oracle gmd_oracle_misuse = {
-    .entry = GMD_ENTRY(misuse),
+const gmd_oracle oracle_misuse = {
+    .entry = ORACLE_ENTRY(misuse),
     .blind_spot = blind_spot,
     .after_wrong_free = after_wrong_free,
 };

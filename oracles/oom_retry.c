@@ -205,8 +205,8 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
     check_afterwards(&((history *)state)->devices[view->device], view, judge);
 }
 
-const gmd_oracle gmd_oracle_oom_retry = {
-    .entry = GMD_ENTRY(oom_retry),
+const gmd_oracle oracle_oom_retry = {
+    .entry = ORACLE_ENTRY(oom_retry),
     .needs_quiet = true,
     .create = create,
     .destroy = free,

@@ -115,8 +115,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     check_stated(view, judge);
 }
 
-const gmd_oracle gmd_oracle_peak_bound = {
-    .entry = GMD_ENTRY(peak_bound),
+const gmd_oracle oracle_peak_bound = {
+    .entry = ORACLE_ENTRY(peak_bound),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .after_request = after_request,

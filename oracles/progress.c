@@ -20,8 +20,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_progress = {
-    .entry = GMD_ENTRY(progress),
+const gmd_oracle oracle_progress = {
+    .entry = ORACLE_ENTRY(progress),
     .after_request = after_request,
     .at_end = after_request,
 };

@@ -360,8 +360,8 @@ static void when_over(void *state, const gmd_view *view, gmd_judge *judge)
     inspect(state, view, judge);
 }
 
-const gmd_oracle gmd_oracle_snapshot = {
-    .entry = GMD_ENTRY(snapshot),
+const gmd_oracle oracle_snapshot = {
+    .entry = ORACLE_ENTRY(snapshot),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,

@@ -19,27 +19,27 @@ static uint64_t streams_of(const gmd_view *view)
     return set;
 }
 
-static void note_free(gmd_waiting *w, const gmd_view *view)
+static void note_free(waiting_blocks *w, const gmd_view *view)
 {
     uint64_t before = view->stats.before->allocated_bytes, now = view->stats.now->allocated_bytes;
     uint64_t streams = streams_of(view);
     if (before == GMD_STAT_UNKNOWN || now == GMD_STAT_UNKNOWN || now > before ||
-        w->count == GMD_WAITING_MAX) {
+        w->count == WAITING_MAX) {
         w->is_lost = true;
     } else if (streams) {
         w->blocks[w->count++] =
-            (gmd_waiting_block){.bytes = before - now, .streams = streams, .device = view->device};
+            (waiting_block){.bytes = before - now, .streams = streams, .device = view->device};
         w->bytes[view->device] += before - now;
     }
 }
 
-static void note_sync(gmd_waiting *w, const gmd_view *view)
+static void note_sync(waiting_blocks *w, const gmd_view *view)
 {
     uint32_t stream = view->request->stream;
     uint64_t over = stream == GMD_ALL_STREAMS ? UINT64_MAX : bit_of(stream) & ~ANY_STREAM;
     size_t kept = 0;
     for (size_t i = 0; i < w->count; i++) {
-        gmd_waiting_block b = w->blocks[i];
+        waiting_block b = w->blocks[i];
         b.streams &= b.device == view->device ? ~over : UINT64_MAX;
         if (b.streams) {
             w->blocks[kept++] = b;
@@ -53,7 +53,7 @@ static void note_sync(gmd_waiting *w, const gmd_view *view)
 /* What is freed while a stream is captured waits for its end, too. Requests that overlapped others
  * were not shown, nor are streams of high numbers in the set, and a fault may have kept an event
  * from being recorded or asked. */
-static bool is_in_order(gmd_waiting *w, const gmd_view *view)
+static bool is_in_order(waiting_blocks *w, const gmd_view *view)
 {
     bool is_next = view->request_index == w->next_request;
     w->next_request = view->request_index + 1;
@@ -65,7 +65,7 @@ static bool is_in_order(gmd_waiting *w, const gmd_view *view)
     return !w->is_lost;
 }
 
-bool gmd_waiting_after(gmd_waiting *w, const gmd_view *view, uint64_t *excess)
+bool waiting_after(waiting_blocks *w, const gmd_view *view, uint64_t *excess)
 {
     const gmd_stats *now = view->stats.now;
     if (!is_in_order(w, view)) {
