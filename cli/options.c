@@ -310,7 +310,7 @@ void cli_refuse_overwriting(struct argp_state *state, const cli_options *options
     }
 }
 
-/* Before anything runs; of two in one file the second would replace the first. */
+/* Before anything runs: two reports in one file would replace each other. */
 static void check_reports(struct argp_state *state, const cli_options *options)
 {
     report_file files[REPORT_MAX];

@@ -26,7 +26,7 @@ enum { OUTPUT_MAX = 16 };
 typedef struct format {
     const char *ending;
     size_t slot;                 /* of cli_options: where the path of such a report goes */
-    cli_reproduce_fn *reproduce; /* a program instead, of a case that is not run */
+    cli_reproduce_fn *reproduce; /* makes a program of a case, which is not run */
     bool of_results;             /* can be made of what --json wrote */
 } format;
 
@@ -155,7 +155,7 @@ static void add_input(report_arguments *a, char *text, struct argp_state *state)
     }
 }
 
-/* To where the writers find it: from here on it is as if the option had been given. */
+/* Puts the path where the writers look: from here on it is as if the option had been given. */
 static void place_output(report_arguments *a, size_t index, struct argp_state *state)
 {
     gmd_error error = {""};

@@ -26,7 +26,7 @@ void cli_results_open(cli_results *results, const cli_options *options)
 static bool reserve(cli_results *r)
 {
     size_t needed = r->count + 1, inspections = r->capacity, timelines = r->capacity,
-           journals = r->capacity; /* of one size, as long as none was refused */
+           journals = r->capacity; /* the lists have one size unless a growth failed */
     return GMD_GROW(&r->inspections, &inspections, needed) &&
            GMD_GROW(&r->timelines, &timelines, needed) &&
            GMD_GROW(&r->journals, &journals, needed) && GMD_GROW(&r->items, &r->capacity, needed);

@@ -13,7 +13,7 @@
 #define HEADER    "gmd-baseline 1"
 #define OTHER_MAX 4200
 
-/* Beyond what repeated measuring on a busy machine varies by (docs/gate.md has figures). */
+/* More than repeated measuring on a busy machine varies by (docs/gate.md has figures). */
 #define RATIO_TOLERANCE       0.50
 #define INSTRUCTION_TOLERANCE 0.03
 
@@ -158,7 +158,7 @@ static gmd_status read_lines(gate_baseline *b, char *text, const char *path, gmd
     return status;
 }
 
-/* Sorts them. A file that says nothing, or two things, must not pass for one to judge by. */
+/* Sorts the figures. A file that has none, or two values for one, is no baseline to judge by. */
 static gmd_status check_figures(gate_baseline *b, const char *path, gmd_error *error)
 {
     baseline_sort(b);
@@ -239,7 +239,7 @@ static void put_all(const gate_baseline *b, FILE *out)
     }
 }
 
-/* It is written beside, under this name, and takes the file's place when it is complete. */
+/* The file is written under this name first, and takes the other's place when it is complete. */
 static gmd_status name_beside(const char *path, char other[OTHER_MAX], gmd_error *error)
 {
     return (size_t)snprintf(other, OTHER_MAX, "%s.new", path) < OTHER_MAX
@@ -316,7 +316,7 @@ const gmd_gate_figure *baseline_find(const gate_baseline *baseline, const char *
 
 gmd_status baseline_set(gate_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
 {
-    for (size_t i = 0; i < b->count; i++) { /* not sorted yet; of one gate, some hundreds */
+    for (size_t i = 0; i < b->count; i++) { /* not sorted yet, and some hundreds at most */
         if (compare_figures(&b->figures[i], figure) == 0) {
             b->figures[i] = *figure;
             return GMD_OK;

@@ -13,8 +13,8 @@ gmd_status case_files_each(const char *lib_directory,
                            void (*visit)(void *context, const char *root, const char *name),
                            void *context, gmd_error *error);
 
-/* Reads a case. What it `expect`s is the answer of the allocator that it was written for; here only
- * the oracles judge, so that another policy is no defect. */
+/* Reads a case. What it `expect`s is the answer of the allocator that it was written for. That is
+ * dropped, so that only the oracles judge: another policy is no defect. */
 gmd_status case_file_read(gmd_trace *trace, const char *path, gmd_error *error);
 gmd_status case_file_read_named(gmd_trace *trace, const char *root, const char *name,
                                 gmd_error *error);

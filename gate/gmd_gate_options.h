@@ -18,7 +18,7 @@ typedef struct gmd_gate_options {
     /* The allocator, its settings (conf NULL: those that it takes are tried), the seed, what is
      * known, where cases go, how long a request may take. */
     const gmd_run_options *run;
-    uint32_t device_max; /* several-device items use up to so many */
+    uint32_t device_max; /* items with several devices use up to so many */
     bool is_quick, fails_fast;
     const char *only;        /* "PART" or "PART/ITEM"; NULL: all */
     const char *rounds_file; /* a .gmd file that is judged as a round, instead of the battery */

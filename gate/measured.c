@@ -49,7 +49,8 @@ static void name_machine(char *out, size_t size)
     snprintf(out, size, "%s, %ld cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* What does not fit is said, and compared all the same where it can be. */
+/* Notes where the baseline does not fit; its figures are compared all the same where they can
+ * be. */
 static void compare_headers(gate_state *gate, const char *machine)
 {
     const gate_baseline *b = &gate->baseline;
@@ -121,7 +122,7 @@ gmd_status gate_open_baseline(gate_state *gate, gmd_error *error)
     return status;
 }
 
-/* What was not measured stays as it is where only a part was asked for, else it goes. */
+/* With --only, figures that were not measured stay as they are; without it they are dropped. */
 static gmd_status write_baseline(gate_state *gate, gmd_error *error)
 {
     gate_baseline *b = &gate->baseline;
@@ -263,7 +264,7 @@ void gate_lose_figures(gate_state *gate, const char *reason)
     const gate_baseline *b = &gate->baseline;
     gate_note(gate, "not measured: %s", reason);
     if (gate->item && gate->options->updates_baseline) {
-        gate->item->hits++; /* nobody would hold it against what is written now */
+        gate->item->hits++; /* the new file would lack it, and no later gate would judge it */
     }
     for (size_t i = 0; gate->item && i < b->count; i++) {
         const gmd_gate_figure *before = &b->figures[i];

@@ -1,4 +1,4 @@
-/* part_cases.c - the cases that ship with gmd: what a defect of a real allocator needs to show. */
+/* part_cases.c - the cases that ship with gmd: short sequences that real allocators failed on. */
 #include "abilities.h"
 #include "case_files.h"
 #include "parts.h"
@@ -10,7 +10,7 @@
 
 /* --- one case ---------------------------------------------------------------------------- */
 
-/* The threads between each other's calls, in many orders. */
+/* Runs the threads of a case interleaved, in many orders. */
 static void interleave(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
 {
     uint64_t count = gate_budget(gate, plan_interleavings);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define CAPACITY     (32 * GMD_MIB) /* few blocks fill it */
-#define DEEP_SECONDS 600            /* whoever gives so much gets one more request */
+#define DEEP_SECONDS 600            /* with so much time, sequences have one more request */
 
 static uint32_t depth_of(const gate_state *gate)
 {
@@ -30,7 +30,7 @@ static void search(gate_state *gate, uint32_t depth)
     size_t found = gate->found.count;
     void (*tell)(void *, size_t, uint64_t) = gate->found.progress;
     gmd_status status = gmd_exhaustive(&options, &gate->found, &result, &error);
-    gate->found.progress = tell; /* the pass has its own */
+    gate->found.progress = tell; /* the pass put its own there */
     gate->found.context = gate;
     if (status == GMD_BAD_INPUT) {
         gate_note(gate, "refused: %s", error.text);

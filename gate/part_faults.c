@@ -1,6 +1,6 @@
 /* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces.
- * So does each other call, once: what an allocator answers then is its own affair, but that it
- * answers is not. */
+ * Each other call fails once, too: what an allocator answers then is up to it, but it must
+ * answer. */
 #include "abilities.h"
 #include "case_files.h"
 #include "findings.h"
@@ -73,7 +73,7 @@ static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
 
 #define ANSWER_SECONDS 3 /* of a request in a trace that takes milliseconds */
 
-/* An allocator may even end the process, as one does that takes any error for the end. */
+/* An allocator may even end the process: some do so on any error. */
 static bool counts_for_nothing(void *context, const gmd_violation *violation)
 {
     return !gmd_is_without_end(violation) || was_found(context, violation);

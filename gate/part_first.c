@@ -11,7 +11,7 @@ static const char first_text[] = "gmd-trace 1\n"
                                  "free a\n"
                                  "alloc b 4MiB s1\n"
                                  "free b\n";
-/* Here whoever serves nothing has no excuse (oom_retry). */
+/* On so large a device there is no excuse for a refusal (oom_retry). */
 static const char large_text[] = "gmd-trace 1\n"
                                  "capacity 128GiB\n"
                                  "alloc a 1000 s1\n"

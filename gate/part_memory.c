@@ -24,8 +24,8 @@
 
 typedef struct taken { /* in memory that the process of the run shares */
     uint64_t peak_reserved;
-    double unused, shares; /* sums over the requests: of the share of reserved bytes that no live
-                              block asked for, and of requests with anything reserved */
+    double unused, shares; /* sums over the requests with anything reserved: of the share that no
+                              live block asked for, and of 1 */
     uint64_t api_calls, retries, refused;
     bool has_retries, is_done;
 } taken;
@@ -111,7 +111,7 @@ static void keep(gate_state *gate, const taken *t)
     }
 }
 
-/* What it did wrong is for correctness to say; here it only could not be measured. */
+/* The parts of correctness tell what the allocator did wrong; here it only has no figures. */
 static const char *why_not(const gmd_outcome *o)
 {
     return o->violation_count ? o->violations[0].message
@@ -171,8 +171,8 @@ static void measure_within(gate_state *gate, gmd_scenario *scenario, const char 
     }
 }
 
-/* With memory to spare, and with hardly more than what is live: there fragments and retries tell.
- * The seed is always the same: figures are not drawn. */
+/* With memory to spare, and with hardly more than what is live, where fragmentation and retries
+ * show. The seed is always the same: figures are not drawn. */
 static void measure_scenario(gate_state *gate, gmd_scenario *scenario)
 {
     gmd_param params[2];
@@ -243,7 +243,7 @@ static gmd_status read_and_measure(gate_state *gate, const char *path, gmd_error
     return status;
 }
 
-/* Two of one name would be one line of the baseline. */
+/* Two histories of one name would share their lines of the baseline. */
 static bool is_taken(const gmd_gate_part *part, const char *name)
 {
     for (size_t i = 0; i < part->item_count; i++) {

@@ -19,7 +19,8 @@ static uint32_t within(uint32_t drawn, uint32_t least, uint32_t most)
     return most && drawn > most ? most : drawn;
 }
 
-/* Many blocks of sizes that a size class or a list has many of, with a large one now and then. */
+/* Many blocks of few sizes, so that a size class or a list has many, and now and then one of
+ * another size. */
 static void make_small(gmd_profile *p)
 {
     static const uint64_t sizes[] = {512, 1000, 4096, 65536, 300000, 2 * GMD_MIB};
@@ -43,7 +44,7 @@ static void shape_weights(gmd_profile *p, const plan_kind *kind)
         p->weights[GMD_OP_RECORD] = kind->record_weight;
         p->weights[GMD_OP_WAIT] = 25;
     }
-    if (kind->live_most > 1000) { /* the figures of thousands are in balance */
+    if (kind->live_most > 1000) { /* keeps thousands of blocks live */
         p->weights[GMD_OP_ALLOC] = 400;
         p->weights[GMD_OP_FREE] = 380;
         p->weights[GMD_OP_EMPTY_CACHE] = p->weights[GMD_OP_FRACTION] = 0;
@@ -93,7 +94,7 @@ static void take_status(void *context, const gmd_search_status *s)
     w->requests = s->requests;
     gate_take_findings(w->gate);
     gate_tell(w->gate, strcmp(s->doing, "minimising") == 0 ? s->doing : "running");
-    gate_is_over(w->gate); /* sets what ends the search */
+    gate_is_over(w->gate); /* sets gives_up, which ends the search */
 }
 
 static uint64_t count_hits(const gmd_findings *found)
@@ -133,7 +134,7 @@ static void carry_out(gate_state *gate, gmd_search_options *options)
     uint64_t hits = count_hits(&gate->found);
     void (*tell)(void *, size_t, uint64_t) = gate->found.progress;
     gate_fail(gate, gmd_search(options, &gate->found, &result, &error), &error);
-    gate->found.progress = tell; /* the search has its own */
+    gate->found.progress = tell; /* the search put its own there */
     gate->found.context = gate;
     gate_take_findings(gate);
     gate->item->hits += count_hits(&gate->found) - hits;
@@ -154,7 +155,7 @@ static void search(gate_state *gate, const gmd_profile_space *space, const plan_
     carry_out(gate, &options);
 }
 
-/* Goes on from sequences that brought the allocator into states that none before had. */
+/* Goes on from sequences that brought the allocator into new states. */
 static void search_guided(gate_state *gate, const gmd_profile_space *space, uint64_t seed,
                           uint64_t runs, double seconds)
 {
@@ -196,7 +197,7 @@ static gmd_profile_space space_of(const gate_state *gate, const plan_kind *kind)
     return s;
 }
 
-/* NULL: it can be run. */
+/* Why a kind of sequences cannot be run here; NULL: it can. */
 static const char *why_not(const gate_state *gate, const plan_kind *kind,
                            const gmd_profile_space *space)
 {

@@ -82,9 +82,9 @@ static void play(gate_state *gate, gmd_trace *round)
     free(outcome);
 }
 
-/* PyTorch's algorithm, which the reference keeps to, grows by its own policy where its segments of
- * 20 MiB count as oversize themselves: no request below that is served from one again, until the
- * device is full. With --conf it is judged all the same. */
+/* With this setting PyTorch's algorithm, which the reference keeps to, grows by its own policy: its
+ * segments of 20 MiB count as oversize themselves, and serve no smaller request again until the
+ * device is full. Where --conf gives the setting, it is judged all the same. */
 static const char left_out[] = "max_split_size_mb:20";
 
 static size_t usual_confs(const gate_state *gate, const char **confs)

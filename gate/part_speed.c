@@ -67,8 +67,8 @@ static gmd_status bench(const gate_state *gate, const char *name, double seconds
     return GMD_OK;
 }
 
-/* Where a process happens to have its memory makes its loops faster or slower for as long as it
- * lives: each try is of new processes, and what is said of all holds in each. */
+/* The loops of a process are faster or slower for as long as it lives, by where its memory happens
+ * to lie. So each try has new processes, and what is said of all of them holds in each. */
 typedef struct tries {
     gmd_bench_interval ratios[TRIES];
     size_t count;
@@ -166,7 +166,7 @@ static gmd_status measure_time(gate_state *gate, const char *name, gmd_error *er
 
 /* --- instructions ------------------------------------------------------------------------ */
 
-/* False: they cannot be counted, or not all, and it is time that tells. */
+/* False: they cannot be counted, or not all of them, and time is measured instead. */
 static bool count_instructions(gate_state *gate, const char *name)
 {
     gmd_bench_counted counted;
@@ -191,7 +191,7 @@ static void measure(gate_state *gate, const char *name)
 {
     gmd_error error = {""};
     bool is_counted = count_instructions(gate, name);
-    if (!is_counted || !gate->options->is_quick) { /* time knows of what waits, too */
+    if (!is_counted || !gate->options->is_quick) { /* only time shows what waits */
         gate_fail(gate, measure_time(gate, name, &error), &error);
     }
 }

@@ -23,8 +23,7 @@ extern const plan_budget plan_interleavings;
 /* Settings that are tried beside none. */
 extern const plan_budget plan_confs, plan_scenario_confs;
 
-/* A kind of random sequences: what is drawn for a campaign's round is kept within these. Zero: as
- * drawn. */
+/* A kind of random sequences: limits on what is drawn for a round of a campaign. Zero: as drawn. */
 typedef struct plan_kind {
     const char *name;
     plan_budget runs;

@@ -7,7 +7,8 @@
 /* The settings of a trace; NULL: none. False: no host memory. */
 bool gate_set_conf(gate_state *gate, gmd_trace *trace, const char *conf);
 
-/* The battery's options, with the settings that were given, if any: for what is no case. */
+/* The battery's options with the settings of --conf, if any: for runs of no trace that has settings
+ * of its own. */
 gmd_run_options gate_options_as_given(const gate_state *gate);
 
 /* Runs the trace by itself. False: it was refused. */

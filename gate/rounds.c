@@ -317,7 +317,7 @@ typedef struct reduction {
     gmd_outcome *outcome;
 } reduction;
 
-/* Keeps what is in `round` where it still grows, and puts back what was there where not. */
+/* Keeps the shorter round if it still grows, and else puts back the one before. */
 static bool try_it(reduction *r)
 {
     bool is_smaller = r->round->count < r->kept_count;

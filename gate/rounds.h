@@ -1,10 +1,10 @@
-/* rounds.h - a relation that needs no knowledge of an allocator: the same requests again and again,
- * with no more blocks live than before, come to need no more of the device.
+/* rounds.h - a relation that needs no knowledge of an allocator: when the same requests are
+ * repeated, with no more blocks live than before, they soon need no more of the device.
  *
  * Blocks that a round leaves live are freed at the end of the next one. What is held may grow for a
- * while, by fragmentation and by caches that fill. It is a finding where it grows through the last
- * three doublings of the number of rounds, and not more slowly from one to the next: so grows what
- * is lost, and not what comes to an end. */
+ * while, by fragmentation and by caches that fill. Growth is a finding where it lasts through the
+ * last three doublings of the number of rounds and does not slow down from one to the next: memory
+ * that is lost grows so, and a cache does not. */
 #ifndef GMD_GATE_ROUNDS_H
 #define GMD_GATE_ROUNDS_H
 

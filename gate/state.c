@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FINDINGS_MAX 24 /* whoever has so many mends some first */
+#define FINDINGS_MAX 24 /* a user who has so many fixes some of them first */
 #define HANGS_MAX    3  /* each takes as long as all other runs of a part */
 
 /* --- when it is over --------------------------------------------------------------------- */

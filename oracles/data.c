@@ -1,7 +1,7 @@
 /* data - what was written to a block is what is read from it until it is freed: nothing but the
- * block's own work writes there. What the allocator itself writes into a live block is found, two
- * blocks over the same physical memory through different addresses, and work of an earlier owner
- * that ran too late. */
+ * block's own work writes there. This finds writes of the allocator itself into a live block, two
+ * blocks that share physical memory at different addresses, and work of an earlier owner that ran
+ * too late. */
 #include "list.h"
 
 #include <inttypes.h>

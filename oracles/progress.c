@@ -1,7 +1,7 @@
 /* progress - no crash, no assertion, no deadlock, no call slower than its budget. Crashes and hangs
- * end the child process in which the requests run, so it is its parent, the driver, that sees them
- * and speaks in this oracle's name (driver/process/isolate.c). What an allocator tells of
- * (gmd_last_error) is judged here: a planted fault may make a request fail in any way but by an
+ * end the child process in which the requests run, so the driver, its parent, sees them and speaks
+ * in this oracle's name (driver/process/child.c). What the allocator itself tells of
+ * (gmd_last_error) is judged here: a planted fault may make a request fail in any way except by an
  * assertion. */
 #include "list.h"
 
