@@ -148,10 +148,10 @@ enum { TEMPORARY_EVENTS = 8 }; /* freed within so many events: inside one operat
 static gmd_category category_within_iteration(const inference *in, const gmd_lifetime *l)
 {
     if (l->freed != GMD_NEVER && l->freed - l->born <= TEMPORARY_EVENTS) {
-        return GMD_CATEGORY_TEMPORARY;
+        return GMD_TEMPORARY;
     }
     if (in->has_frames && has_stack(in, l) && !is_in_step(in, l)) {
-        return GMD_CATEGORY_ACTIVATION;
+        return GMD_ACTIVATION;
     }
     return GMD_CATEGORY_UNKNOWN;
 }
@@ -159,13 +159,13 @@ static gmd_category category_within_iteration(const inference *in, const gmd_lif
 static gmd_category categorize(const inference *in, const gmd_lifetime *l)
 {
     if (is_parameter(in, l)) {
-        return GMD_CATEGORY_PARAMETER;
+        return GMD_PARAMETER;
     }
     if (is_optimizer_state(in, l)) {
-        return GMD_CATEGORY_OPTIMIZER_STATE;
+        return GMD_OPTIMIZER_STATE;
     }
     if (is_gradient(in, l)) {
-        return GMD_CATEGORY_GRADIENT;
+        return GMD_GRADIENT;
     }
     return category_within_iteration(in, l);
 }
@@ -219,19 +219,4 @@ void gmd_categories_free(gmd_categories *categories)
 {
     free(categories->of_lifetime);
     *categories = (gmd_categories){0};
-}
-
-const char *gmd_category_name(gmd_category category)
-{
-    static const char *const names[GMD_CATEGORY_COUNT] = {
-        [GMD_CATEGORY_UNKNOWN] = "unknown",
-        [GMD_CATEGORY_PARAMETER] = "parameter",
-        [GMD_CATEGORY_GRADIENT] = "gradient",
-        [GMD_CATEGORY_OPTIMIZER_STATE] = "optimizer state",
-        [GMD_CATEGORY_ACTIVATION] = "activation",
-        [GMD_CATEGORY_INPUT] = "input",
-        [GMD_CATEGORY_TEMPORARY] = "temporary",
-        [GMD_CATEGORY_WORKSPACE] = "workspace",
-    };
-    return names[category];
 }

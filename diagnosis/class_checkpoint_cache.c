@@ -7,7 +7,7 @@
 
 #include "gmd_size.h"
 
-bool look_for_checkpoint_cache(const class_view *view, gmd_finding *finding)
+bool look_for_checkpoint_cache(const class_view *view, gmd_job_finding *finding)
 {
     char rate[24], most[24];
     for (size_t i = 0; i < view->retained->count; i++) {

@@ -69,7 +69,7 @@ static bool builds_graph(const pass *p)
            p->held * 100 >= p->allocated * HELD_PERCENT;
 }
 
-bool look_for_eval_graph(const class_view *view, gmd_finding *finding)
+bool look_for_eval_graph(const class_view *view, gmd_job_finding *finding)
 {
     const gmd_facts *f = view->facts;
     pass *passes = list_passes(view);

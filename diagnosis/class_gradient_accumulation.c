@@ -34,7 +34,7 @@ static gradients count_gradients(const gmd_facts *f)
     gradients g = {0};
     for (size_t i = 0; i < r->lifetime_count; i++) {
         const gmd_lifetime *l = &r->lifetimes[i];
-        if (f->categories.of_lifetime[i] != GMD_CATEGORY_GRADIENT) {
+        if (f->categories.of_lifetime[i] != GMD_GRADIENT) {
             continue;
         }
         uint32_t born = gmd_iteration_of(&f->iterations, l->born);
@@ -54,14 +54,12 @@ static uint64_t parameter_bytes(const gmd_facts *f)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
-        bytes += f->categories.of_lifetime[i] == GMD_CATEGORY_PARAMETER
-                     ? f->recording.lifetimes[i].size
-                     : 0;
+        bytes += f->categories.of_lifetime[i] == GMD_PARAMETER ? f->recording.lifetimes[i].size : 0;
     }
     return bytes;
 }
 
-bool look_for_gradient_accumulation(const class_view *view, gmd_finding *finding)
+bool look_for_gradient_accumulation(const class_view *view, gmd_job_finding *finding)
 {
     const gmd_facts *f = view->facts;
     gradients g = count_gradients(f);

@@ -11,7 +11,7 @@ static bool is_recurrent(const class_view *view, const retained_group *group)
     return group_passes(view, group, "torch/nn/modules/rnn.py");
 }
 
-bool look_for_hidden_state(const class_view *view, gmd_finding *finding)
+bool look_for_hidden_state(const class_view *view, gmd_job_finding *finding)
 {
     uint64_t recurrent = 0;
     char rate[24], most[24];

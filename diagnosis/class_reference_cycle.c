@@ -34,7 +34,7 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
            !collects_itself(view, group);
 }
 
-bool look_for_reference_cycle(const class_view *view, gmd_finding *finding)
+bool look_for_reference_cycle(const class_view *view, gmd_job_finding *finding)
 {
     char most[24], fall[24];
     uint64_t largest = 0;

@@ -6,10 +6,10 @@
 
 #include "gmd_size.h"
 
-bool look_for_retained_graph(const class_view *view, gmd_finding *finding)
+bool look_for_retained_graph(const class_view *view, gmd_job_finding *finding)
 {
     char rate[24], most[24];
-    gmd_finding narrower = {0};
+    gmd_job_finding narrower = {0};
     if (look_for_hidden_state(view, &narrower)) {
         return false;
     }

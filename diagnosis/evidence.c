@@ -14,7 +14,7 @@ bool group_grows(const class_view *view, const retained_group *group)
            group->rises * 100 >= compared * RISES_PERCENT && group->falls * 20 <= compared;
 }
 
-void blame_line(gmd_finding *finding, uint32_t frame, uint64_t bytes, bool is_inferred)
+void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool is_inferred)
 {
     size_t at = 0;
     while (at < finding->where_count && finding->where[at].frame != frame) {
@@ -34,7 +34,7 @@ void blame_line(gmd_finding *finding, uint32_t frame, uint64_t bytes, bool is_in
     finding->where[at] = place;
 }
 
-void blame_group(gmd_finding *finding, const class_view *view, const retained_group *group)
+void blame_group(gmd_job_finding *finding, const class_view *view, const retained_group *group)
 {
     (void)view;
     finding->bytes += group->most;
@@ -56,7 +56,7 @@ uint32_t line_before(const gmd_facts *facts, uint32_t moment)
     return GMD_NO_PLACE;
 }
 
-void say_evidence(gmd_finding *finding, const char *format, ...)
+void say_evidence(gmd_job_finding *finding, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -64,7 +64,7 @@ void say_evidence(gmd_finding *finding, const char *format, ...)
     va_end(arguments);
 }
 
-void say_fix(gmd_finding *finding, const char *format, ...)
+void say_fix(gmd_job_finding *finding, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -17,27 +17,28 @@ static const struct {
 
 static int compare_findings(const void *a, const void *b)
 {
-    const gmd_finding *x = a, *y = b;
+    const gmd_job_finding *x = a, *y = b;
     if (x->bytes != y->bytes) {
         return x->bytes > y->bytes ? -1 : 1;
     }
     return (x->class > y->class) - (x->class < y->class);
 }
 
-static void look(gmd_findings *findings, const class_view *view)
+static void look(gmd_job_findings *findings, const class_view *view)
 {
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        gmd_finding *finding = &findings->items[findings->count];
-        *finding = (gmd_finding){.class = classes[i].class};
+        gmd_job_finding *finding = &findings->items[findings->count];
+        *finding = (gmd_job_finding){.class = classes[i].class};
         findings->count += classes[i].look(view, finding);
     }
     qsort(findings->items, findings->count, sizeof *findings->items, compare_findings);
 }
 
-gmd_status gmd_findings_find(gmd_findings *findings, const gmd_facts *facts, gmd_error *error)
+gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
+                                 gmd_error *error)
 {
     retention retained;
-    *findings = (gmd_findings){0};
+    *findings = (gmd_job_findings){0};
     gmd_status status = retention_find(&retained, facts, error);
     if (status != GMD_OK) {
         return status;
@@ -52,10 +53,10 @@ gmd_status gmd_findings_find(gmd_findings *findings, const gmd_facts *facts, gmd
     return status;
 }
 
-void gmd_findings_free(gmd_findings *findings)
+void gmd_job_findings_free(gmd_job_findings *findings)
 {
     free(findings->items);
-    *findings = (gmd_findings){0};
+    *findings = (gmd_job_findings){0};
 }
 
 const char *gmd_finding_class_name(gmd_finding_class class)

@@ -41,7 +41,7 @@ typedef struct gmd_finding_place {
     bool is_inferred; /* no frames were recorded there: it is the line that led to it */
 } gmd_finding_place;
 
-typedef struct gmd_finding {
+typedef struct gmd_job_finding {
     gmd_finding_class class;
     double confidence;            /* 0 to 1 */
     uint64_t bytes;               /* held, or unusable, because of it, where it was most */
@@ -50,7 +50,7 @@ typedef struct gmd_finding {
     size_t where_count;
     char evidence[GMD_FINDING_TEXT]; /* a sentence with the figures that show it */
     char fix[GMD_FINDING_TEXT];      /* a line of code, and what it does */
-} gmd_finding;
+} gmd_job_finding;
 
 /* All that was read out of one device's events. */
 typedef struct gmd_facts {
@@ -65,14 +65,44 @@ gmd_status gmd_facts_make(gmd_facts *facts, const gmd_snapshot *snapshot, uint8_
                           gmd_error *error);
 void gmd_facts_free(gmd_facts *facts);
 
-typedef struct gmd_findings { /* most bytes first; none: healthy */
-    gmd_finding *items;
+typedef struct gmd_job_findings { /* most bytes first; none: healthy */
+    gmd_job_finding *items;
     size_t count;
-} gmd_findings;
+} gmd_job_findings;
 
-gmd_status gmd_findings_find(gmd_findings *findings, const gmd_facts *facts, gmd_error *error);
-void gmd_findings_free(gmd_findings *findings);
+gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
+                                 gmd_error *error);
+void gmd_job_findings_free(gmd_job_findings *findings);
 
 const char *gmd_finding_class_name(gmd_finding_class class);
+
+/* One device of a snapshot. */
+typedef struct gmd_device_diagnosis {
+    gmd_facts facts;
+    gmd_job_findings findings;
+} gmd_device_diagnosis;
+
+/* A whole snapshot. The devices that have events or segments, the one with the highest peak first.
+ */
+typedef struct gmd_diagnosis {
+    const char *name;      /* of the file, for people */
+    gmd_snapshot snapshot; /* owned */
+    gmd_device_diagnosis *devices;
+    size_t device_count;
+} gmd_diagnosis;
+
+/* Reads and diagnoses a file; `path` must stay as long as the diagnosis. On failure it is empty. */
+gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error);
+void gmd_diagnosis_free(gmd_diagnosis *diagnosis);
+
+/* Findings of all devices. */
+size_t gmd_diagnosis_finding_count(const gmd_diagnosis *diagnosis);
+
+/* Whether the events explain all memory of a device. Where not, its peak is what it was while it
+ * was recorded, and may have been higher before or after. */
+static inline bool gmd_is_complete(const gmd_recording *r)
+{
+    return !r->begins_late && !r->ends_early && r->contradictions == 0;
+}
 
 #endif

@@ -205,24 +205,24 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, int6
     return g;
 }
 
-static bool measure_groups(retention *retention, const gmd_facts *f, const candidate *chosen,
+static bool measure_groups(retention *kept, const gmd_facts *f, const candidate *chosen,
                            size_t count)
 {
     int64_t *ends = malloc((f->iterations.count + 2) * sizeof *ends);
     int64_t *changes = malloc((f->iterations.count + 2) * sizeof *changes);
-    retention->groups = malloc((count + 1) * sizeof *retention->groups);
-    bool ok = ends && changes && retention->groups;
+    kept->groups = malloc((count + 1) * sizeof *kept->groups);
+    bool ok = ends && changes && kept->groups;
     for (size_t i = 0; ok && i < count; i++) {
-        retention->groups[retention->count++] = measure_group(f, &chosen[i], ends, changes);
+        kept->groups[kept->count++] = measure_group(f, &chosen[i], ends, changes);
     }
     free(ends);
     free(changes);
     return ok;
 }
 
-gmd_status retention_find(retention *retention, const gmd_facts *facts, gmd_error *error)
+gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error)
 {
-    *retention = (struct retention){0};
+    *kept = (retention){0};
     if (facts->iterations.count < 2) {
         return GMD_OK;
     }
@@ -232,18 +232,18 @@ gmd_status retention_find(retention *retention, const gmd_facts *facts, gmd_erro
     if (ok) {
         size_t count = list_members(facts, members);
         qsort(members, count, sizeof *members, compare_members);
-        ok = measure_groups(retention, facts, chosen, choose_groups(facts, members, count, chosen));
+        ok = measure_groups(kept, facts, chosen, choose_groups(facts, members, count, chosen));
     }
     free(members);
     if (!ok) {
-        retention_free(retention);
+        retention_free(kept);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what outlives its iteration");
     }
     return GMD_OK;
 }
 
-void retention_free(retention *retention)
+void retention_free(retention *kept)
 {
-    free(retention->groups);
-    *retention = (struct retention){0};
+    free(kept->groups);
+    *kept = (retention){0};
 }

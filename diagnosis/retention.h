@@ -27,8 +27,8 @@ typedef struct retention {
     size_t count;
 } retention;
 
-/* `retention` is empty where the iterations are not known. */
-gmd_status retention_find(retention *retention, const gmd_facts *facts, gmd_error *error);
-void retention_free(retention *retention);
+/* `kept` is empty where the iterations are not known. */
+gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error);
+void retention_free(retention *kept);
 
 #endif
