@@ -3,7 +3,8 @@
 #ifndef GMD_DIAGNOSIS_CLASSES_H
 #define GMD_DIAGNOSIS_CLASSES_H
 
-#include "gmd_diagnosis.h"
+#include "gmd_facts.h"
+#include "gmd_job_finding.h"
 #include "retention.h"
 
 /* What all classes look at. */

@@ -1,5 +1,5 @@
 /* facts.c - all that is read out of a recording before anything is found wrong in it. */
-#include "gmd_diagnosis.h"
+#include "gmd_facts.h"
 
 gmd_status gmd_facts_make(gmd_facts *facts, const gmd_snapshot *snapshot, uint8_t device,
                           gmd_error *error)

@@ -10,6 +10,7 @@
 #define GMD_RECORDING_H
 
 #include "gmd_error.h"
+#include "gmd_reserved.h"
 #include "gmd_snapshot.h"
 
 #include <stdbool.h>
@@ -17,8 +18,6 @@
 #include <stdint.h>
 
 #define GMD_NO_LIFETIME UINT32_MAX
-#define GMD_BEFORE      0u         /* before the first event; event i is the moment i + 1 */
-#define GMD_NEVER       UINT32_MAX /* not while it was recorded */
 
 /* A block, from the request that it served on. */
 typedef struct gmd_lifetime {
@@ -31,15 +30,6 @@ typedef struct gmd_lifetime {
     uint32_t released;  /* moment when it could be used again: later, where it waited for streams */
     uint32_t origin;    /* of its allocation; 0: not known */
 } gmd_lifetime;
-
-/* Reserved memory: a segment, or pages of an expandable one. */
-typedef struct gmd_reserved {
-    uint64_t address, size, stream;
-    uint32_t taken, given; /* moments; GMD_BEFORE, GMD_NEVER */
-    uint32_t origin;       /* of the request that it was taken for */
-    bool is_mapped;        /* pages of an expandable segment, which goes on in its neighbours */
-    bool is_private;       /* of a private pool; known where it is there at the end */
-} gmd_reserved;
 
 /* A range of reserved memory is taken, or given back. */
 typedef struct gmd_reserved_step {

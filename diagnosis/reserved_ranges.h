@@ -4,7 +4,9 @@
 #define GMD_DIAGNOSIS_RESERVED_RANGES_H
 
 #include "address_ranks.h"
-#include "gmd_recording.h"
+#include "gmd_reserved.h"
+
+#include <stddef.h>
 
 typedef struct reserved_ranges {
     const address_ranks *ranks;

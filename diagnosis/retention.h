@@ -4,7 +4,7 @@
 #ifndef GMD_DIAGNOSIS_RETENTION_H
 #define GMD_DIAGNOSIS_RETENTION_H
 
-#include "gmd_diagnosis.h"
+#include "gmd_facts.h"
 
 typedef struct retained_group {
     uint32_t stack;         /* 0: no frames were recorded */

@@ -1,4 +1,6 @@
-/* findings.c - asks each class, and puts what they found in order. */
+/* job_findings.c - asks each class, and puts what they found in order. */
+#include "gmd_job_findings.h"
+
 #include "classes.h"
 
 #include <stdlib.h>
