@@ -179,14 +179,14 @@ typedef struct builder {
     const gmd_snapshot *snapshot;
     const char *name;
     gmd_address_table live;     /* blocks */
+    gmd_address_table waiting;  /* blocks whose free has been asked for and is not complete */
     gmd_address_table segments; /* address -> its call */
     expandable_segments expandable;
-    deferred_plan deferred;  /* events NULL: such frees are plain frees */
-    uint32_t first_helper;   /* stream of the deferred plan's first */
-    size_t *born;            /* by block: its allocation's request */
-    uint64_t completed_late; /* free_completed events of deferred frees */
-    uint32_t first_call;     /* calls from here on belong to the request to come */
-    int emptied_device;      /* of the last run that became an empty_cache() */
+    deferred_plan deferred; /* events NULL: such frees are plain frees */
+    uint32_t first_helper;  /* stream of the deferred plan's first */
+    size_t *born;           /* by block: its allocation's request */
+    uint32_t first_call;    /* calls from here on belong to the request to come */
+    int emptied_device;     /* of the last run that became an empty_cache() */
     free_runs runs;
     size_t next_run;
     gmd_error *error;
@@ -361,9 +361,19 @@ static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size
     return status == GMD_OK ? add_request(b, free_it, event, 0, false) : status;
 }
 
+static bool is_completed_next(const builder *b, const gmd_snapshot_event *e, size_t event)
+{
+    return event + 1 < b->snapshot->event_count && e[1].action == GMD_ACTION_FREE_COMPLETED &&
+           e[1].address == e->address;
+}
+
 static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     gmd_history *h = b->history;
+    bool is_completed = is_completed_next(b, e, event);
+    if (e->address && !is_completed) {
+        gmd_address_table_put(&b->waiting, e->address, 0);
+    }
     gmd_request request = {.op = GMD_OP_FREE, .device = e->device};
     if (!e->address || !gmd_address_table_take(&b->live, e->address, &request.block)) {
         count_with_place(b, &h->orphan_frees, &h->first_orphan);
@@ -377,16 +387,13 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
                              " B, or of a stream or device, that its allocation was not",
                              e->address, e->size);
     }
-    const gmd_snapshot_event *next = event + 1 < b->snapshot->event_count ? e + 1 : NULL;
     if (b->deferred.events && b->deferred.events[event].is_deferred) {
         h->deferred_frees++;
         return add_deferred_free(b, &request, event);
     }
-    bool is_completed =
-        next && next->action == GMD_ACTION_FREE_COMPLETED && next->address == e->address;
     if (!is_completed) {
         count_with_place(b, &h->deferred_frees, &h->first_deferred);
-    } else if (next->size != e->size || next->stream != e->stream || next->device != e->device) {
+    } else if (e[1].size != e->size || e[1].stream != e->stream || e[1].device != e->device) {
         return contradiction(b, event + 1,
                              "free_completed is not of the block whose free it follows");
     }
@@ -412,16 +419,20 @@ static gmd_status add_empty_cache(builder *b, size_t event, int device)
 
 static gmd_status complete_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
+    uint32_t unused;
     bool is_prompt =
         event && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
-    if (is_prompt || b->history->orphan_frees) {
+    if (is_prompt) {
         return GMD_OK;
     }
-    if (b->completed_late == b->history->deferred_frees) {
-        return contradiction(b, event, "free_completed at 0x%" PRIx64 " without its free_requested",
-                             e->address);
+    if (!gmd_address_table_take(&b->waiting, e->address, &unused)) {
+        if (gmd_address_table_has(&b->live, e->address)) {
+            return contradiction(
+                b, event, "free_completed at 0x%" PRIx64 " without its free_requested", e->address);
+        }
+        count_with_place(b, &b->history->orphan_frees, &b->history->first_orphan);
+        return GMD_OK;
     }
-    b->completed_late++;
     return b->deferred.events && b->deferred.events[event].is_emptied
                ? add_empty_cache(b, event, e->device)
                : GMD_OK;
@@ -507,6 +518,7 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     h->calls = calloc(events + 1, sizeof *h->calls);
     b->born = calloc(events + 1, sizeof *b->born);
     if (!h->recorded || !h->calls || !b->born || !gmd_address_table_make(&b->live, events + 1) ||
+        !gmd_address_table_make(&b->waiting, events + 1) ||
         !gmd_address_table_make(&b->segments, events + 1) ||
         !free_runs_find(&b->runs, b->snapshot, hints)) {
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
@@ -540,6 +552,7 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     free(grouped.events);
     gmd_address_table_free(&b.live);
+    gmd_address_table_free(&b.waiting);
     gmd_address_table_free(&b.segments);
     deferred_plan_free(&b.deferred);
     expandable_free(&b.expandable);

@@ -290,6 +290,29 @@ TEST_F(history, a_free_from_before_the_recording_is_left_out_and_counted)
     assert_int_equal(built.first_orphan, 0);
 }
 
+TEST_F(history, a_recording_may_begin_between_the_two_events_of_a_free)
+{
+    BUILD(&built, 0, COMPLETED(7), MADE(0), ALLOC(0));
+    expect_ops(&built, "a");
+    assert_int_equal(built.orphan_frees, 1);
+    assert_int_equal(built.first_orphan, 0);
+}
+
+TEST_F(history, a_free_from_before_the_recording_may_be_completed_among_later_ones)
+{
+    BUILD(&built, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(7), COMPLETED(0));
+    expect_ops(&built, "af");
+    assert_int_equal(built.orphan_frees, 1);
+    assert_int_equal(built.deferred_frees, 1);
+}
+
+TEST_F(history, frees_that_wait_again_leave_out_those_from_before_the_recording)
+{
+    BUILD_WITH(&built, "", true, COMPLETED(7), MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0));
+    expect_ops(&built, "af");
+    assert_int_equal(built.orphan_frees, 1);
+}
+
 TEST_F(history, a_segment_from_before_the_recording_is_counted)
 {
     BUILD(&built, 0, MADE(0), ALLOC(0), GIVEN(7));
