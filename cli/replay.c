@@ -4,11 +4,13 @@
 #include "play_inputs.h"
 #include "probe.h"
 #include "results.h"
+#include "smallest.h"
 #include "sweep.h"
 
 #include "gmd_assert.h"
 #include "gmd_check.h"
 #include "gmd_history.h"
+#include "gmd_history_replay.h"
 #include "gmd_output.h"
 #include "gmd_quirks.h"
 #include "gmd_runner.h"
@@ -24,14 +26,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE, KEY_SWEEP, KEY_QUIRKS };
+enum {
+    KEY_CHECK = 0x200,
+    KEY_NO_ORACLES,
+    KEY_TRUTH,
+    KEY_WRITE_TRACE,
+    KEY_SWEEP,
+    KEY_QUIRKS,
+    KEY_SMALLEST
+};
 
 typedef struct replay_arguments {
     cli_options common;
     const char *input;
     const char *truth;      /* "none": no side files */
     const char *trace_path; /* where the requests are written as .gmd */
-    bool checks, oracles_off;
+    bool checks, oracles_off, finds_smallest_limit;
     uint32_t quirks; /* set of gmd_quirk_kinds */
     cli_sweep sweep;
 } replay_arguments;
@@ -50,6 +60,8 @@ static const struct argp_option replay_options[] = {
      "each call that the allocator makes to the device, or each that takes memory, fails in a run "
      "of its own",
      1},
+    {"smallest-limit", KEY_SMALLEST, NULL, 0,
+     "of a history: bisect --limit for the smallest under which what was served is served", 1},
     {"no-oracles", KEY_NO_ORACLES, NULL, 0, "leave the oracles off", 1},
     {"write-trace", KEY_WRITE_TRACE, "FILE", 0, "also write the requests as a .gmd trace", 1},
     {0},
@@ -101,6 +113,12 @@ static void check_arguments(struct argp_state *state, const replay_arguments *a)
     if (a->sweep && (a->checks || a->oracles_off)) {
         argp_error(state, "--sweep goes with neither --check nor --no-oracles");
     }
+    if (a->finds_smallest_limit && (a->checks || a->sweep)) {
+        argp_error(state, "--smallest-limit goes with neither --check nor --sweep");
+    }
+    if (a->finds_smallest_limit && a->common.snapshot_path) {
+        argp_error(state, "--snapshot holds one run, and --smallest-limit makes more");
+    }
     check_files(state, a);
 }
 
@@ -125,6 +143,9 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
         if (!cli_sweep_parse(text, &a->sweep)) {
             argp_error(state, "--sweep=%s: expected all or memory", text);
         }
+        return 0;
+    case KEY_SMALLEST:
+        a->finds_smallest_limit = true;
         return 0;
     case KEY_NO_ORACLES:
         a->oracles_off = true;
@@ -244,6 +265,8 @@ static uint64_t most_memory(const gmd_history *history)
 typedef struct replay_body {
     const gmd_history *history;
     gmd_check_input *check; /* NULL: no --check */
+    bool must_fit;          /* there is as much memory as the user said */
+    bool is_limit_given;
 } replay_body;
 
 static gmd_status play_history(void *context, gmd_session *session, gmd_error *error)
@@ -251,7 +274,7 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
     const replay_body *body = context;
     const gmd_history *h = body->history;
     char size[24];
-    if (h->limit_inferred && h->limit_bytes) {
+    if (h->limit_inferred && h->limit_bytes && !body->is_limit_given) {
         gmd_session_note(session, "memory limit inferred from the history: %s",
                          gmd_format_size(h->limit_bytes, size));
     }
@@ -280,9 +303,8 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
     if (body->check) {
         return gmd_check_history(body->check, session, error);
     }
-    gmd_status status = gmd_play_trace(NULL, session, error);
-    gmd_session_phase(session, "end");
-    return status;
+    gmd_history_replay replay = {.history = h, .must_fit = body->must_fit};
+    return gmd_replay_history(&replay, session, error);
 }
 
 /* The limit is part of what was recorded; an allocator that has no such setting goes without. */
@@ -290,7 +312,9 @@ static void choose_limit(const replay_arguments *a, const gmd_history *history,
                          gmd_run_options *options)
 {
     if (!options->conditions.limit_bytes) {
-        options->conditions.limit_bytes = history->limit_bytes;
+        bool is_moot =
+            a->common.has_capacity && history->limit_bytes > options->conditions.capacity_bytes;
+        options->conditions.limit_bytes = is_moot ? 0 : history->limit_bytes;
         options->device.limit_is_optional = true;
     }
     if (options->device.kind == GMD_DEVICE_SIM && !a->common.has_capacity &&
@@ -380,7 +404,12 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     }
     gmd_check_input check = {
         .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
-    replay_body body = {.history = history, .check = a->checks ? &check : NULL};
+    bool is_limit_given = a->common.run.conditions.limit_bytes != 0;
+    replay_body body = {.history = history,
+                        .check = a->checks ? &check : NULL,
+                        .must_fit =
+                            is_limit_given || a->common.has_capacity || a->finds_smallest_limit,
+                        .is_limit_given = is_limit_given};
     if (a->checks) {
         options.device.recorded = placements;
         options.device.recorded_count = placement_count;
@@ -400,7 +429,9 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     gmd_outcome *recorded = check_as_recorded(a, &options, history, &check);
     check.as_recorded = recorded ? &recorded->check : NULL;
     gmd_status status = a->sweep ? sweep_history(a, history, &options, results, error)
-                                 : cli_results_run(results, &options, &workload, error);
+                        : a->finds_smallest_limit
+                            ? cli_smallest_run(results, &options, &workload, error)
+                            : cli_results_run(results, &options, &workload, error);
     free(recorded);
     free(placements);
     free(reservations);
@@ -428,9 +459,12 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = read_truth(a, &truth, error);
     }
     if (status == GMD_OK) {
-        gmd_history_hints hints = {.limit_bytes = a->common.run.conditions.limit_bytes,
+        /* Without --check the limit is a question, and need not be the recorded job's. */
+        gmd_history_hints hints = {.limit_bytes =
+                                       a->checks ? a->common.run.conditions.limit_bytes : 0,
                                    .recorded_retries = GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
+        hints.frees_refused = !a->checks;
         hints.ops = truth.ops;
         hints.op_count = truth.op_count;
         if (!hints.limit_bytes) {
@@ -472,6 +506,11 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
             "%s: --check: a .gmd trace holds requests and no recorded answers; it needs a "
             "PyTorch memory snapshot",
             a->input);
+    }
+    if (a->finds_smallest_limit) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--smallest-limit needs a PyTorch memory snapshot, and %s is a trace",
+                        a->input);
     }
     gmd_trace trace = {0};
     gmd_run_options options = a->common.run;

@@ -186,6 +186,7 @@ typedef struct builder {
     uint32_t first_helper;  /* stream of the deferred plan's first */
     size_t *born;           /* by block: its allocation's request */
     uint32_t first_call;    /* calls from here on belong to the request to come */
+    bool frees_refused;     /* of the hints */
     int emptied_device;     /* of the last run that became an empty_cache() */
     free_runs runs;
     size_t next_run;
@@ -314,6 +315,18 @@ static gmd_status check_segment(builder *b, const gmd_snapshot_event *e, size_t 
     return GMD_OK;
 }
 
+static gmd_status add_refused(builder *b, const gmd_request *request, size_t event)
+{
+    b->history->oom_count++;
+    gmd_status status = add_request(b, request, event, 0, true);
+    if (status != GMD_OK || !b->frees_refused) {
+        return status;
+    }
+    const gmd_request give_back = {
+        .op = GMD_OP_FREE, .device = request->device, .block = request->block};
+    return add_own_request(b, &give_back, event);
+}
+
 static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     gmd_request request = {.op = GMD_OP_ALLOC,
@@ -334,14 +347,15 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     if (status != GMD_OK) {
         return status;
     }
-    bool is_oom = e->action == GMD_ACTION_OOM;
-    b->history->oom_count += is_oom;
+    if (e->action == GMD_ACTION_OOM) {
+        return add_refused(b, &request, event);
+    }
     b->born[request.block] = b->history->trace.count;
-    if (!is_oom && (!e->address || !gmd_address_table_put(&b->live, e->address, request.block))) {
+    if (!e->address || !gmd_address_table_put(&b->live, e->address, request.block)) {
         return contradiction(b, event, "alloc at 0x%" PRIx64 ", where a block is live already",
                              e->address);
     }
-    return add_request(b, &request, event, is_oom ? 0 : e->address, is_oom);
+    return add_request(b, &request, event, e->address, false);
 }
 
 /* Work on another stream, which the allocator is told of, and then the free. */
@@ -547,7 +561,11 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     /* Without, streams would be numbered from one too few. */
     bool has_begun = history->trace.streams.count && history->trace.threads.count;
     grouped.events = has_begun ? events_by_group(snapshot) : NULL;
-    builder b = {.history = history, .snapshot = &grouped, .name = name, .error = error};
+    builder b = {.history = history,
+                 .snapshot = &grouped,
+                 .name = name,
+                 .frees_refused = hints->frees_refused,
+                 .error = error};
     gmd_status status = grouped.events ? build(&b, hints)
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     free(grouped.events);

@@ -171,6 +171,19 @@ TEST_F(history, an_out_of_memory_bounds_the_limit_from_above)
     assert_true(built.limit_bytes >= 2 * SEGMENT && built.limit_bytes < 3 * SEGMENT);
 }
 
+TEST_F(history, a_refused_block_may_be_given_back_where_a_replay_has_it)
+{
+    gmd_snapshot_event events[] = {OOM, MADE(0), ALLOC(0)};
+    gmd_snapshot snapshot = {.events = events, .event_count = 3, .device_count = 1};
+    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN,
+                                     .frees_refused = true};
+    gmd_error error = {""};
+    assert_int_equal(gmd_history_build(&built, &snapshot, &hints, "job", &error), GMD_OK);
+    expect_ops(&built, "afa");
+    assert_int_equal(built.trace.requests[1].block, built.trace.requests[0].block);
+    assert_int_equal(built.recorded[2].call_count, 1);
+}
+
 TEST(a_limit_that_changed_is_told)
 {
     gmd_history changed, steady;
