@@ -13,6 +13,7 @@
 #include "gmd_history_replay.h"
 #include "gmd_output.h"
 #include "gmd_quirks.h"
+#include "gmd_recorded_places.h"
 #include "gmd_runner.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -223,45 +224,6 @@ static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_er
 
 /* --- a snapshot -------------------------------------------------------------------------- */
 
-/* Segments in the order in which the history has them: where the simulated device must put them. */
-static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *count)
-{
-    gmd_sim_recorded *list = malloc((history->call_count + 1) * sizeof *list);
-    *count = 0;
-    for (size_t i = 0; list && i < history->call_count; i++) {
-        const gmd_recorded_call *call = &history->calls[i];
-        if (!call->is_mapping && !call->is_free) {
-            list[(*count)++] = (gmd_sim_recorded){
-                .address = call->address, .size = call->size, .device = call->device};
-        }
-    }
-    return list;
-}
-
-/* Where a segment is expandable, its reservation is placed: where its first pages are. */
-static uint64_t *list_reservations(const gmd_history *history, size_t *count)
-{
-    uint64_t *list = malloc((history->call_count + 1) * sizeof *list);
-    *count = 0;
-    for (size_t i = 0; list && i < history->call_count; i++) {
-        if (history->calls[i].opens_segment) {
-            list[(*count)++] = history->calls[i].address;
-        }
-    }
-    return list;
-}
-
-/* PyTorch reserves addresses for nine eighths of the device's memory, in pages of up to 20 MiB: the
- * simulated device must have no more memory than the recorded one, or the reservations would
- * overlap where the recorded ones lay side by side. 0: they tell nothing. */
-static uint64_t most_memory(const gmd_history *history)
-{
-    uint64_t nearest = history->nearest_reservations;
-    return nearest > 100 * GMD_MIB
-               ? (nearest - 20 * GMD_MIB) / 9 * 8 / (2 * GMD_MIB) * (2 * GMD_MIB)
-               : 0;
-}
-
 typedef struct replay_body {
     const gmd_history *history;
     gmd_check_input *check; /* NULL: no --check */
@@ -370,12 +332,16 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
 
 /* Everything is where the recording has it. */
 static void place_as_recorded(const replay_arguments *a, const gmd_history *history,
-                              gmd_run_options *options)
+                              const gmd_recorded_places *places, gmd_run_options *options)
 {
     options->device.placement = GMD_SIM_RECORDED;
-    uint64_t most = most_memory(history);
-    if (most && most < options->conditions.capacity_bytes && !a->common.has_capacity) {
-        options->conditions.capacity_bytes = most;
+    options->device.recorded = places->segments;
+    options->device.recorded_count = places->segment_count;
+    options->device.recorded_reservations = places->reservations;
+    options->device.recorded_reservation_count = places->reservation_count;
+    if (places->most_memory && places->most_memory < options->conditions.capacity_bytes &&
+        !a->common.has_capacity) {
+        options->conditions.capacity_bytes = places->most_memory;
     }
     if (history->limit_inferred &&
         options->conditions.limit_bytes > options->conditions.capacity_bytes) {
@@ -391,13 +357,10 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     options.judging.oracles_off = a->oracles_off;
     options.judging.is_compared = a->checks;
     choose_limit(a, history, &options);
-    size_t placement_count, reservation_count;
-    gmd_sim_recorded *placements = list_placements(history, &placement_count);
-    uint64_t *reservations = list_reservations(history, &reservation_count);
-    if (!placements || !reservations) {
-        free(placements);
-        free(reservations);
-        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
+    gmd_recorded_places places;
+    gmd_status status = gmd_recorded_places_make(&places, history, a->input, error);
+    if (status != GMD_OK) {
+        return status;
     }
     if (a->checks && !options.conditions.conf) {
         options.conditions.conf = snapshot->conf; /* "" where there were none */
@@ -411,11 +374,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
                             is_limit_given || a->common.has_capacity || a->finds_smallest_limit,
                         .is_limit_given = is_limit_given};
     if (a->checks) {
-        options.device.recorded = placements;
-        options.device.recorded_count = placement_count;
-        options.device.recorded_reservations = reservations;
-        options.device.recorded_reservation_count = reservation_count;
-        place_as_recorded(a, history, &options);
+        place_as_recorded(a, history, &places, &options);
     }
     if (history->trace.conditions.device_count && !a->common.has_devices) {
         options.conditions.device_count = history->trace.conditions.device_count;
@@ -428,13 +387,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
                              .context = &body};
     gmd_outcome *recorded = check_as_recorded(a, &options, history, &check);
     check.as_recorded = recorded ? &recorded->check : NULL;
-    gmd_status status = a->sweep ? sweep_history(a, history, &options, results, error)
-                        : a->finds_smallest_limit
-                            ? cli_smallest_run(results, &options, &workload, error)
-                            : cli_results_run(results, &options, &workload, error);
+    status = a->sweep                  ? sweep_history(a, history, &options, results, error)
+             : a->finds_smallest_limit ? cli_smallest_run(results, &options, &workload, error)
+                                       : cli_results_run(results, &options, &workload, error);
     free(recorded);
-    free(placements);
-    free(reservations);
+    gmd_recorded_places_free(&places);
     return status;
 }
 
