@@ -183,43 +183,16 @@ static const struct argp replay_argp = {
 
 /* --- the recorder's side files ----------------------------------------------------------- */
 
-/* NAME of NAME.pickle[.gz]; false: the history is not called so. */
-static bool stem_of(const char *path, char *stem, size_t size)
-{
-    const char *end = strstr(path, ".pickle");
-    for (const char *later; end && (later = strstr(end + 1, ".pickle")) != NULL;) {
-        end = later;
-    }
-    return end && (size_t)snprintf(stem, size, "%.*s", (int)(end - path), path) < size;
-}
-
-static gmd_status read_if_there(const char *stem, const char *suffix, gmd_truth *truth,
-                                gmd_status (*reader)(const char *, gmd_truth *, gmd_error *),
-                                gmd_error *error)
-{
-    char path[4200];
-    snprintf(path, sizeof path, "%s%s", stem, suffix);
-    return access(path, F_OK) == 0 ? reader(path, truth, error) : GMD_OK;
-}
-
 /* A file of that name beside a history need not be the recorder's: only --truth makes it a must. */
 static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_error *error)
 {
-    char stem[4096];
     if (!a->checks || (a->truth && strcmp(a->truth, "none") == 0)) {
         return GMD_OK;
     }
     if (a->truth) {
         return gmd_truth_read_json(a->truth, truth, error);
     }
-    if (!stem_of(a->input, stem, sizeof stem)) {
-        return GMD_OK;
-    }
-    gmd_status status = read_if_there(stem, ".json", truth, gmd_truth_read_json, error);
-    if (status == GMD_OK) {
-        status = read_if_there(stem, ".ops.jsonl.gz", truth, gmd_truth_read_ops, error);
-    }
-    return status;
+    return gmd_truth_read_beside(a->input, truth, error);
 }
 
 /* --- a snapshot -------------------------------------------------------------------------- */
