@@ -70,9 +70,9 @@ static bool list_segments(moment_view *v, uint32_t moment)
         const gmd_reserved *range = &r->reserved[i];
         if (gmd_is_reserved_at(range, moment)) {
             v->segments[v->segment_count++] =
-                (segment){range->address,   range->address + range->size, range->stream,
-                          range->is_mapped, range->is_private,
-                          !range->is_mapped && range->size == SMALL_SEGMENT};
+                (segment){range->address,    range->address + range->size,
+                          range->stream,     range->is_mapped,
+                          range->is_private, !range->is_mapped && range->size == SMALL_SEGMENT};
         }
     }
     qsort(v->segments, v->segment_count, sizeof *v->segments, compare_segments);
@@ -94,9 +94,8 @@ static bool list_blocks(moment_view *v, uint32_t moment)
         }
         v->blocks[v->block_count++] = l;
         v->to->by_cause[GMD_FREE_PENDING] += gmd_is_allocated_at(l, moment) ? 0 : l->size;
-        v->to->rounding += gmd_is_allocated_at(l, moment) && l->size > l->requested
-                               ? l->size - l->requested
-                               : 0;
+        v->to->rounding +=
+            gmd_is_allocated_at(l, moment) && l->size > l->requested ? l->size - l->requested : 0;
     }
     if (v->block_count) {
         qsort(v->blocks, v->block_count, sizeof *v->blocks, compare_blocks);
@@ -119,8 +118,11 @@ static gmd_free_cause cause_for_request(const moment_view *v, const segment *s, 
     if (!s->is_mapped && s->is_small != gmd_recorded_is_small(&v->settings, v->asked->requested)) {
         return GMD_FREE_OTHER_POOL;
     }
-    return size < gmd_recorded_block_size(&v->settings, v->asked->requested) ? GMD_FREE_TOO_SMALL
-                                                                             : GMD_FREE_FITTING;
+    if (size < gmd_recorded_block_size(&v->settings, v->asked->requested)) {
+        return GMD_FREE_TOO_SMALL;
+    }
+    return gmd_recorded_serves(&v->settings, size, v->asked->requested) ? GMD_FREE_FITTING
+                                                                        : GMD_FREE_OVERSIZE;
 }
 
 static gmd_free_cause cause_of(const segment *s, bool has_blocks)

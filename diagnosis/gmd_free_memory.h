@@ -17,6 +17,7 @@
     CAUSE(OTHER_STREAM, "other_stream", "cached for another stream")                               \
     CAUSE(OTHER_POOL, "other_pool", "in segments for small requests, or for large ones")           \
     CAUSE(TOO_SMALL, "too_small", "of the right stream and pool, but each part is too small")      \
+    CAUSE(OVERSIZE, "oversize", "kept whole for larger requests, by max_split_size_mb")            \
     CAUSE(FITTING, "fitting", "free, and large enough")
 
 typedef enum gmd_free_cause {
@@ -46,8 +47,8 @@ typedef struct gmd_free_memory {
 } gmd_free_memory;
 
 /* What is free after a moment's event. With a request (`asked` not NULL) free memory is told apart
- * by why it does not serve it: FITTING, TOO_SMALL, OTHER_POOL, OTHER_STREAM, PRIVATE, PENDING;
- * without one, by what it is: CACHED, SPLIT, EXPANDABLE, PRIVATE, PENDING. */
+ * by why it does not serve it: FITTING, OVERSIZE, TOO_SMALL, OTHER_POOL, OTHER_STREAM, PRIVATE,
+ * PENDING; without one, by what it is: CACHED, SPLIT, EXPANDABLE, PRIVATE, PENDING. */
 gmd_status gmd_free_memory_find(gmd_free_memory *free_memory, const gmd_recording *recording,
                                 const gmd_places *places, uint32_t moment, const gmd_asked *asked,
                                 gmd_error *error);
