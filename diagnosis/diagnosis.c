@@ -1,0 +1,96 @@
+/* diagnosis.c - a snapshot's devices, each with its facts and findings. */
+#include "gmd_diagnosis.h"
+
+#include "gmd_trace.h"
+
+#include <stdlib.h>
+
+static bool has_device(const gmd_snapshot *s, uint8_t device)
+{
+    for (size_t i = 0; i < s->event_count; i++) {
+        if (s->events[i].device == device) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < s->segment_count; i++) {
+        if (s->segments[i].device == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_devices(const void *a, const void *b)
+{
+    const gmd_recording *x = &((const gmd_device_diagnosis *)a)->facts.recording;
+    const gmd_recording *y = &((const gmd_device_diagnosis *)b)->facts.recording;
+    if (x->peak.amount.allocated != y->peak.amount.allocated) {
+        return x->peak.amount.allocated > y->peak.amount.allocated ? -1 : 1;
+    }
+    return x->device - y->device;
+}
+
+static gmd_status diagnose_device(gmd_diagnosis *d, uint8_t device, gmd_error *error)
+{
+    gmd_device_diagnosis *one = &d->devices[d->device_count];
+    gmd_status status = gmd_facts_make(&one->facts, &d->snapshot, device, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = gmd_job_findings_find(&one->findings, &one->facts, error);
+    if (status != GMD_OK) {
+        gmd_facts_free(&one->facts);
+        return status;
+    }
+    d->device_count++;
+    return GMD_OK;
+}
+
+static gmd_status diagnose_devices(gmd_diagnosis *d, gmd_error *error)
+{
+    d->devices = calloc(GMD_MAX_DEVICES, sizeof *d->devices);
+    if (!d->devices) {
+        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", d->name);
+    }
+    gmd_status status = GMD_OK;
+    for (uint8_t device = 0; status == GMD_OK && device < GMD_MAX_DEVICES; device++) {
+        if (has_device(&d->snapshot, device)) {
+            status = diagnose_device(d, device, error);
+        }
+    }
+    qsort(d->devices, d->device_count, sizeof *d->devices, compare_devices);
+    return status;
+}
+
+gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
+{
+    *diagnosis = (gmd_diagnosis){.name = path};
+    gmd_status status = gmd_snapshot_read(&diagnosis->snapshot, path, error);
+    if (status == GMD_OK) {
+        status = diagnose_devices(diagnosis, error);
+    }
+    if (status != GMD_OK) {
+        gmd_diagnosis_free(diagnosis);
+    }
+    return status;
+}
+
+void gmd_diagnosis_free(gmd_diagnosis *diagnosis)
+{
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        gmd_job_findings_free(&diagnosis->devices[i].findings);
+        gmd_facts_free(&diagnosis->devices[i].facts);
+    }
+    free(diagnosis->devices);
+    gmd_snapshot_free(&diagnosis->snapshot);
+    *diagnosis = (gmd_diagnosis){0};
+}
+
+size_t gmd_diagnosis_finding_count(const gmd_diagnosis *diagnosis)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        count += diagnosis->devices[i].findings.count;
+    }
+    return count;
+}
