@@ -6,6 +6,7 @@ gmd=$1 cases=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 . "$(dirname "$0")/lengths.sh"
+scripts=0
 
 c_program() { # CASE VERDICT
     "$gmd" report "$cases/$1.gmd" -o "$folder/program.c" --oracle "$2"
@@ -17,9 +18,9 @@ c_program() { # CASE VERDICT
 }
 
 script() { # CASE VERDICT
-    "$gmd" report "$cases/$1.gmd" -o "$folder/script.py" --oracle "$2" --allocator torch
-    demand_length "$folder/script.py" "$cases/$1.gmd" "$2" python
-    ! command -v python3 >/dev/null || PYTHONPYCACHEPREFIX=$folder python3 -m py_compile "$folder/script.py"
+    scripts=$((scripts + 1))
+    "$gmd" report "$cases/$1.gmd" -o "$folder/$scripts.py" --oracle "$2" --allocator torch
+    demand_length "$folder/$scripts.py" "$cases/$1.gmd" "$2" python
 }
 
 both() { # CASE VERDICT
@@ -61,3 +62,4 @@ both faulty/cases/first_stream_only stream_order.reused_early
 for oracle in accounting alignment api_misuse backing leak oom_retry peak_bound private_pool progress size stream_order; do
     both faulty/cases/pytorch175015 "$oracle"
 done
+! command -v python3 >/dev/null || python3 -m py_compile "$folder"/*.py
