@@ -5,18 +5,21 @@
 #include "version.h"
 
 #include "gmd_diagnosis_report.h"
+#include "gmd_gzip_stream.h"
 #include "gmd_min.h"
 #include "gmd_output.h"
+#include "gmd_stack_profile.h"
+#include "gmd_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_QUIET = 'q' };
+enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_PPROF, KEY_FOLDED, KEY_QUIET = 'q' };
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
 
 typedef struct diagnose_arguments {
-    const char *input, *json_path;
+    const char *input, *json_path, *pprof_path, *folded_path;
     bool all_frames, quiet;
     uint32_t rows;
 } diagnose_arguments;
@@ -25,6 +28,9 @@ static const struct argp_option diagnose_options[] = {
     {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
     {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
     {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
+    {"pprof", KEY_PPROF, "FILE", 0,
+     "who holds the memory at the peak, by stack, for pprof and speedscope (.pb, .pb.gz)", 1},
+    {"folded", KEY_FOLDED, "FILE", 0, "the same as folded stacks, for flame graphs", 1},
     {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
     {0},
 };
@@ -39,18 +45,39 @@ static void need_rows(struct argp_state *state, const char *text, uint32_t *rows
     *rows = (uint32_t)value;
 }
 
-static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static void check_report(struct argp_state *state, const diagnose_arguments *a, const char *option,
+                         const char *path)
 {
     gmd_error error = {""};
+    if (path && cli_is_same_file(path, a->input)) {
+        argp_error(state, "%s %s: is the same file as the snapshot", option, path);
+    }
+    if (path && cli_probe_file(path, &error) != GMD_OK) {
+        argp_error(state, "%s %s", option, error.text);
+    }
+}
+
+static int count_stdout(const diagnose_arguments *a)
+{
+    return takes_stdout(a->json_path) + takes_stdout(a->pprof_path) + takes_stdout(a->folded_path);
+}
+
+static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
+{
     if (!a->input) {
         argp_error(state, "expected a PyTorch memory snapshot");
     }
-    if (a->json_path && cli_is_same_file(a->json_path, a->input)) {
-        argp_error(state, "--json %s: is the same file as the snapshot", a->json_path);
+    if (count_stdout(a) > 1) {
+        argp_error(state, "only one report can go to standard output");
     }
-    if (a->json_path && cli_probe_file(a->json_path, &error) != GMD_OK) {
-        argp_error(state, "--json %s", error.text);
-    }
+    check_report(state, a, "--json", a->json_path);
+    check_report(state, a, "--pprof", a->pprof_path);
+    check_report(state, a, "--folded", a->folded_path);
 }
 
 static error_t parse_diagnose(int key, char *text, struct argp_state *state)
@@ -65,6 +92,12 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_JSON:
         a->json_path = text;
+        return 0;
+    case KEY_PPROF:
+        a->pprof_path = text;
+        return 0;
+    case KEY_FOLDED:
+        a->folded_path = text;
         return 0;
     case KEY_QUIET:
         a->quiet = true;
@@ -92,16 +125,52 @@ static const struct argp diagnose_argp = {
            ".pickle.gz). Exit status 1: there is a finding.",
 };
 
-static gmd_status write_json(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
-                             gmd_error *error)
+typedef gmd_status report_writer(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error);
+
+static gmd_status write_json(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+{
+    return gmd_diagnosis_write_json(diagnosis, GMD_VERSION, out, error);
+}
+
+static gmd_status write_pprof(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+{
+    return gmd_stack_profile_write_pprof(&diagnosis->devices[0].facts, out, error);
+}
+
+static gmd_status write_folded(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+{
+    return gmd_stack_profile_write_folded(&diagnosis->devices[0].facts, out, error);
+}
+
+/* A name that ends with .gz is written compressed. */
+static gmd_status write_report(const char *path, report_writer *writer,
+                               const gmd_diagnosis *diagnosis, gmd_error *error)
 {
     gmd_output out;
-    gmd_status status = gmd_output_open(&out, a->json_path, error);
-    if (status == GMD_OK) {
-        status = gmd_diagnosis_write_json(diagnosis, GMD_VERSION, out.stream, error);
-        status = gmd_output_close(&out, status, error);
+    if (!path) {
+        return GMD_OK;
     }
-    return status;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (gmd_text_ends_with(path, ".gz")) {
+        out.stream = gmd_gzip_stream(out.stream);
+    }
+    status = out.stream ? writer(diagnosis, out.stream, error)
+                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to compress", path);
+    return gmd_output_close(&out, status, error);
+}
+
+static gmd_status write_reports(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
+                                gmd_error *error)
+{
+    gmd_status status = write_report(a->json_path, write_json, diagnosis, error);
+    if (diagnosis->device_count == 0 || status != GMD_OK) {
+        return status;
+    }
+    status = write_report(a->pprof_path, write_pprof, diagnosis, error);
+    return status == GMD_OK ? write_report(a->folded_path, write_folded, diagnosis, error) : status;
 }
 
 static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
@@ -124,12 +193,11 @@ static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_er
         return status;
     }
     *exit_status = gmd_diagnosis_finding_count(&diagnosis) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
-    bool is_json_alone = a->json_path && strcmp(a->json_path, "-") == 0;
-    if (!a->quiet && !is_json_alone) {
+    if (!a->quiet && count_stdout(a) == 0) {
         status = write_text(a, &diagnosis, error);
     }
-    if (status == GMD_OK && a->json_path) {
-        status = write_json(a, &diagnosis, error);
+    if (status == GMD_OK) {
+        status = write_reports(a, &diagnosis, error);
     }
     gmd_diagnosis_free(&diagnosis);
     return status;

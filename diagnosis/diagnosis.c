@@ -30,16 +30,46 @@ static int compare_devices(const void *a, const void *b)
     return x->device - y->device;
 }
 
+/* The lines of what grows without end: what they hold at an out-of-memory has leaked. */
+static size_t list_leaks(const gmd_job_findings *findings, uint32_t *frames)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        const gmd_job_finding *finding = &findings->items[i];
+        for (size_t k = 0; finding->bytes_per_iteration && k < finding->where_count; k++) {
+            frames[count++] = finding->where[k].frame;
+        }
+    }
+    return count;
+}
+
+static gmd_status fill_device(gmd_device_diagnosis *d, const gmd_snapshot *snapshot, uint8_t device,
+                              gmd_error *error)
+{
+    uint32_t leaks[GMD_FINDING_CLASS_COUNT * GMD_FINDING_PLACES];
+    gmd_status status = gmd_facts_make(&d->facts, snapshot, device, error);
+    if (status == GMD_OK) {
+        status = gmd_job_findings_find(&d->findings, &d->facts, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_ooms_find(&d->ooms, &d->facts, leaks, list_leaks(&d->findings, leaks), error);
+    }
+    return status;
+}
+
+static void free_device(gmd_device_diagnosis *d)
+{
+    gmd_ooms_free(&d->ooms);
+    gmd_job_findings_free(&d->findings);
+    gmd_facts_free(&d->facts);
+}
+
 static gmd_status diagnose_device(gmd_diagnosis *d, uint8_t device, gmd_error *error)
 {
     gmd_device_diagnosis *one = &d->devices[d->device_count];
-    gmd_status status = gmd_facts_make(&one->facts, &d->snapshot, device, error);
+    gmd_status status = fill_device(one, &d->snapshot, device, error);
     if (status != GMD_OK) {
-        return status;
-    }
-    status = gmd_job_findings_find(&one->findings, &one->facts, error);
-    if (status != GMD_OK) {
-        gmd_facts_free(&one->facts);
+        free_device(one);
         return status;
     }
     d->device_count++;
@@ -78,8 +108,7 @@ gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *e
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis)
 {
     for (size_t i = 0; i < diagnosis->device_count; i++) {
-        gmd_job_findings_free(&diagnosis->devices[i].findings);
-        gmd_facts_free(&diagnosis->devices[i].facts);
+        free_device(&diagnosis->devices[i]);
     }
     free(diagnosis->devices);
     gmd_snapshot_free(&diagnosis->snapshot);

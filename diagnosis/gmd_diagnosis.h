@@ -6,11 +6,13 @@
 #include "gmd_facts.h"
 #include "gmd_holders.h"
 #include "gmd_job_findings.h"
+#include "gmd_ooms.h"
 
 /* One device of a snapshot. */
 typedef struct gmd_device_diagnosis {
     gmd_facts facts;
     gmd_job_findings findings;
+    gmd_ooms ooms;
 } gmd_device_diagnosis;
 
 /* A whole snapshot. The devices that have events or segments, the one with the highest peak first.
