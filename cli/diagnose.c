@@ -4,6 +4,7 @@
 #include "probe.h"
 #include "version.h"
 
+#include "gmd_comparison.h"
 #include "gmd_diagnosis_report.h"
 #include "gmd_gzip_stream.h"
 #include "gmd_min.h"
@@ -19,7 +20,9 @@ enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_PPROF, KEY_FOLDED, KEY_QU
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
 
 typedef struct diagnose_arguments {
-    const char *input, *json_path, *pprof_path, *folded_path;
+    const char *inputs[GMD_COMPARED_MAX];
+    size_t input_count;
+    const char *json_path, *pprof_path, *folded_path;
     bool all_frames, quiet;
     uint32_t rows;
 } diagnose_arguments;
@@ -54,8 +57,10 @@ static void check_report(struct argp_state *state, const diagnose_arguments *a, 
                          const char *path)
 {
     gmd_error error = {""};
-    if (path && cli_is_same_file(path, a->input)) {
-        argp_error(state, "%s %s: is the same file as the snapshot", option, path);
+    for (size_t i = 0; path && i < a->input_count; i++) {
+        if (cli_is_same_file(path, a->inputs[i])) {
+            argp_error(state, "%s %s: is the same file as a snapshot", option, path);
+        }
     }
     if (path && cli_probe_file(path, &error) != GMD_OK) {
         argp_error(state, "%s %s", option, error.text);
@@ -69,8 +74,11 @@ static int count_stdout(const diagnose_arguments *a)
 
 static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
 {
-    if (!a->input) {
+    if (a->input_count == 0) {
         argp_error(state, "expected a PyTorch memory snapshot");
+    }
+    if (a->input_count > 1 && (a->pprof_path || a->folded_path)) {
+        argp_error(state, "--pprof and --folded are of one snapshot");
     }
     if (count_stdout(a) > 1) {
         argp_error(state, "only one report can go to standard output");
@@ -103,10 +111,11 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         a->quiet = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (a->input) {
-            argp_error(state, "expected one snapshot, found '%s' as well", text);
+        if (a->input_count == GMD_COMPARED_MAX) {
+            argp_error(state, "expected at most %d snapshots", GMD_COMPARED_MAX);
+        } else {
+            a->inputs[a->input_count++] = text;
         }
-        a->input = text;
         return 0;
     case ARGP_KEY_END:
         check_arguments(state, a);
@@ -119,32 +128,39 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
 static const struct argp diagnose_argp = {
     .options = diagnose_options,
     .parser = parse_diagnose,
-    .args_doc = "SNAPSHOT",
+    .args_doc = "SNAPSHOT...",
     .doc = "Says what is wrong in the memory of a recorded job, where in its source, why, and what "
            "to do about it. SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes (.pickle, "
-           ".pickle.gz). Exit status 1: there is a finding.",
+           ".pickle.gz). Several are ranks of one job, or times of it, and compared. Exit status "
+           "1: there is a finding.",
 };
 
-typedef gmd_status report_writer(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error);
+/* What was diagnosed, in the order of the arguments. */
+typedef struct diagnosed {
+    gmd_diagnosis *items;
+    size_t count;
+} diagnosed;
 
-static gmd_status write_json(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+typedef gmd_status report_writer(const diagnosed *all, FILE *out, gmd_error *error);
+
+static gmd_status write_json(const diagnosed *all, FILE *out, gmd_error *error)
 {
-    return gmd_diagnosis_write_json(diagnosis, GMD_VERSION, out, error);
+    return gmd_diagnosis_write_json(all->items, all->count, GMD_VERSION, out, error);
 }
 
-static gmd_status write_pprof(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+static gmd_status write_pprof(const diagnosed *all, FILE *out, gmd_error *error)
 {
-    return gmd_stack_profile_write_pprof(&diagnosis->devices[0].facts, out, error);
+    return gmd_stack_profile_write_pprof(&all->items[0].devices[0].facts, out, error);
 }
 
-static gmd_status write_folded(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+static gmd_status write_folded(const diagnosed *all, FILE *out, gmd_error *error)
 {
-    return gmd_stack_profile_write_folded(&diagnosis->devices[0].facts, out, error);
+    return gmd_stack_profile_write_folded(&all->items[0].devices[0].facts, out, error);
 }
 
 /* A name that ends with .gz is written compressed. */
-static gmd_status write_report(const char *path, report_writer *writer,
-                               const gmd_diagnosis *diagnosis, gmd_error *error)
+static gmd_status write_report(const char *path, report_writer *writer, const diagnosed *all,
+                               gmd_error *error)
 {
     gmd_output out;
     if (!path) {
@@ -157,24 +173,22 @@ static gmd_status write_report(const char *path, report_writer *writer,
     if (gmd_text_ends_with(path, ".gz")) {
         out.stream = gmd_gzip_stream(out.stream);
     }
-    status = out.stream ? writer(diagnosis, out.stream, error)
+    status = out.stream ? writer(all, out.stream, error)
                         : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to compress", path);
     return gmd_output_close(&out, status, error);
 }
 
-static gmd_status write_reports(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
-                                gmd_error *error)
+static gmd_status write_reports(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
 {
-    gmd_status status = write_report(a->json_path, write_json, diagnosis, error);
-    if (diagnosis->device_count == 0 || status != GMD_OK) {
+    gmd_status status = write_report(a->json_path, write_json, all, error);
+    if (all->items[0].device_count == 0 || status != GMD_OK) {
         return status;
     }
-    status = write_report(a->pprof_path, write_pprof, diagnosis, error);
-    return status == GMD_OK ? write_report(a->folded_path, write_folded, diagnosis, error) : status;
+    status = write_report(a->pprof_path, write_pprof, all, error);
+    return status == GMD_OK ? write_report(a->folded_path, write_folded, all, error) : status;
 }
 
-static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
-                             gmd_error *error)
+static gmd_status write_text(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
 {
     gmd_terminal terminal = gmd_terminal_for(stdout, a->quiet);
     const gmd_diagnosis_view view = {.terminal = terminal,
@@ -182,24 +196,44 @@ static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *d
                                          terminal.columns ? terminal.columns : DEFAULT_COLUMNS,
                                      .all_frames = a->all_frames,
                                      .rows = a->rows};
-    return gmd_diagnosis_write_text(diagnosis, &view, stdout, error);
+    gmd_status status = GMD_OK;
+    if (all->count > 1) {
+        status = gmd_diagnosis_write_differences(all->items, all->count, &view, stdout, error);
+    }
+    for (size_t i = 0; status == GMD_OK && i < all->count; i++) {
+        fputs(i ? "\n" : "", stdout);
+        status = gmd_diagnosis_write_text(&all->items[i], &view, stdout, error);
+    }
+    return status;
+}
+
+static gmd_status report(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    if (!a->quiet && count_stdout(a) == 0) {
+        status = write_text(a, all, error);
+    }
+    return status == GMD_OK ? write_reports(a, all, error) : status;
 }
 
 static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
 {
-    gmd_diagnosis diagnosis;
-    gmd_status status = gmd_diagnose(&diagnosis, a->input, error);
-    if (status != GMD_OK) {
-        return status;
+    diagnosed all = {.items = calloc(a->input_count, sizeof *all.items)};
+    gmd_status status = all.items ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    while (status == GMD_OK && all.count < a->input_count) {
+        status = gmd_diagnose(&all.items[all.count], a->inputs[all.count], error);
+        all.count += status == GMD_OK;
     }
-    *exit_status = gmd_diagnosis_finding_count(&diagnosis) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
-    if (!a->quiet && count_stdout(a) == 0) {
-        status = write_text(a, &diagnosis, error);
+    for (size_t i = 0; i < all.count; i++) {
+        *exit_status = gmd_diagnosis_finding_count(&all.items[i]) ? CLI_EXIT_FINDING : *exit_status;
     }
     if (status == GMD_OK) {
-        status = write_reports(a, &diagnosis, error);
+        status = report(a, &all, error);
     }
-    gmd_diagnosis_free(&diagnosis);
+    for (size_t i = 0; i < all.count; i++) {
+        gmd_diagnosis_free(&all.items[i]);
+    }
+    free(all.items);
     return status;
 }
 

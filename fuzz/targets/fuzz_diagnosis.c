@@ -152,7 +152,7 @@ static void require_reports(const gmd_diagnosis *d)
     FILE *nowhere = fopen("/dev/null", "w");
     FUZZ_REQUIRE(nowhere);
     FUZZ_REQUIRE(gmd_diagnosis_write_text(d, &view, nowhere, &error) == GMD_OK);
-    FUZZ_REQUIRE(gmd_diagnosis_write_json(d, "0", nowhere, &error) == GMD_OK);
+    FUZZ_REQUIRE(gmd_diagnosis_write_json(d, 1, "0", nowhere, &error) == GMD_OK);
     fclose(nowhere);
 }
 
