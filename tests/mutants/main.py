@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import queue
+import shlex
 import sys
 import threading
 import time
@@ -210,12 +211,13 @@ def print_report(options, entries, equivalents, gone):
             json.dump(told, stream, indent=1)
     if options.results:
         with open(options.results, "w", encoding="utf-8") as stream:
-            stream.write(report.page(results, sorted_out, equivalents, options.seed))
+            stream.write(report.page(results, sorted_out, equivalents, options.command))
     return 1 if stale or report.survivors(results, equivalents) else 0
 
 
 def main(arguments):
     options = parse(arguments)
+    options.command = shlex.join(["ci/mutants", *arguments])
     if options.check_options:
         return 0
     judges.patience = options.patience

@@ -143,11 +143,17 @@ class Mutants(unittest.TestCase):
         self.assertIn(b"allocator/placed.c", objects[0])
         self.assertEqual(objects[0], objects[1])
 
+    def test_assertions_are_counted_by_their_place(self):
+        judged = [{"killed": None}, {"killed": {"assertion": None}}]
+        judged += [{"killed": {"assertion": said}} for said in (
+            "allocator/a.c:7: f: x > 0: few", "allocator/a.c:31: f: x: none", "allocator/a.c:31: f: y: some")]
+        self.assertEqual(report.assertions(judged), [("allocator/a.c:31", 2), ("allocator/a.c:7", 1)])
+
     def test_the_page_of_results_fits_the_lines_of_the_manual(self):
         judged = [{"name": m.name, "operator": m.operator, "file": m.file, "killed": None} for m in self.made]
         for result in judged[1:]:
-            result["killed"] = {"judge": "sanitizers", "assertion": True}
-        page = report.page(judged, {"same": 10, "broken": 20}, {}, 1)
+            result["killed"] = {"judge": "sanitizers", "assertion": "allocator/a.c:7: answer: a: a sentence"}
+        page = report.page(judged, {"same": 10, "broken": 20}, {}, "ci/mutants -n 0")
         self.assertIn("- survived: `%s`" % judged[0]["name"], page)
         self.assertEqual([line for line in page.split("\n") if len(line) > 100], [])
 
