@@ -191,17 +191,15 @@ void gmd_gate_take_findings(gmd_gate *gate)
     if (gate->mark_count == gate->found.count) {
         return;
     }
-    gmd_gate_mark *marks = realloc(gate->marks, gate->found.count * sizeof *marks);
-    if (!marks) {
+    if (!GMD_GROW(&gate->marks, &gate->mark_capacity, gate->found.count)) {
         gmd_error error;
         gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for findings"), &error);
         return;
     }
-    gate->marks = marks;
     gate->found.minimize_seconds =
         gate->found.count < MINIMIZE_FEW ? MINIMIZE_SECONDS : MINIMIZE_HASTE;
     while (gate->mark_count < gate->found.count) {
-        gmd_gate_mark *m = &marks[gate->mark_count++];
+        gmd_gate_mark *m = &gate->marks[gate->mark_count++];
         *m = (gmd_gate_mark){.seconds = gmd_clock_s() - gate->start};
         snprintf(m->part, sizeof m->part, "%s", gate->part->name);
         snprintf(m->item, sizeof m->item, "%s", gate->item ? gate->item->name : "");

@@ -30,7 +30,7 @@ typedef struct gmd_gate {
     bool conf_is_fixed; /* --conf: confs[0] always, and never none */
     gmd_findings found;
     gmd_gate_mark *marks;
-    size_t mark_count;
+    size_t mark_count, mark_capacity;
     gmd_gate_part *part; /* under way */
     gmd_gate_item *item; /* likewise; NULL: none */
     double start, item_start;
