@@ -15,9 +15,9 @@
 #include <string.h>
 
 static struct {
-    gmd_sim_observer *hook;
+    gmd_sim_observer *observer;
     void *context;
-} observer;
+} observing;
 
 /* Looked at before the lock is taken: a hook that waits for another thread must not hold it. */
 static _Atomic(gmd_sim_yield *) yield_hook;
@@ -175,11 +175,11 @@ int call_leave(sim_call *call)
     if (call->record.misuse && !is_harness) {
         counts_add_misuse();
     }
-    gmd_sim_observer *hook = is_harness ? NULL : observer.hook;
-    void *context = observer.context;
+    gmd_sim_observer *observer = is_harness ? NULL : observing.observer;
+    void *context = observing.context;
     sim_unlock();
-    if (hook) {
-        hook(context, &call->record);
+    if (observer) {
+        observer(context, &call->record);
     }
     yield_at(call->id, false);
     return result;
@@ -211,11 +211,11 @@ void gmd_sim_harness(bool is_harness_now)
     is_harness = is_harness_now;
 }
 
-void gmd_sim_observe(gmd_sim_observer *hook, void *context)
+void gmd_sim_observe(gmd_sim_observer *observer, void *context)
 {
     sim_lock();
-    observer.hook = hook;
-    observer.context = context;
+    observing.observer = observer;
+    observing.context = context;
     sim_unlock();
 }
 
