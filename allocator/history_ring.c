@@ -29,7 +29,8 @@ history_ring *history_ring_create(uint64_t max_entries, uint32_t epoch)
 }
 
 /* Rings begin small, for most streams have few events. When there is no memory to grow, the ring
- * stays as it is and fewer events are kept. */
+ * stays as it is and fewer events are kept. Not GMD_GROW: the entries follow their header, and are
+ * a power of two. */
 void history_turn(heap *h)
 {
     history_ring *r = h->history;

@@ -1,6 +1,7 @@
 #include "places.h"
 
 #include "gmd_assert.h"
+#include "gmd_grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,25 +34,17 @@ void places_release(places *p)
     *p = (places){0};
 }
 
-static bool grow(placed_segment **list, size_t capacity)
-{
-    placed_segment *larger = realloc(*list, capacity * sizeof *larger);
-    if (larger) {
-        *list = larger;
-    }
-    return larger != NULL;
-}
-
 bool places_reserve(places *p)
 {
-    if (!p->is_on || p->count < p->capacity) {
+    if (!p->is_on) {
         return true;
     }
-    size_t capacity = p->capacity ? p->capacity * 2 : 64;
-    if (!grow(&p->by_place, capacity) || !grow(&p->by_address, capacity)) {
+    size_t of_places = p->capacity, of_addresses = p->capacity;
+    if (!GMD_GROW(&p->by_place, &of_places, p->count + 1) ||
+        !GMD_GROW(&p->by_address, &of_addresses, p->count + 1)) {
         return false;
     }
-    p->capacity = capacity;
+    p->capacity = of_places; /* of both alike */
     return true;
 }
 

@@ -3,13 +3,12 @@
  * risen since its `firsts` was written; it never falls below it. */
 #include "gmd_intervals.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { LEAF_MAX = 32, INNER_MAX = 32, HEIGHT_MAX = 12 };
-/* Nodes at first: most sets of a short run need no more, and are made anew for each of thousands.
- */
-enum { FIRST_LEAVES = 2, FIRST_INNERS = 2 };
 
 struct gmd_interval_leaf {
     uint32_t count; /* of a spare one: the next spare one, as in the pool */
@@ -38,31 +37,15 @@ void gmd_intervals_free(gmd_intervals *set)
 
 static bool reserve_leaf(gmd_intervals *set)
 {
-    if (set->leaf_pool.spare || set->leaf_pool.used < set->leaf_pool.capacity) {
-        return true;
-    }
-    uint32_t capacity = set->leaf_pool.capacity ? set->leaf_pool.capacity * 2 : FIRST_LEAVES;
-    gmd_interval_leaf *leaves = realloc(set->leaves, capacity * sizeof *leaves);
-    if (leaves) {
-        set->leaves = leaves;
-        set->leaf_pool.capacity = capacity;
-    }
-    return leaves != NULL;
+    return set->leaf_pool.spare ||
+           GMD_GROW(&set->leaves, &set->leaf_pool.capacity, set->leaf_pool.used + 1);
 }
 
 /* One for each level, and a new root. */
 static bool reserve_inners(gmd_intervals *set)
 {
-    if (set->inner_pool.capacity - set->inner_pool.used > set->height) {
-        return true;
-    }
-    uint32_t capacity = set->inner_pool.capacity ? set->inner_pool.capacity * 2 : FIRST_INNERS;
-    gmd_interval_inner *inners = realloc(set->inners, capacity * sizeof *inners);
-    if (inners) {
-        set->inners = inners;
-        set->inner_pool.capacity = capacity;
-    }
-    return inners != NULL;
+    return GMD_GROW(&set->inners, &set->inner_pool.capacity,
+                    set->inner_pool.used + set->height + 1);
 }
 
 static uint32_t take_leaf(gmd_intervals *set)

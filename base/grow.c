@@ -4,13 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 16 };
+enum { FIRST_ITEMS = 16, FIRST_BYTES = 2 << 10 };
+
+/* Few where items are large: many an array of them never has more, and is made again and again. */
+static size_t first_room(size_t item_bytes)
+{
+    size_t fitting = FIRST_BYTES / item_bytes;
+    return fitting > FIRST_ITEMS ? FIRST_ITEMS : fitting ? fitting : 1;
+}
 
 bool gmd_grow_items(void *items, size_t *capacity, size_t needed, size_t item_bytes)
 {
     void *old, *larger;
     size_t twice = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : needed;
-    size_t room = twice > FIRST_CAPACITY ? twice : FIRST_CAPACITY;
+    size_t first = first_room(item_bytes);
+    size_t room = twice > first ? twice : first;
     room = room > needed ? room : needed;
     if (room > SIZE_MAX / item_bytes) {
         return false;

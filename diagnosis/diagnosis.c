@@ -30,16 +30,46 @@ static int compare_devices(const void *a, const void *b)
     return x->device - y->device;
 }
 
+/* The lines of what grows without end: what they hold at an out-of-memory has leaked. */
+static size_t list_leaks(const gmd_job_findings *findings, uint32_t *frames)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        const gmd_job_finding *finding = &findings->items[i];
+        for (size_t k = 0; finding->bytes_per_iteration && k < finding->where_count; k++) {
+            frames[count++] = finding->where[k].frame;
+        }
+    }
+    return count;
+}
+
+static gmd_status fill_device(gmd_device_diagnosis *d, const gmd_snapshot *snapshot, uint8_t device,
+                              gmd_error *error)
+{
+    uint32_t leaks[GMD_FINDING_CLASS_COUNT * GMD_FINDING_PLACES];
+    gmd_status status = gmd_facts_make(&d->facts, snapshot, device, error);
+    if (status == GMD_OK) {
+        status = gmd_job_findings_find(&d->findings, &d->facts, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_ooms_find(&d->ooms, &d->facts, leaks, list_leaks(&d->findings, leaks), error);
+    }
+    return status;
+}
+
+static void free_device(gmd_device_diagnosis *d)
+{
+    gmd_ooms_free(&d->ooms);
+    gmd_job_findings_free(&d->findings);
+    gmd_facts_free(&d->facts);
+}
+
 static gmd_status diagnose_device(gmd_diagnosis *d, uint8_t device, gmd_error *error)
 {
     gmd_device_diagnosis *one = &d->devices[d->device_count];
-    gmd_status status = gmd_facts_make(&one->facts, &d->snapshot, device, error);
+    gmd_status status = fill_device(one, &d->snapshot, device, error);
     if (status != GMD_OK) {
-        return status;
-    }
-    status = gmd_job_findings_find(&one->findings, &one->facts, error);
-    if (status != GMD_OK) {
-        gmd_facts_free(&one->facts);
+        free_device(one);
         return status;
     }
     d->device_count++;
@@ -62,24 +92,30 @@ static gmd_status diagnose_devices(gmd_diagnosis *d, gmd_error *error)
     return status;
 }
 
-gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
+gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, const char *name,
+                              gmd_error *error)
 {
-    *diagnosis = (gmd_diagnosis){.name = path};
-    gmd_status status = gmd_snapshot_read(&diagnosis->snapshot, path, error);
-    if (status == GMD_OK) {
-        status = diagnose_devices(diagnosis, error);
-    }
+    *diagnosis = (gmd_diagnosis){.name = name, .snapshot = *snapshot};
+    *snapshot = (gmd_snapshot){0};
+    gmd_status status = diagnose_devices(diagnosis, error);
     if (status != GMD_OK) {
         gmd_diagnosis_free(diagnosis);
     }
     return status;
 }
 
+gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
+{
+    gmd_snapshot snapshot;
+    *diagnosis = (gmd_diagnosis){0};
+    gmd_status status = gmd_snapshot_read(&snapshot, path, error);
+    return status == GMD_OK ? gmd_diagnosis_make(diagnosis, &snapshot, path, error) : status;
+}
+
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis)
 {
     for (size_t i = 0; i < diagnosis->device_count; i++) {
-        gmd_job_findings_free(&diagnosis->devices[i].findings);
-        gmd_facts_free(&diagnosis->devices[i].facts);
+        free_device(&diagnosis->devices[i]);
     }
     free(diagnosis->devices);
     gmd_snapshot_free(&diagnosis->snapshot);

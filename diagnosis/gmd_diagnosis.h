@@ -6,11 +6,13 @@
 #include "gmd_facts.h"
 #include "gmd_holders.h"
 #include "gmd_job_findings.h"
+#include "gmd_ooms.h"
 
 /* One device of a snapshot. */
 typedef struct gmd_device_diagnosis {
     gmd_facts facts;
     gmd_job_findings findings;
+    gmd_ooms ooms;
 } gmd_device_diagnosis;
 
 /* A whole snapshot. The devices that have events or segments, the one with the highest peak first.
@@ -21,6 +23,11 @@ typedef struct gmd_diagnosis {
     gmd_device_diagnosis *devices;
     size_t device_count;
 } gmd_diagnosis;
+
+/* Diagnoses a snapshot, which is taken over, also on failure. `name` must stay as long as the
+ * diagnosis. */
+gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, const char *name,
+                              gmd_error *error);
 
 /* Reads and diagnoses a file; `path` must stay as long as the diagnosis. On failure it is empty. */
 gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error);

@@ -1,5 +1,6 @@
 #include "gmd_file.h"
 
+#include "gmd_grow.h"
 #include "unpack.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <zlib.h>
 
 #define CONTENT_LIMIT ((size_t)4 << 30)
+#define FIRST_BYTES   ((size_t)64 << 10)
 
 /* A growing buffer that keeps one byte for the terminating zero. It may hold one byte more than the
  * limit: that tells content of exactly the limit from content that is larger. */
@@ -33,19 +35,21 @@ static gmd_status check_limit(const buffer *b, const char *name, gmd_error *erro
 static gmd_status buffer_reserve(buffer *b, const char *name, gmd_error *error)
 {
     gmd_status status = check_limit(b, name, error);
-    if (status != GMD_OK || b->size < b->capacity) {
+    if (status != GMD_OK) {
         return status;
     }
-    size_t capacity = b->capacity ? b->capacity * 2 : (size_t)64 << 10;
-    capacity = capacity > b->limit + 1 ? b->limit + 1 : capacity;
-    uint8_t *data = realloc(b->data, capacity + 1);
-    if (!data) {
-        gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory for %zu bytes", name, capacity);
-        return GMD_NO_MEMORY;
+    size_t needed = b->size + 2;
+    if (!GMD_GROW(&b->data, &b->capacity, needed > FIRST_BYTES ? needed : FIRST_BYTES)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory for %zu bytes", name, needed);
     }
-    b->data = data;
-    b->capacity = capacity;
     return GMD_OK;
+}
+
+/* How much may be added now. */
+static size_t buffer_room(const buffer *b)
+{
+    size_t most = b->capacity - 1 < b->limit + 1 ? b->capacity - 1 : b->limit + 1;
+    return most - b->size;
 }
 
 /* --- gzip -------------------------------------------------------------------------------- */
@@ -99,7 +103,7 @@ static gmd_status unpack_member(unpacker *u)
             return status;
         }
         feed(u);
-        size_t room = u->out.capacity - u->out.size;
+        size_t room = buffer_room(&u->out);
         uInt step = room < UINT32_MAX / 2 ? (uInt)room : UINT32_MAX / 2;
         u->zlib.next_out = u->out.data + u->out.size;
         u->zlib.avail_out = step;
@@ -182,7 +186,7 @@ static gmd_status read_all(int descriptor, const char *path, buffer *out, gmd_er
         if (status != GMD_OK) {
             return status;
         }
-        ssize_t got = read(descriptor, out->data + out->size, out->capacity - out->size);
+        ssize_t got = read(descriptor, out->data + out->size, buffer_room(out));
         if (got < 0 && errno != EINTR) {
             return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
         }

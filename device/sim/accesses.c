@@ -1,6 +1,10 @@
 /* Queued work that touches memory. Whether it may is decided when it runs, not when it is queued:
  * an allocator that gives memory back too early is found by what still ran on it. */
-#include "marks.h"
+#include "accesses.h"
+
+#include "marked_memory.h"
+#include "memory.h"
+#include "state.h"
 
 #include <stdlib.h>
 

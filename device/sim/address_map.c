@@ -1,4 +1,6 @@
 #include "address_map.h"
+
+#include "gmd_grow.h"
 #include "gmd_random.h"
 
 #include <stdlib.h>
@@ -30,18 +32,6 @@ static void update(uint32_t index)
     node->largest_gap = right > largest ? right : largest;
 }
 
-static bool grow(void)
-{
-    uint32_t capacity = map.capacity ? map.capacity * 2 : 256;
-    allocation *nodes = realloc(map.nodes, capacity * sizeof *nodes);
-    if (!nodes) {
-        return false;
-    }
-    map.nodes = nodes;
-    map.capacity = capacity;
-    return true;
-}
-
 static uint32_t new_node(void)
 {
     uint32_t index = map.free_list;
@@ -49,7 +39,7 @@ static uint32_t new_node(void)
         map.free_list = at(index)->left;
         return index;
     }
-    if (map.count == map.capacity && !grow()) {
+    if (!GMD_GROW(&map.nodes, &map.capacity, map.count + 1)) {
         return 0;
     }
     return map.count++;
@@ -62,7 +52,7 @@ static uint32_t priority_of(uint64_t counter)
 
 bool map_init(void)
 {
-    return map.capacity >= 2 || grow();
+    return GMD_GROW(&map.nodes, &map.capacity, 2);
 }
 
 void map_reset(void)
@@ -248,6 +238,13 @@ allocation *map_find(uint64_t address)
         }
     }
     return best && address - at(best)->address < at(best)->span ? at(best) : NULL;
+}
+
+allocation *map_find_range(uint64_t address, uint64_t size)
+{
+    allocation *a = map_find(address);
+    uint64_t offset = a ? address - a->address : 0;
+    return a && offset <= a->size && size <= a->size - offset ? a : NULL;
 }
 
 static uint32_t next_gap(uint32_t index, uint64_t address, uint64_t size)

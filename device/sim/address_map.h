@@ -46,6 +46,8 @@ allocation *map_split(uint64_t address, uint64_t middle);
 allocation *map_join(uint64_t address);
 
 allocation *map_find(uint64_t address); /* the one that contains it, by span; NULL: none */
+/* The one whose size holds the whole range; NULL: none does. */
+allocation *map_find_range(uint64_t address, uint64_t size);
 
 /* The first allocation at or above `address`: the end marker, whose span is 0, when there is none.
  */

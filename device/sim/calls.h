@@ -28,49 +28,11 @@
 #ifndef GMD_SIM_CALLS_H
 #define GMD_SIM_CALLS_H
 
-#include "gmd_sim.h"
-
-typedef enum call_id {
-#define CALL_ID(result, name, parameters, arguments) CALL_##name,
-    GMD_CUDART_FUNCTIONS(CALL_ID) GMD_CUDART_FURTHER_FUNCTIONS(CALL_ID)
-        GMD_CUDA_DRIVER_FUNCTIONS(CALL_ID)
-#undef CALL_ID
-            CALL_kernel,
-    CALL_COUNT
-} call_id;
-
-struct stream;
-
-enum { CONTEXT_STACK_MAX = 16, NO_CONTEXT = -1 };
-
-/* What the CUDA runtime keeps for each thread. */
-typedef struct sim_thread {
-    uint64_t epoch;   /* of the reset that it belongs to; stale state is dropped at the next call */
-    int device;       /* whose context is current, or what cudaGetDevice says without one */
-    bool has_context; /* the device's context is current */
-    int chosen;       /* by cudaSetDevice */
-    bool is_detached; /* the driver has left no context current: the runtime then uses device 0 */
-    cudaError_t last_error;
-    enum cudaStreamCaptureMode capture_mode;
-    int8_t pushed[CONTEXT_STACK_MAX]; /* below the current context: devices, or NO_CONTEXT */
-    uint8_t pushed_count;
-    struct stream *default_stream[GMD_SIM_DEVICE_MAX]; /* cudaStreamPerThread, made when used */
-} sim_thread;
-
-typedef struct sim_call {
-    sim_thread *thread;
-    call_id id;
-    bool lacks_memory; /* the host has none for a stream that the call names */
-    gmd_sim_call record;
-} sim_call;
+#include "call_record.h"
+#include "gmd_sim_front.h"
 
 bool call_enter(sim_call *call, call_id id);
 int call_leave(sim_call *call);
-
-/* For a call that broke the API's rules: notes the static sentence and returns `result`. */
-int call_misuse(sim_call *call, int result, const char *sentence);
-/* Where a call can break several rules with one error: `rule` is its name for good. */
-int call_misuse_of(sim_call *call, int result, const char *rule, const char *sentence);
 
 /* A whole API function: `...` is what it answers, an expression that may use `call`. */
 #define SIM_CALL(name, parameters, ...)                                                            \
@@ -94,20 +56,5 @@ int call_misuse_of(sim_call *call, int result, const char *rule, const char *sen
         }                                                                                          \
         return (CUresult)call_leave(&call);                                                        \
     }
-
-/* Runs a host function: without the lock, and CUDA calls in it are refused. */
-void sim_run_host(cudaHostFn_t function, cudaStreamCallback_t callback, cudaStream_t on,
-                  void *data);
-void sim_wait_for_host(void); /* until a host function that runs in another thread has ended */
-
-/* Forgets counters, faults and misuse; makes every thread's state stale. */
-void calls_reset(void);
-
-/* The lock of the whole runtime, for the control functions. */
-void sim_lock(void);
-void sim_unlock(void);
-
-/* The calling thread's state, brought up to date. Under the lock. */
-sim_thread *sim_this_thread(void);
 
 #endif

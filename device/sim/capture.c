@@ -4,6 +4,11 @@
  * H200 (tests/device/conformance_capture.c). */
 #include "capture.h"
 
+#include "graphs.h"
+#include "streams.h"
+
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +21,7 @@ typedef struct capture {
     bool owns_graph; /* it was not given by the caller */
     graph *into;
     cudaGraphNode_t *answer; /* the array of the last cudaStreamGetCaptureInfo */
+    uint32_t answer_capacity;
     struct capture *next;
 } capture;
 
@@ -150,16 +156,7 @@ int capture_check_stream(sim_call *call, stream *s)
 
 static bool reserve(stream *s, uint32_t count)
 {
-    if (s->capture_after_capacity >= count) {
-        return true;
-    }
-    uint32_t capacity = count > 8 ? count * 2 : 8;
-    uint32_t *moved = realloc(s->capture_after, capacity * sizeof *moved);
-    if (moved) {
-        s->capture_after = moved;
-        s->capture_after_capacity = capacity;
-    }
-    return moved != NULL;
+    return GMD_GROW(&s->capture_after, &s->capture_after_capacity, count);
 }
 
 /* What is captured next on `s` depends on these nodes too. */
@@ -180,10 +177,10 @@ static bool depend(stream *s, const uint32_t *after, uint32_t count)
     return true;
 }
 
-bool capture_push(stream *s, entry e)
+bool capture_push(stream *s, const entry *e)
 {
     capture *c = s->capture;
-    if (!reserve(s, 1) || !graph_add(c->into, &e, s->capture_after, s->capture_after_count)) {
+    if (!reserve(s, 1) || !graph_add(c->into, e, s->capture_after, s->capture_after_count)) {
         return false;
     }
     s->capture_after[0] = c->into->count - 1;
@@ -308,7 +305,7 @@ static int begin(sim_call *call, stream *s, graph *into, enum cudaStreamCaptureM
     return cudaSuccess;
 }
 
-static int begin_new(sim_call *call, cudaStream_t handle, enum cudaStreamCaptureMode mode)
+int capture_begin(sim_call *call, cudaStream_t handle, enum cudaStreamCaptureMode mode)
 {
     stream *s = stream_of(call, handle);
     int refused = check_begin(call, s, mode);
@@ -322,7 +319,7 @@ static int set_nodes(sim_call *call, stream *s, const cudaGraphNode_t *nodes, si
     }
     for (size_t i = 0; i < count; i++) {
         uint32_t number;
-        if (!nodes || !graph_node_number(s->capture->into, nodes[i], &number)) {
+        if (!nodes || graph_find_node(nodes[i], &number) != s->capture->into) {
             return call_misuse(call, cudaErrorInvalidValue, "a node is not of the captured graph");
         }
         depend(s, &number, 1);
@@ -330,9 +327,9 @@ static int set_nodes(sim_call *call, stream *s, const cudaGraphNode_t *nodes, si
     return cudaSuccess;
 }
 
-static int begin_to_graph(sim_call *call, cudaStream_t handle, cudaGraph_t graph_given,
-                          const cudaGraphNode_t *nodes, size_t count,
-                          enum cudaStreamCaptureMode mode)
+int capture_begin_to_graph(sim_call *call, cudaStream_t handle, cudaGraph_t graph_given,
+                           const cudaGraphNode_t *nodes, size_t count,
+                           enum cudaStreamCaptureMode mode)
 {
     stream *s = stream_of(call, handle);
     int refused = check_begin(call, s, mode);
@@ -384,7 +381,7 @@ static int end_refused(sim_call *call, capture *c, int error, const char *senten
     return call_misuse(call, error, sentence);
 }
 
-static int end_capture(sim_call *call, cudaStream_t handle, cudaGraph_t *out)
+int capture_end(sim_call *call, cudaStream_t handle, cudaGraph_t *out)
 {
     stream *s = stream_of(call, handle);
     if (!s) {
@@ -432,7 +429,7 @@ static enum cudaStreamCaptureStatus status_of(const stream *s)
                                     : cudaStreamCaptureStatusActive;
 }
 
-static int is_capturing(sim_call *call, cudaStream_t handle, enum cudaStreamCaptureStatus *status)
+int capture_status(sim_call *call, cudaStream_t handle, enum cudaStreamCaptureStatus *status)
 {
     const stream *s = stream_of(call, handle);
     if (!s) {
@@ -453,16 +450,14 @@ static int is_capturing(sim_call *call, cudaStream_t handle, enum cudaStreamCapt
 static bool put_nodes(const stream *s, const cudaGraphNode_t **nodes, size_t *count)
 {
     capture *c = s->capture;
-    cudaGraphNode_t *moved = realloc(c->answer, (s->capture_after_count + 1) * sizeof *moved);
-    if (!moved) {
+    if (!GMD_GROW(&c->answer, &c->answer_capacity, s->capture_after_count + 1)) {
         return false;
     }
-    c->answer = moved;
     for (uint32_t i = 0; i < s->capture_after_count; i++) {
-        moved[i] = graph_node_handle(c->into, s->capture_after[i]);
+        c->answer[i] = graph_node_handle(c->into, s->capture_after[i]);
     }
     if (nodes) {
-        *nodes = moved;
+        *nodes = c->answer;
     }
     if (count) {
         *count = s->capture_after_count;
@@ -470,18 +465,9 @@ static bool put_nodes(const stream *s, const cudaGraphNode_t **nodes, size_t *co
     return true;
 }
 
-typedef struct info {
-    enum cudaStreamCaptureStatus *status;
-    unsigned long long *id;
-    cudaGraph_t *graph;
-    const cudaGraphNode_t **nodes;
-    const cudaGraphEdgeData **edges;
-    size_t *count;
-} info;
-
-static int get_info(sim_call *call, cudaStream_t handle, const info *out)
+int capture_get_info(sim_call *call, cudaStream_t handle, const capture_info *out)
 {
-    int refused = is_capturing(call, handle, out->status);
+    int refused = capture_status(call, handle, out->status);
     const stream *s = refused ? NULL : stream_of(call, handle);
     if (refused || status_of(s) != cudaStreamCaptureStatusActive) {
         return refused;
@@ -498,8 +484,8 @@ static int get_info(sim_call *call, cudaStream_t handle, const info *out)
     return put_nodes(s, out->nodes, out->count) ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-static int update(sim_call *call, cudaStream_t handle, const cudaGraphNode_t *nodes, size_t count,
-                  unsigned flags)
+int capture_update(sim_call *call, cudaStream_t handle, const cudaGraphNode_t *nodes, size_t count,
+                   unsigned flags)
 {
     stream *s = stream_of(call, handle);
     if (!s) {
@@ -515,70 +501,4 @@ static int update(sim_call *call, cudaStream_t handle, const cudaGraphNode_t *no
         s->capture_after_count = 0;
     }
     return set_nodes(call, s, nodes, count);
-}
-
-static int exchange_mode(sim_call *call, enum cudaStreamCaptureMode *mode)
-{
-    if (!mode || *mode > cudaStreamCaptureModeRelaxed) {
-        return call_misuse(call, cudaErrorInvalidValue, "an unknown mode of capture");
-    }
-    enum cudaStreamCaptureMode before = call->thread->capture_mode;
-    call->thread->capture_mode = *mode;
-    *mode = before;
-    return cudaSuccess;
-}
-
-SIM_CALL(cudaStreamBeginCapture, (cudaStream_t handle, enum cudaStreamCaptureMode mode),
-         begin_new(&call, handle, mode))
-
-cudaError_t gmd_sim_cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t into,
-                                                  const cudaGraphNode_t *nodes,
-                                                  const cudaGraphEdgeData *edges, size_t count,
-                                                  enum cudaStreamCaptureMode mode)
-{
-    sim_call call;
-    (void)edges;
-    if (call_enter(&call, CALL_cudaStreamBeginCaptureToGraph)) {
-        call.record.result = begin_to_graph(&call, handle, into, nodes, count, mode);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-SIM_CALL(cudaStreamEndCapture, (cudaStream_t handle, cudaGraph_t *out),
-         end_capture(&call, handle, out))
-SIM_CALL(cudaStreamIsCapturing, (cudaStream_t handle, enum cudaStreamCaptureStatus *status),
-         is_capturing(&call, handle, status))
-SIM_CALL(cudaStreamGetCaptureInfo,
-         (cudaStream_t handle, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-          cudaGraph_t *into, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges,
-          size_t *count),
-         get_info(&call, handle, &(info){status, id, into, nodes, edges, count}))
-
-cudaError_t gmd_sim_cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *nodes,
-                                                        const cudaGraphEdgeData *edges,
-                                                        size_t count, unsigned flags)
-{
-    sim_call call;
-    (void)edges;
-    if (call_enter(&call, CALL_cudaStreamUpdateCaptureDependencies)) {
-        call.record.result = update(&call, handle, nodes, count, flags);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-SIM_CALL(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
-         exchange_mode(&call, mode))
-
-/* --- the driver's forms ------------------------------------------------------------------ */
-
-SIM_DRIVER_CALL(cuStreamIsCapturing, (CUstream handle, CUstreamCaptureStatus *status),
-                is_capturing(&call, handle, (enum cudaStreamCaptureStatus *)status))
-
-CUresult gmd_sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuThreadExchangeStreamCaptureMode)) {
-        call.record.result = exchange_mode(&call, (enum cudaStreamCaptureMode *)mode);
-    }
-    return (CUresult)call_leave(&call);
 }

@@ -1,8 +1,21 @@
-/* Configuration and reset. */
+#include "control.h"
+
+#include "address_map.h"
+#include "call_counts.h"
+#include "capture.h"
+#include "events.h"
+#include "graphs.h"
+#include "host_memory.h"
+#include "lock.h"
 #include "marks.h"
+#include "memory.h"
 #include "pages.h"
-#include "state.h"
+#include "placement.h"
+#include "pools.h"
+#include "queue.h"
+#include "streams.h"
 #include "validity.h"
+#include "virtual_memory.h"
 
 #include "gmd_assert.h"
 
@@ -13,8 +26,6 @@
 
 #define CAPACITY_MAX     ((uint64_t)16 << 40)
 #define CAPACITY_DEFAULT ((uint64_t)80 << 30)
-
-sim_state sim;
 
 /* A number from the environment; `fallback` where there is none in [least, most]. */
 static uint64_t number_from(const char *variable, uint64_t least, uint64_t most, uint64_t fallback)
@@ -88,6 +99,8 @@ static bool reset(const gmd_sim_config *config)
         GMD_ASSERT_VALID(sim.running ? NULL : sim_violation());
         memory_reset();
     }
+    virtual_reset();
+    host_reset();
     sim = (sim_state){.config = *config,
                       .epoch = sim.epoch + 1,
                       .random = {config->seed},
@@ -97,12 +110,13 @@ static bool reset(const gmd_sim_config *config)
         placement_reset_device((int)d);
     }
     marks_reset();
-    calls_reset();
+    counts_reset();
     pools_reset();
     captures_reset();
     graphs_reset();
     events_reset();
     map_reset();
+    queues_reset();
     streams_reset();
     return true;
 }

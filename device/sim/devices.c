@@ -1,20 +1,21 @@
 /* Devices, contexts, versions and the names of errors. */
-#include "state.h"
+#include "calls.h"
+#include "contexts.h"
+#include "control.h"
+#include "events.h"
+#include "host_clock.h"
+#include "lock.h"
+#include "memory.h"
+#include "placement.h"
+#include "pools.h"
+#include "queue.h"
+#include "streams.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { DRIVER_VERSION = 13000 };
 #define DEVICE_NAME "gmd simulated device"
-
-void device_use(sim_thread *thread, int device)
-{
-    thread->device = device;
-    thread->has_context = true;
-    thread->is_detached = false;
-    sim.devices[device].is_active = true;
-    sim.is_driver_initialized = true;
-}
 
 /* --- the runtime ------------------------------------------------------------------------- */
 
@@ -161,8 +162,11 @@ cudaError_t gmd_sim_cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which
 /* Everything of the current device is gone, work unfinished; other devices stay. */
 static void reset_device(int device)
 {
+    queues_reset_device(device);
+    host_learn_group(device, STREAMS_ALL);
     streams_reset_device(device);
     events_reset_device(device);
+    pools_reset_device(device);
     memory_release_device(device);
     placement_reset_device(device);
     sim.devices[device].is_active = false;

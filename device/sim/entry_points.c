@@ -1,5 +1,5 @@
 /* Functions by name, as code that is not linked with the driver finds them. */
-#include "state.h"
+#include "calls.h"
 
 #include <string.h>
 

@@ -1,16 +1,11 @@
-/* Page-locked host memory: allocated here, or registered by the program that owns it. */
+#include "host_memory.h"
+
 #include "state.h"
+
+#include "gmd_grow.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct pinned {
-    unsigned char *memory;
-    uint64_t size, buffer_id;
-    unsigned flags;
-    int device; /* current when it was allocated or registered */
-    bool is_registered;
-} pinned;
 
 static struct {
     pinned *list; /* in ascending address order, disjoint */
@@ -32,7 +27,7 @@ static size_t rank_of(const void *pointer)
     return from;
 }
 
-static pinned *find_pinned(const void *pointer, uint64_t size)
+pinned *host_find(const void *pointer, uint64_t size)
 {
     size_t rank = rank_of(pointer);
     pinned *p = rank ? &host.list[rank - 1] : NULL;
@@ -40,28 +35,17 @@ static pinned *find_pinned(const void *pointer, uint64_t size)
     return p && offset < p->size && size <= p->size - offset ? p : NULL;
 }
 
-bool host_find(const void *pointer, uint64_t size, host_range *out)
+bool host_overlaps(const void *pointer, uint64_t size)
 {
-    const pinned *p = find_pinned(pointer, size);
-    if (p && out) {
-        *out = (host_range){.address = (uintptr_t)p->memory,
-                            .size = p->size,
-                            .buffer_id = p->buffer_id,
-                            .device = p->device};
-    }
-    return p != NULL;
+    size_t rank = rank_of(pointer);
+    uint64_t end = (uintptr_t)pointer + size;
+    return host_find(pointer, 1) || (rank < host.count && (uintptr_t)host.list[rank].memory < end);
 }
 
-static bool insert(const pinned *p)
+bool host_add(const pinned *p)
 {
-    if (host.count == host.capacity) {
-        size_t capacity = host.capacity ? host.capacity * 2 : 16;
-        pinned *list = realloc(host.list, capacity * sizeof *list);
-        if (!list) {
-            return false;
-        }
-        host.list = list;
-        host.capacity = capacity;
+    if (!GMD_GROW(&host.list, &host.capacity, host.count + 1)) {
+        return false;
     }
     size_t at = rank_of(p->memory);
     memmove(&host.list[at + 1], &host.list[at], (host.count - at) * sizeof *host.list);
@@ -71,7 +55,7 @@ static bool insert(const pinned *p)
     return true;
 }
 
-static void take_out(pinned *p)
+void host_remove(pinned *p)
 {
     size_t at = (size_t)(p - host.list);
     host.count--;
@@ -87,185 +71,3 @@ void host_reset(void)
         }
     }
 }
-
-/* --- allocating -------------------------------------------------------------------------- */
-
-static int host_alloc(sim_call *call, void **pointer, size_t size, unsigned flags)
-{
-    const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    if (!pointer || (flags & ~known)) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "no place for the new pointer, or unknown flags");
-    }
-    if (size == 0) {
-        *pointer = NULL;
-        return cudaSuccess;
-    }
-    pinned p = {.size = size, .flags = flags, .device = call->thread->device};
-    void *memory = NULL;
-    if (size > PTRDIFF_MAX || posix_memalign(&memory, 512, size) != 0) {
-        return cudaErrorMemoryAllocation;
-    }
-    p.memory = memory;
-    if (!insert(&p)) {
-        free(memory);
-        return cudaErrorMemoryAllocation;
-    }
-    *pointer = memory;
-    return cudaSuccess;
-}
-
-/* Queued copies may still use the memory, so all work is waited for. */
-static int host_free(sim_call *call, void *pointer)
-{
-    pinned *p = find_pinned(pointer, 1);
-    if (!p || p->memory != pointer || p->is_registered) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "a free of what is not page-locked host memory");
-    }
-    host_wait_device(-1);
-    p = find_pinned(pointer, 1); /* waiting may have run a host function, beside other threads */
-    if (p && p->memory == pointer) {
-        take_out(p);
-        free(pointer);
-    }
-    return cudaSuccess;
-}
-
-SIM_CALL(cudaMallocHost, (void **pointer, size_t size),
-         host_alloc(&call, pointer, size, cudaHostAllocDefault))
-
-SIM_CALL(cudaHostAlloc, (void **pointer, size_t size, unsigned int flags),
-         host_alloc(&call, pointer, size, flags))
-
-cudaError_t gmd_sim_cudaFreeHost(void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaFreeHost) && pointer) {
-        call.record.result = host_free(&call, pointer);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-SIM_DRIVER_CALL(cuMemHostAlloc, (void **pointer, size_t size, unsigned int flags),
-                host_alloc(&call, pointer, size, flags))
-SIM_DRIVER_CALL(cuMemAllocHost_v2, (void **pointer, size_t size),
-                host_alloc(&call, pointer, size, cudaHostAllocDefault))
-
-SIM_DRIVER_CALL(cuMemFreeHost, (void *pointer), host_free(&call, pointer))
-
-/* --- registering ------------------------------------------------------------------------- */
-
-static bool overlaps_pinned(const void *pointer, uint64_t size)
-{
-    size_t rank = rank_of(pointer);
-    uint64_t end = (uintptr_t)pointer + size;
-    return find_pinned(pointer, 1) ||
-           (rank < host.count && (uintptr_t)host.list[rank].memory < end);
-}
-
-static int host_register(sim_call *call, void *pointer, size_t size, unsigned flags)
-{
-    const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped |
-                           cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
-    if (!pointer || size == 0 || (flags & ~known) || (uintptr_t)pointer + size < size) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "nothing to register, a range beyond the address space, or unknown "
-                           "flags");
-    }
-    if (flags & cudaHostRegisterIoMemory) {
-        return cudaErrorNotSupported;
-    }
-    const pinned *allocated = find_pinned(pointer, 1);
-    if (allocated && !allocated->is_registered) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "the memory is page-locked by its allocation");
-    }
-    if (overlaps_pinned(pointer, size)) {
-        return call_misuse(call, cudaErrorHostMemoryAlreadyRegistered,
-                           "part of the memory is page-locked already");
-    }
-    pinned p = {.memory = pointer,
-                .size = size,
-                .flags = flags,
-                .device = call->thread->device,
-                .is_registered = true};
-    return insert(&p) ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-static int host_unregister(sim_call *call, void *pointer)
-{
-    pinned *p = find_pinned(pointer, 1);
-    if (!pointer || (p && !p->is_registered)) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "nothing to unregister, or memory that was allocated page-locked");
-    }
-    if (!p || p->memory != pointer) {
-        return call_misuse(call, cudaErrorHostMemoryNotRegistered,
-                           "the address is not the start of registered memory");
-    }
-    host_wait_device(-1);
-    p = find_pinned(pointer, 1); /* as above */
-    if (p && p->memory == pointer) {
-        take_out(p);
-    }
-    return cudaSuccess;
-}
-
-SIM_CALL(cudaHostRegister, (void *pointer, size_t size, unsigned int flags),
-         host_register(&call, pointer, size, flags))
-
-SIM_CALL(cudaHostUnregister, (void *pointer), host_unregister(&call, pointer))
-
-SIM_DRIVER_CALL(cuMemHostRegister_v2, (void *pointer, size_t size, unsigned int flags),
-                host_register(&call, pointer, size, flags))
-
-SIM_DRIVER_CALL(cuMemHostUnregister, (void *pointer), host_unregister(&call, pointer))
-
-/* --- asking ------------------------------------------------------------------------------ */
-
-static int device_pointer(sim_call *call, void **out, void *pointer, unsigned flags)
-{
-    if (!out || flags || !find_pinned(pointer, 1)) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "no place for the pointer, flags other than 0, or host memory that is "
-                           "not page-locked");
-    }
-    *out = pointer; /* unified addressing */
-    return cudaSuccess;
-}
-
-SIM_CALL(cudaHostGetDevicePointer, (void **out, void *pointer, unsigned int flags),
-         device_pointer(&call, out, pointer, flags))
-
-CUresult gmd_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemHostGetDevicePointer_v2)) {
-        void *found = NULL;
-        call.record.result = call.thread->has_context
-                                 ? device_pointer(&call, out ? &found : NULL, pointer, flags)
-                                 : (int)CUDA_ERROR_INVALID_CONTEXT;
-        if (!call.record.result && out) {
-            *out = (uintptr_t)found;
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-/* With unified addressing all page-locked memory is mapped, and what is allocated portable. */
-static int flags_of(sim_call *call, unsigned *flags, void *pointer)
-{
-    const pinned *p = find_pinned(pointer, 1);
-    if (!flags || !p) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "no place for the flags, or host memory that is not page-locked");
-    }
-    *flags = p->flags | cudaHostAllocMapped | (p->is_registered ? 0 : cudaHostAllocPortable);
-    return cudaSuccess;
-}
-
-SIM_CALL(cudaHostGetFlags, (unsigned int *flags, void *pointer), flags_of(&call, flags, pointer))
-
-SIM_DRIVER_CALL(cuMemHostGetFlags, (unsigned int *flags, void *pointer),
-                flags_of(&call, flags, pointer))

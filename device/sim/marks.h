@@ -1,25 +1,25 @@
-/* marks.h - which of the harness's work wrote to memory last (gmd_sim_mark). Off, and free of cost,
- * until the harness marks something; a reset switches them off. */
+/* marks.h - which of the harness's work wrote to physical memory last (gmd_sim_mark), by its place:
+ * memory of cudaMalloc lies where its address says; physical memory that is mapped has a place of
+ * its own beyond all addresses (marked_memory.h finds it). Off, and free of cost, until the harness
+ * marks something; a reset switches them off. */
 #ifndef GMD_SIM_MARKS_H
 #define GMD_SIM_MARKS_H
 
-#include "state.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 bool marks_are_on(void);
+bool marks_are_known(void); /* on, and the host had memory for all of them */
 void marks_start(void);
 void marks_reset(void);
-
-/* Work has written to the range; `mark` 0: it leaves none. */
-void marks_write(uint64_t address, uint64_t size, uint64_t mark);
-void marks_copy(uint64_t to, uint64_t from, uint64_t size);
 
 /* Places of physical memory that is not at an address of its own. */
 uint64_t marks_new_place(uint64_t size);
 void marks_forget(uint64_t from, uint64_t size); /* that memory is gone */
 
-/* virtual_memory.c: the place of what is mapped at `address` of a reservation, and how much of
- * `size` lies in one run there. False: nothing is. */
-bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *at,
-                   uint64_t *length);
+/* `mark` 0: something else was written there, or the memory is gone. */
+void marks_write_places(uint64_t from, uint64_t to, uint64_t mark);
+/* The first run of marked places that ends behind `place`; NULL: none. */
+const struct gmd_interval *marks_run_after(uint64_t place);
 
 #endif

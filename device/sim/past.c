@@ -1,7 +1,5 @@
 #include "past.h"
 
-#include "state.h"
-
 #include <stdlib.h>
 
 void past_drop(past *p)

@@ -1,5 +1,8 @@
 /* Peer access and sharing between processes. The simulated devices have no links between them, as
  * a machine whose cards are not connected. */
+#include "address_map.h"
+#include "calls.h"
+#include "contexts.h"
 #include "state.h"
 
 static const char no_device[] = "there is no device of this number";

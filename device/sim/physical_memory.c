@@ -1,9 +1,12 @@
 /* Physical memory of cuMemCreate: handles, properties, granularity. */
 #define _GNU_SOURCE /* memfd_create */
 #include "physical_memory.h"
+
 #include "marks.h"
+#include "state.h"
 
 #include "gmd_assert.h"
+#include "gmd_grow.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,24 +18,7 @@ static struct {
     uint64_t creations; /* of the process: tells the lives of a slot apart */
 } memories;
 
-enum { LIFE_BITS = HANDLE_SERIAL_BITS - SLOT_BITS };
-
-uint32_t grow_table(void **table, uint32_t *count, uint32_t *capacity, size_t item)
-{
-    if (*count == 0) {
-        *count = 1;
-    }
-    if (*count >= *capacity) {
-        uint32_t larger = *capacity ? *capacity * 2 : 64;
-        void *moved = larger > SLOT_MAX ? NULL : realloc(*table, larger * item);
-        if (!moved) {
-            return 0;
-        }
-        *table = moved;
-        *capacity = larger;
-    }
-    return (*count)++;
-}
+enum { SLOT_BITS = 20, SLOT_MAX = 1 << SLOT_BITS, LIFE_BITS = HANDLE_SERIAL_BITS - SLOT_BITS };
 
 uint32_t physical_number(const physical *p)
 {
@@ -93,8 +79,23 @@ static const char *wrong_properties(const CUmemAllocationProp *p)
     return NULL;
 }
 
-static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size,
-                  const CUmemAllocationProp *properties, unsigned long long flags)
+/* 0: the host has no memory, or there are too many. */
+static uint32_t new_slot(void)
+{
+    uint32_t slot = memories.free;
+    if (slot) {
+        memories.free = memories.list[slot].next_free;
+        return slot;
+    }
+    if (memories.count == SLOT_MAX ||
+        !GMD_GROW(&memories.list, &memories.capacity, memories.count + 1)) {
+        return 0;
+    }
+    return memories.count++;
+}
+
+int physical_create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size,
+                    const CUmemAllocationProp *properties, unsigned long long flags)
 {
     const char *wrong = wrong_properties(properties);
     if (wrong || !out || flags || size == 0 || !is_whole_pages(size)) {
@@ -116,11 +117,8 @@ static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size
     if (size > memory_left(properties->location.id)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    uint32_t slot = memories.free;
-    if (slot) {
-        memories.free = memories.list[slot].next_free;
-    } else if (!(slot = grow_table((void **)&memories.list, &memories.count, &memories.capacity,
-                                   sizeof *memories.list))) {
+    uint32_t slot = new_slot();
+    if (!slot) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     int file = sim.config.backed ? new_file(size) : -1;
@@ -143,69 +141,10 @@ static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size
     return CUDA_SUCCESS;
 }
 
-CUresult gmd_sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-                             const CUmemAllocationProp *properties, unsigned long long flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemCreate)) {
-        call.record.result = create(&call, handle, size, properties, flags);
-        call.record.size = size;
-    }
-    return (CUresult)call_leave(&call);
-}
-
 int physical_none(sim_call *call)
 {
     return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
                        "the memory handle was never given, or is released");
-}
-
-CUresult gmd_sim_cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemRelease)) {
-        physical *p = physical_find(handle);
-        if (p && p->references) {
-            p->references--;
-            physical_forget_if_unused(p);
-        } else {
-            call.record.result = physical_none(&call);
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
-                                                        CUmemGenericAllocationHandle handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemGetAllocationPropertiesFromHandle)) {
-        const physical *p = physical_find(handle);
-        if (p && properties) {
-            *properties = p->properties;
-        } else {
-            call.record.result = physical_none(&call);
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
-                                               const CUmemAllocationProp *properties,
-                                               CUmemAllocationGranularity_flags which)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemGetAllocationGranularity)) {
-        bool is_complete = granularity && properties;
-        if (!is_complete || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
-            call.record.result =
-                call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
-                            "no properties, no place for the answer, or an unknown option");
-        } else {
-            *granularity = GMD_SIM_PAGE_BYTES;
-        }
-    }
-    return (CUresult)call_leave(&call);
 }
 
 void physical_begin_check(void)

@@ -3,7 +3,7 @@
 #ifndef GMD_SIM_PHYSICAL_MEMORY_H
 #define GMD_SIM_PHYSICAL_MEMORY_H
 
-#include "state.h"
+#include "call_record.h"
 
 typedef struct physical {
     CUmemGenericAllocationHandle handle; /* 0: the slot is free */
@@ -23,23 +23,18 @@ physical *physical_find(CUmemGenericAllocationHandle handle); /* NULL: none */
 uint32_t physical_number(const physical *p); /* never 0 */
 physical *physical_at(uint32_t number);
 
-void physical_forget_if_unused(physical *p);
+/* Answers a call with its status. */
+int physical_create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size,
+                    const CUmemAllocationProp *properties, unsigned long long flags);
 int physical_none(sim_call *call); /* misuse: the handle is none */
-void physical_reset(void);
 
-/* A new slot of a table that grows by doubling, the first of which is not used; 0: the host has no
- * memory, or there are too many. */
-enum { SLOT_BITS = 20, SLOT_MAX = 1 << SLOT_BITS };
-uint32_t grow_table(void **table, uint32_t *count, uint32_t *capacity, size_t item);
+void physical_forget_if_unused(physical *p);
+void physical_reset(void);
 
 static inline bool is_whole_pages(uint64_t value)
 {
     return value % GMD_SIM_PAGE_BYTES == 0;
 }
-
-/* virtual_memory.c: what does not hold of reservations, mappings, handles and the figures of them;
- * NULL: all does. Adds the bytes of physical memory to each device's. */
-const char *virtual_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX]);
 
 /* Checks memories and the figures of them; before it, pages_seen has what is mapped of each. */
 void physical_begin_check(void);

@@ -2,6 +2,9 @@
  * above where Linux starts bottom-up mappings (0x2aaa..) and below programs (0x55..) and top-down
  * mappings (0x7f..). Its lower half takes allocations of whole pages, its upper half the small
  * ones, which share pages. The addresses are numbers only; data, if any, lies elsewhere. */
+#include "placement.h"
+
+#include "address_map.h"
 #include "pages.h"
 #include "state.h"
 
@@ -34,7 +37,8 @@ bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes)
     return capacity_bytes <= half_window(device_count);
 }
 
-place placement_window(int device)
+/* The addresses that one device's allocations are placed in. */
+static place window_of(int device)
 {
     uint64_t half = half_window(sim.config.device_count);
     return (place){.address = WINDOWS_BEGIN + (uint64_t)device * half * 2, .span = half * 2};
@@ -48,7 +52,7 @@ bool placement_owns(uint64_t address)
 
 void placement_reset_device(int device)
 {
-    place window = placement_window(device);
+    place window = window_of(device);
     sim.devices[device].budget_bytes = UINT64_MAX;
     sim.devices[device].next_large = window.address;
     sim.devices[device].next_small = window.address + window.span / 2;
@@ -196,7 +200,7 @@ bool placement_choose(int device, uint64_t size, place *out)
     if (size > sim.config.capacity_bytes) {
         return false;
     }
-    place window = placement_window(device);
+    place window = window_of(device);
     uint64_t middle = window.address + window.span / 2;
     bool is_small = size < SMALL_LIMIT;
     demand d = {.device = device,

@@ -1,5 +1,10 @@
 /* What a pointer is: whose memory, which device's, where it begins. */
+#include "address_map.h"
+#include "calls.h"
+#include "contexts.h"
+#include "host_memory.h"
 #include "pools.h"
+#include "virtual_memory.h"
 
 #include <string.h>
 
@@ -11,14 +16,14 @@ static int describe(sim_call *call, struct cudaPointerAttributes *out, const voi
     memset(out, 0, sizeof *out);
     const allocation *a = map_find((uintptr_t)pointer);
     uint64_t bad;
-    host_range pinned;
+    const pinned *p;
     if (a && (!a->reservation || virtual_is_mapped(a, (uintptr_t)pointer, &bad))) {
         out->type = cudaMemoryTypeDevice;
         out->device = a->device;
         out->devicePointer = (void *)(uintptr_t)pointer;
-    } else if (host_find(pointer, 1, &pinned)) {
+    } else if ((p = host_find(pointer, 1)) != NULL) {
         out->type = cudaMemoryTypeHost;
-        out->device = pinned.device;
+        out->device = p->device;
         out->devicePointer = out->hostPointer = (void *)(uintptr_t)pointer;
     } else {
         out->type = cudaMemoryTypeUnregistered;
@@ -43,7 +48,7 @@ static bool find_facts(uint64_t address, memory_facts *out)
 {
     const allocation *a = map_find(address);
     uint64_t start;
-    host_range pinned;
+    const pinned *p;
     if (a && (!a->reservation || virtual_is_mapped(a, address, &start))) {
         *out = (memory_facts){.is_device = true,
                               .device = a->device,
@@ -53,11 +58,11 @@ static bool find_facts(uint64_t address, memory_facts *out)
                               .pool = a->pool_block ? pool_of_block(a->pool_block) : NULL};
         return true;
     }
-    if (host_find((const void *)(uintptr_t)address, 1, &pinned)) {
-        *out = (memory_facts){.device = pinned.device,
-                              .start = pinned.address,
-                              .size = pinned.size,
-                              .buffer_id = pinned.buffer_id};
+    if ((p = host_find((const void *)(uintptr_t)address, 1)) != NULL) {
+        *out = (memory_facts){.device = p->device,
+                              .start = (uintptr_t)p->memory,
+                              .size = p->size,
+                              .buffer_id = p->buffer_id};
         return true;
     }
     return false;

@@ -1,4 +1,6 @@
 #include "pool_blocks.h"
+
+#include "gmd_grow.h"
 #include "gmd_hash.h"
 
 #include <stdlib.h>
@@ -11,24 +13,12 @@ static struct {
 
 /* --- the table ---------------------------------------------------------------------------- */
 
-static bool grow(void)
-{
-    uint32_t capacity = table.capacity ? table.capacity * 2 : 64;
-    block *moved = realloc(table.items, capacity * sizeof *moved);
-    if (!moved) {
-        return false;
-    }
-    table.items = moved;
-    table.capacity = capacity;
-    return true;
-}
-
 uint32_t block_new(uint64_t address, uint64_t span, uint32_t pool)
 {
     uint32_t slot = table.free_list;
     if (slot) {
         table.free_list = table.items[slot].newer;
-    } else if (table.count < table.capacity || grow()) {
+    } else if (GMD_GROW(&table.items, &table.capacity, table.count + 1)) {
         slot = table.count++;
     } else {
         return 0;
@@ -150,18 +140,6 @@ uint32_t shelf_lower_bound(const shelf *from, uint64_t span, uint64_t address)
 
 /* --- shelves ------------------------------------------------------------------------------ */
 
-static bool grow_shelves(shelf_list *list)
-{
-    uint32_t capacity = list->capacity ? list->capacity * 2 : 8;
-    shelf *moved = realloc(list->of_streams, capacity * sizeof *moved);
-    if (!moved) {
-        return false;
-    }
-    list->of_streams = moved;
-    list->capacity = capacity;
-    return true;
-}
-
 uint32_t shelf_open(shelf_list *list, stream *on)
 {
     if (!on) {
@@ -175,7 +153,7 @@ uint32_t shelf_open(shelf_list *list, stream *on)
         empty = shelf_at(list, i)->root ? empty : i;
     }
     if (empty == SHELF_NONE) {
-        if (list->count == list->capacity && !grow_shelves(list)) {
+        if (!GMD_GROW(&list->of_streams, &list->capacity, list->count + 1)) {
             return SHELF_NONE;
         }
         empty = ++list->count;
@@ -222,6 +200,28 @@ void shelf_take(shelf_list *list, uint32_t slot)
     tree_remove(&s->root, slot);
     *(b->older ? &block_at(b->older)->newer : &s->oldest) = b->newer;
     *(b->newer ? &block_at(b->newer)->older : &s->newest) = b->older;
+}
+
+/* --- chunks ------------------------------------------------------------------------------- */
+
+uint64_t chunk_span(uint32_t slot)
+{
+    uint64_t span = 0;
+    for (uint32_t at = block_at(slot)->below ? 0 : slot; at; at = block_at(at)->above) {
+        span += block_at(at)->span;
+    }
+    return span;
+}
+
+bool chunk_has(uint32_t slot, uint64_t address, uint64_t size)
+{
+    const block *b = block_at(slot);
+    uint64_t left = b->address + b->span - address;
+    while (left < size && b->above) {
+        b = block_at(b->above);
+        left += b->span;
+    }
+    return left >= size;
 }
 
 /* --- validity ----------------------------------------------------------------------------- */

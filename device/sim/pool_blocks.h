@@ -8,7 +8,7 @@
 #ifndef GMD_SIM_POOL_BLOCKS_H
 #define GMD_SIM_POOL_BLOCKS_H
 
-#include "state.h"
+#include "past.h"
 
 typedef struct block {
     uint64_t address, span; /* span 0: the slot is free */
@@ -59,6 +59,11 @@ void shelf_take(shelf_list *list, uint32_t slot); /* off the shelf that it is on
 
 /* The first block at or after (span, address) by size; 0: none. */
 uint32_t shelf_lower_bound(const shelf *from, uint64_t span, uint64_t address);
+
+/* Bytes of the chunk that begins with this block, in use or not; 0: it begins with another. */
+uint64_t chunk_span(uint32_t slot);
+/* The range begins in this block and ends in its chunk. */
+bool chunk_has(uint32_t slot, uint64_t address, uint64_t size);
 
 /* What does not hold of a shelf; NULL: all does. Adds the number of blocks on it. */
 const char *shelf_violation(shelf_list *list, uint32_t number, uint32_t *count);

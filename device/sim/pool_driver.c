@@ -1,5 +1,8 @@
 /* The driver's forms of the calls on stream-ordered pools. They take devices and pools by number,
  * so that only what touches memory needs a current context. */
+#include "calls.h"
+#include "contexts.h"
+#include "pool_settings.h"
 #include "pools.h"
 
 #include <string.h>

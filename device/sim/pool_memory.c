@@ -9,6 +9,11 @@
  * still comes before, since all of it would then have to wait. */
 #include "pool_memory.h"
 
+#include "happens_before.h"
+#include "host_clock.h"
+#include "memory.h"
+#include "schedule.h"
+
 enum { BLOCK_UNIT = 512, SCAN_MAX = 16 };
 
 #define CHUNK_BYTES ((uint64_t)32 << 20)
@@ -308,28 +313,6 @@ void pool_abandon(pool *p)
         }
     }
     shelves_clear(&p->shelves);
-}
-
-/* --- for the rest of the device ------------------------------------------------------------ */
-
-uint64_t pool_chunk_span(uint32_t slot)
-{
-    uint64_t span = 0;
-    for (uint32_t at = block_at(slot)->below ? 0 : slot; at; at = block_at(at)->above) {
-        span += block_at(at)->span;
-    }
-    return span;
-}
-
-bool pool_has(uint32_t slot, uint64_t address, uint64_t size)
-{
-    const block *b = block_at(slot);
-    uint64_t left = b->address + b->span - address;
-    while (left < size && b->above) {
-        b = block_at(b->above);
-        left += b->span;
-    }
-    return left >= size;
 }
 
 /* --- validity ------------------------------------------------------------------------------ */

@@ -1,7 +1,11 @@
 /* What can be set of a stream-ordered pool and asked about it: its attributes, and whose memory it
  * is. */
+#include "pool_settings.h"
+
+#include "calls.h"
 #include "pool_memory.h"
 #include "pools.h"
+#include "state.h"
 
 /* --- attributes -------------------------------------------------------------------------- */
 

@@ -1,11 +1,14 @@
-/* Stream-ordered memory pools: the calls. A pool keeps what was freed, each block with the place in
- * its stream's work at which it is free, and hands it out again where the new owner's work comes
- * after that place: by stream order, by events that the application queued, because the work is
- * known to be done, or behind a wait that the pool queues itself. Each of these but the first can
- * be switched off by the pool's attributes (pool_settings.c). A synchronising call gives chunks of
- * which nothing is in use back to the device, down to the pool's release threshold. */
+/* A pool keeps what was freed, each block with the place in its stream's work at which it is free,
+ * and hands it out again where the new owner's work comes after that place: by stream order, by
+ * events that the application queued, because the work is known to be done, or behind a wait that
+ * the pool queues itself. Each of these but the first can be switched off by the pool's attributes
+ * (pool_settings.c). A synchronising call gives chunks of which nothing is in use back to the
+ * device, down to the pool's release threshold. */
 #include "pools.h"
+
+#include "happens_before.h"
 #include "pool_memory.h"
+#include "streams.h"
 
 enum { POOL_MAX = 1024 };
 
@@ -165,18 +168,9 @@ static int allocate(sim_call *call, pool *p, void **out, uint64_t size, cudaStre
     return cudaSuccess;
 }
 
-static pool *current_pool(const sim_call *call)
+int pool_allocate(sim_call *call, void **out, uint64_t size, cudaStream_t on)
 {
-    return &pools.list[pools.current[call->thread->device]];
-}
-
-cudaError_t gmd_sim_cudaMallocAsync(void **pointer, size_t size, cudaStream_t handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMallocAsync)) {
-        call.record.result = allocate(&call, current_pool(&call), pointer, size, handle);
-    }
-    return (cudaError_t)call_leave(&call);
+    return allocate(call, &pools.list[pools.current[call->thread->device]], out, size, on);
 }
 
 int pool_allocate_from(sim_call *call, cudaMemPool_t from, void **out, uint64_t size,
@@ -185,10 +179,6 @@ int pool_allocate_from(sim_call *call, cudaMemPool_t from, void **out, uint64_t 
     return allocate(call, pool_of(call, from), out, size, on);
 }
 
-SIM_CALL(cudaMallocFromPoolAsync,
-         (void **pointer, size_t size, cudaMemPool_t from, cudaStream_t handle),
-         pool_allocate_from(&call, from, pointer, size, handle))
-
 bool pool_free(uint32_t slot, point freed_at)
 {
     bool is_live = block_at(slot)->is_live;
@@ -196,76 +186,6 @@ bool pool_free(uint32_t slot, point freed_at)
         pool_put(&pools.list[block_at(slot)->pool], slot, freed_at);
     }
     return is_live;
-}
-
-static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
-{
-    stream *s = stream_of(call, handle);
-    if (!s) {
-        return cudaErrorInvalidResourceHandle;
-    }
-    if (s->capture) {
-        return cudaErrorNotSupported;
-    }
-    const allocation *a = map_find(address);
-    call->record.address = address;
-    if (!a || a->address != address || a->reservation) {
-        return call_misuse_of(call, cudaErrorInvalidValue, "not_allocated",
-                              "a free of what is not allocated (freed before, or never allocated)");
-    }
-    call->record.size = a->size;
-    call->record.device = a->device;
-    if (!a->pool_block) { /* of cudaMalloc: it is gone once the stream has come here */
-        stream_force(s, s->tail);
-        host_learn(stream_point(s));
-        pools_synchronised();
-        memory_release_at(address);
-        return cudaSuccess;
-    }
-    if (!stream_order_default(s)) {
-        return cudaErrorMemoryAllocation;
-    }
-    return pool_free(a->pool_block, stream_point(s))
-               ? (int)cudaSuccess
-               : call_misuse_of(call, cudaErrorInvalidValue, "freed",
-                                "the memory is freed already");
-}
-
-cudaError_t gmd_sim_cudaFreeAsync(void *pointer, cudaStream_t handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaFreeAsync) && pointer) {
-        call.record.result = free_async(&call, (uintptr_t)pointer, handle);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemAllocAsync)) {
-        void *out = NULL;
-        if (!call.thread->has_context) {
-            call.record.result = CUDA_ERROR_INVALID_CONTEXT;
-        } else {
-            call.record.result =
-                allocate(&call, current_pool(&call), pointer ? &out : NULL, size, handle);
-        }
-        if (!call.record.result && pointer) {
-            *pointer = (uintptr_t)out;
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemFreeAsync) && pointer) {
-        call.record.result = call.thread->has_context ? free_async(&call, pointer, handle)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return (CUresult)call_leave(&call);
 }
 
 /* --- pools ------------------------------------------------------------------------------- */
@@ -322,11 +242,6 @@ int pool_trim(sim_call *call, cudaMemPool_t handle, uint64_t keep)
     return p ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-SIM_CALL(cudaMemPoolCreate, (cudaMemPool_t * out, const struct cudaMemPoolProps *properties),
-         pool_create(&call, out, properties))
-SIM_CALL(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(&call, handle))
-SIM_CALL(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep), pool_trim(&call, handle, keep))
-
 int pool_tell(sim_call *call, cudaMemPool_t *out, int device, bool is_default)
 {
     if (!out) {
@@ -348,13 +263,6 @@ int pool_make_current(sim_call *call, int device, cudaMemPool_t handle)
     pools.current[device] = (uint32_t)(p - pools.list);
     return cudaSuccess;
 }
-
-SIM_CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * out, int device),
-         pool_tell(&call, out, device, true))
-SIM_CALL(cudaDeviceGetMemPool, (cudaMemPool_t * out, int device),
-         pool_tell(&call, out, device, false))
-SIM_CALL(cudaDeviceSetMemPool, (int device, cudaMemPool_t handle),
-         pool_make_current(&call, device, handle))
 
 cudaMemPool_t pool_of_block(uint32_t slot)
 {

@@ -1,43 +1,14 @@
-/* What is queued: each stream's entries, one after another. */
 #include "queue.h"
+
+#include "accesses.h"
+#include "host_functions.h"
+#include "past.h"
+#include "streams.h"
 
 #include "gmd_assert.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static bool grow_ring(stream *s)
-{
-    uint64_t size = s->ring_size ? s->ring_size * 2 : 16;
-    entry *ring = malloc(size * sizeof *ring);
-    if (!ring) {
-        return false;
-    }
-    for (uint64_t t = s->head + 1; t <= s->tail; t++) {
-        ring[(t - 1) & (size - 1)] = *entry_at(s, t);
-    }
-    free(s->ring);
-    s->ring = ring;
-    s->ring_size = size;
-    return true;
-}
-
-static void activate(stream *s)
-{
-    s->active_index = streams.active_count;
-    streams.active[streams.active_count++] = s;
-}
-
-void queue_deactivate(stream *s)
-{
-    GMD_ASSERT(s->head == s->tail, "a stream that is idle has no work");
-    GMD_ASSERT(streams.active_count && streams.active[s->active_index] == s,
-               "the stream is active");
-    stream *last = streams.active[--streams.active_count];
-    streams.active[s->active_index] = last;
-    last->active_index = s->active_index;
-    stream_recycle_unused(s);
-}
 
 /* --- entries ----------------------------------------------------------------------------- */
 
@@ -75,56 +46,29 @@ bool entry_copy(entry *to, const entry *from)
     return true;
 }
 
-/* What host code sees when it runs, it knows. The lock is released meanwhile. */
-static void run_host(stream *s)
+/* --- queues ------------------------------------------------------------------------------ */
+
+/* Not base's growth: the size is a power of two, and entries have other places in a larger ring. */
+static bool grow_ring(stream *s)
 {
-    entry e = *entry_at(s, s->head + 1);
-    point at = {.on = s, .ticket = s->head + 1, .before = e.host.before};
-    s->is_running = true;
-    sim_run_host(e.host.function, e.host.callback, e.host.stream, e.host.data);
-    s->is_running = false;
-    if (at.ticket < s->tail) {
-        host_learn(at); /* else when its entry is complete, below: the last one closes the stream */
+    uint64_t size = s->ring_size ? s->ring_size * 2 : 16;
+    entry *ring = malloc(size * sizeof *ring);
+    if (!ring) {
+        return false;
     }
+    for (uint64_t t = s->head + 1; t <= s->tail; t++) {
+        ring[(t - 1) & (size - 1)] = *entry_at(s, t);
+    }
+    free(s->ring);
+    s->ring = ring;
+    s->ring_size = size;
+    return true;
 }
 
-/* What the entry does. */
-static void run(stream *s, entry *e)
+static void activate(stream *s)
 {
-    switch (e->kind) {
-    case ENTRY_RECORD:
-        event_recorded(e->event, s, s->head, s->end_ns);
-        break;
-    case ENTRY_KERNEL:
-        accesses_carry_out(&e->accesses, s->device);
-        break;
-    case ENTRY_FILL:
-    case ENTRY_COPY:
-        copy_complete(e, s->device);
-        break;
-    default:
-        break;
-    }
-}
-
-void queue_complete_first(stream *s, uint64_t end_ns)
-{
-    GMD_ASSERT_INTERNAL(s->head < s->tail && !s->is_running, "there is an entry to complete");
-    bool is_host = entry_at(s, s->head + 1)->kind == ENTRY_HOST;
-    if (is_host && !sim.devices[s->device].error) {
-        run_host(s);
-    }
-    entry e = *entry_at(s, s->head + 1); /* the ring may have grown while a host function ran */
-    s->end_ns = end_ns;
-    s->head++;
-    run(s, &e);
-    if (s->head == s->tail) {
-        queue_deactivate(s);
-        if (is_host && !sim.devices[s->device].error) {
-            host_learn((point){.on = s, .ticket = s->head, .before = e.host.before});
-        }
-    }
-    entry_drop(&e);
+    s->active_index = streams.active_count;
+    streams.active[streams.active_count++] = s;
 }
 
 static void take_ticket(stream *s)
@@ -138,48 +82,66 @@ static void take_ticket(stream *s)
     }
 }
 
-bool stream_push(stream *s, entry e)
+bool queue_append(stream *s, const entry *e)
 {
-    if (s->capture) {
-        return capture_push(s, e);
-    }
     if (s->tail - s->head == s->ring_size && !grow_ring(s)) {
         return false;
     }
-    e.queued_ns = sim.now_ns;
-    e.sequence = ++streams.sequence;
     if (s->head == s->tail) {
         activate(s);
     }
     take_ticket(s);
-    *entry_at(s, s->tail) = e;
-    if (sim.config.schedule == GMD_SIM_EAGER) {
-        schedule_eager();
-    }
+    entry *last = entry_at(s, s->tail);
+    *last = *e;
+    last->queued_ns = sim.now_ns;
+    last->sequence = ++streams.sequence;
     return true;
 }
 
-/* A wait is an entry like others. Where it has nothing to wait for, only its ticket is taken: what
- * is before a stream's work never changes without one. */
-bool queue_wait(stream *s, stream *on, uint64_t ticket)
+void queue_skip(stream *s)
 {
-    if (s->head == s->tail && on->head >= ticket) {
-        take_ticket(s);
-        s->head++;
-        return true;
-    }
-    return stream_push(s, (entry){.kind = ENTRY_WAIT, .wait = {.on = on, .ticket = ticket}});
+    GMD_ASSERT_INTERNAL(s->head == s->tail, "a stream that passes a ticket over is idle");
+    take_ticket(s);
+    s->head++;
 }
 
-uint64_t stream_pending(const stream *s)
+void queue_deactivate(stream *s)
 {
-    return s->tail - s->head;
+    GMD_ASSERT(s->head == s->tail, "a stream that is idle has no work");
+    GMD_ASSERT(streams.active_count && streams.active[s->active_index] == s,
+               "the stream is active");
+    stream *last = streams.active[--streams.active_count];
+    streams.active[s->active_index] = last;
+    last->active_index = s->active_index;
+    stream_recycle_unused(s);
 }
 
-void queue_drop(stream *s)
+static void drop_work(stream *s)
 {
     for (uint64_t t = s->head + 1; t <= s->tail; t++) {
         entry_drop(entry_at(s, t));
     }
     s->head = s->tail;
+}
+
+void queues_reset(void)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        drop_work(streams.active[i]);
+    }
+    streams.active_count = 0;
+}
+
+void queues_reset_device(int device)
+{
+    while (sim.running) {
+        sim_wait_for_host();
+    }
+    for (uint32_t i = streams.active_count; i-- > 0;) {
+        stream *s = streams.active[i];
+        if (s->device == device) {
+            drop_work(s);
+            queue_deactivate(s);
+        }
+    }
 }

@@ -1,5 +1,5 @@
 /* Calls of features that this device has not, which loaders want to find all the same. */
-#include "state.h"
+#include "calls.h"
 
 static void ignore(int none, ...)
 {

@@ -3,7 +3,11 @@
  * Streams run side by side, each one entry after another. An entry starts when it is queued, when
  * the entry before it has ended, and, for a wait, when what it waits for has; it ends its duration
  * later. Entries complete in the order in which they end, and have their effect on memory then. */
-#include "queue.h"
+#include "schedule.h"
+
+#include "completion.h"
+#include "copies.h"
+#include "host_functions.h"
 
 #include "gmd_assert.h"
 
@@ -56,7 +60,7 @@ static void complete_until(uint64_t now_ns)
 {
     uint64_t end;
     for (stream *s; (s = next_to_complete(false, &end)) && end <= now_ns;) {
-        queue_complete_first(s, end);
+        complete_first(s, end);
     }
 }
 
@@ -100,7 +104,7 @@ void schedule_eager(void)
 {
     uint64_t end;
     for (stream *s; (s = next_to_complete(false, &end));) {
-        queue_complete_first(s, sim.now_ns);
+        complete_first(s, sim.now_ns);
     }
 }
 
@@ -163,14 +167,14 @@ void schedule_progress(void)
             if (device_is_slow()) {
                 return;
             }
-            queue_complete_first(nth_completable(choose_below(count), false, &end), sim.now_ns);
+            complete_first(nth_completable(choose_below(count), false, &end), sim.now_ns);
             continue;
         }
         uint64_t choice = choose_below(count + 1);
         if (choice == 0) {
             return;
         }
-        queue_complete_first(nth_completable(choice - 1, false, &end), sim.now_ns);
+        complete_first(nth_completable(choice - 1, false, &end), sim.now_ns);
     }
     if (streams.active_count && sim.config.schedule == GMD_SIM_EXPLICIT) {
         complete_until(sim.now_ns); /* the choices are used up */
@@ -233,7 +237,7 @@ static void force_needed(void)
             continue;
         }
         end = end > sim.now_ns || is_timed() ? end : sim.now_ns;
-        queue_complete_first(s, end);
+        complete_first(s, end);
         sim.now_ns = end > sim.now_ns ? end : sim.now_ns;
     }
     if (is_timed()) {
@@ -274,33 +278,12 @@ void streams_force_group(int device, stream_group group)
     }
 }
 
-/* --- control ----------------------------------------------------------------------------- */
-
-uint64_t gmd_sim_now(void)
+void schedule_advance(uint64_t duration_ns)
 {
-    sim_lock();
-    uint64_t now = sim.now_ns;
-    sim_unlock();
-    return now;
-}
-
-void gmd_sim_advance(uint64_t duration_ns)
-{
-    sim_lock();
-    sim_start();
     uint64_t to = add_saturating(sim.now_ns, duration_ns);
     if (is_timed()) {
         complete_until(to);
     }
     sim.now_ns = to;
     schedule_progress();
-    sim_unlock();
-}
-
-uint64_t gmd_sim_forced_waits(void)
-{
-    sim_lock();
-    uint64_t count = sim.forced_waits;
-    sim_unlock();
-    return count;
 }

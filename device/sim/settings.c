@@ -1,5 +1,7 @@
 /* Settings of devices that an allocator or a framework asks for and sets, and that change nothing
  * here: scheduling flags, limits, names on the bus. */
+#include "calls.h"
+#include "contexts.h"
 #include "state.h"
 
 #include <stdio.h>

@@ -1,6 +1,18 @@
 /* The functions on streams, and kernels. */
+#include "accesses.h"
+#include "calls.h"
+#include "capture.h"
+#include "contexts.h"
+#include "happens_before.h"
+#include "host_clock.h"
 #include "marks.h"
+#include "memory.h"
+#include "past.h"
+#include "push.h"
 #include "queue.h"
+#include "schedule.h"
+#include "streams.h"
+#include "waiting.h"
 
 /* Hopper's range: 0 is the lowest priority, -5 the highest; others are clamped to it. */
 enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
@@ -130,6 +142,7 @@ static int destroy(sim_call *call, cudaStream_t handle)
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
+    capture_leave_stream(s);
     stream_destroy(s);
     return cudaSuccess;
 }
@@ -179,13 +192,10 @@ static int synchronize(sim_call *call, cudaStream_t handle)
         return refused;
     }
     if (stream_is_legacy(s)) {
-        streams_force_group(s->device, STREAMS_BLOCKING);
-        host_learn_group(s->device, STREAMS_BLOCKING);
+        host_wait_group(s->device, STREAMS_BLOCKING);
     } else {
-        stream_force(s, s->tail);
-        host_learn(stream_point(s));
+        host_wait(stream_point(s));
     }
-    pools_synchronised();
     return cudaSuccess;
 }
 
@@ -446,14 +456,4 @@ cudaError_t gmd_sim_launch_marking(cudaStream_t handle, uint64_t duration_ns, ui
         call.record.result = launch(&call, handle, duration_ns, &access, 1, mark);
     }
     return (cudaError_t)call_leave(&call);
-}
-
-uint64_t gmd_sim_pending(cudaStream_t handle)
-{
-    sim_lock();
-    sim_start();
-    const stream *s = stream_find(sim_this_thread(), handle);
-    uint64_t pending = s ? stream_pending(s) : 0;
-    sim_unlock();
-    return pending;
 }

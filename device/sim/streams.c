@@ -1,33 +1,25 @@
-/* Which streams there are: structures, handles, the default streams, resets. */
-#include "queue.h"
+#include "streams.h"
+
+#include "past.h"
+
+#include "gmd_assert.h"
+#include "gmd_grow.h"
 
 #include <stdlib.h>
 
 stream_table streams;
 
-static void *grow_array(void *array, uint32_t *capacity, size_t item)
-{
-    uint32_t larger = *capacity ? *capacity * 2 : 32;
-    void *moved = realloc(array, larger * item);
-    if (moved) {
-        *capacity = larger;
-    }
-    return moved;
-}
-
 /* Room for every structure to be in every list is made when it is made, so that queueing and
  * learning cannot fail for it. */
-static bool grow_table(void)
+static bool grow_lists(void)
 {
     uint32_t capacity = streams.active_capacity;
     stream ***lists[] = {&streams.all, &streams.active, &streams.open};
     for (size_t i = 0; i < 3; i++) {
         capacity = streams.active_capacity;
-        void *moved = grow_array(*lists[i], &capacity, sizeof(stream *));
-        if (!moved) {
+        if (!GMD_GROW(lists[i], &capacity, streams.stream_structs + 1)) {
             return false;
         }
-        *lists[i] = moved;
     }
     streams.active_capacity = capacity;
     return true;
@@ -42,7 +34,7 @@ static void recycle(stream *s)
 /* One more structure, which nothing uses. */
 static bool add_structure(void)
 {
-    if (streams.stream_structs == streams.active_capacity && !grow_table()) {
+    if (!grow_lists()) {
         return false;
     }
     stream *s = calloc(1, sizeof *s);
@@ -88,14 +80,30 @@ void stream_recycle_unused(stream *s)
     s->ring_size = 0;
 }
 
+void stream_open(stream *s)
+{
+    s->is_open = true;
+    s->open_index = streams.open_count;
+    streams.open[streams.open_count++] = s;
+}
+
+void stream_close(stream *s)
+{
+    GMD_ASSERT(s->is_open && streams.open[s->open_index] == s, "a stream that closes is open");
+    s->known = s->tail;
+    past_drop(s->before);
+    s->before = NULL;
+    stream *last = streams.open[--streams.open_count];
+    streams.open[s->open_index] = last;
+    last->open_index = s->open_index;
+    s->is_open = false;
+    stream_recycle_unused(s);
+}
+
 stream *stream_create(int device, unsigned flags, int priority)
 {
-    if (streams.serials == streams.serial_capacity) {
-        void *moved = grow_array(streams.by_serial, &streams.serial_capacity, sizeof(stream *));
-        if (!moved) {
-            return NULL;
-        }
-        streams.by_serial = moved;
+    if (!GMD_GROW(&streams.by_serial, &streams.serial_capacity, streams.serials + 1)) {
+        return NULL;
     }
     stream *s = new_stream(device, flags, priority);
     if (s) {
@@ -159,7 +167,6 @@ void stream_destroy(stream *s)
     streams.by_serial[handle_serial((uintptr_t)s->handle, HANDLE_STREAM)] = NULL;
     sim.devices[s->device].stream_count--;
     s->is_destroyed = true;
-    capture_leave_stream(s);
     stream_recycle_unused(s);
 }
 
@@ -167,10 +174,7 @@ void stream_destroy(stream *s)
 
 bool streams_init(uint32_t device_count)
 {
-    if (!streams.by_serial) {
-        streams.by_serial = grow_array(NULL, &streams.serial_capacity, sizeof(stream *));
-    }
-    bool has_room = streams.by_serial != NULL;
+    bool has_room = GMD_GROW(&streams.by_serial, &streams.serial_capacity, 1);
     while (has_room && streams.stream_structs < device_count) {
         has_room = add_structure();
     }
@@ -180,10 +184,6 @@ bool streams_init(uint32_t device_count)
 /* Every structure is free then, and streams_init has made enough of them for what comes. */
 void streams_reset(void)
 {
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        queue_drop(streams.active[i]);
-    }
-    streams.active_count = 0;
     while (streams.open_count) {
         stream_close(streams.open[streams.open_count - 1]);
     }
@@ -205,17 +205,6 @@ void streams_reset(void)
 
 void streams_reset_device(int device)
 {
-    while (sim.running) {
-        sim_wait_for_host();
-    }
-    for (uint32_t i = streams.active_count; i-- > 0;) {
-        stream *s = streams.active[i];
-        if (s->device == device) {
-            queue_drop(s);
-            queue_deactivate(s);
-        }
-    }
-    host_learn_group(device, STREAMS_ALL);
     for (uint32_t i = 1; i < streams.serials; i++) {
         stream *s = streams.by_serial[i];
         if (s && s->device == device) {

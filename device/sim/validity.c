@@ -1,8 +1,14 @@
 #include "validity.h"
 
+#include "address_map.h"
+#include "events.h"
+#include "graphs.h"
 #include "pages.h"
-#include "physical_memory.h"
-#include "queue.h"
+#include "pool_blocks.h"
+#include "pools.h"
+#include "state.h"
+#include "streams.h"
+#include "virtual_memory.h"
 
 /* Things that a check may come upon for each call. */
 #define CALL_ALLOWANCE 32
@@ -65,7 +71,7 @@ static void touch_pages(memory_check *m, uint64_t address, uint64_t span, int de
 static void add_allocation(void *context, const allocation *a)
 {
     memory_check *m = context;
-    uint64_t span = a->pool_block ? pool_chunk_span(a->pool_block) : a->span;
+    uint64_t span = a->pool_block ? chunk_span(a->pool_block) : a->span;
     find(m, device_exists(a->device), "an allocation is of a device");
     find(m, a->size <= a->span, "an allocation takes what was asked for, or more");
     if (m->violation || a->reservation || !span) {

@@ -2,11 +2,15 @@
  * touch it, each with a life of its own as in the driver. Every reservation has one small record
  * for each of its pages. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "virtual_memory.h"
+
 #include "mapped_pages.h"
-#include "marks.h"
 #include "physical_memory.h"
+#include "placement.h"
+#include "state.h"
 
 #include "gmd_assert.h"
+#include "gmd_grow.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -35,7 +39,7 @@ static uint64_t page_count(uint64_t reserved)
 /* The reservation that holds the whole range, which begins and ends at pages; NULL: none. */
 static reservation *reservation_of(uint64_t address, uint64_t size)
 {
-    const allocation *a = memory_find_range(address, size);
+    const allocation *a = map_find_range(address, size);
     if (!a || !a->reservation || size == 0 || !is_whole_pages(address) || !is_whole_pages(size)) {
         return NULL;
     }
@@ -64,27 +68,32 @@ static void give_back(mapped_page *pages, unsigned char *data, uint64_t reserved
     }
 }
 
+/* The slot of the next reservation, which stays free until it is made. 0: the host has no memory.
+ */
+static uint32_t free_slot(void)
+{
+    if (!ranges.free && GMD_GROW(&ranges.list, &ranges.capacity, ranges.count + 1)) {
+        ranges.free = ranges.count++;
+        ranges.list[ranges.free] = (reservation){.size = 0};
+    }
+    return ranges.free;
+}
+
 static bool insert(uint64_t address, uint64_t size, int device)
 {
-    uint32_t slot = ranges.free;
     mapped_page *pages = mapped_pages_take(page_count(size));
     unsigned char *data = sim.config.backed ? host_addresses(size) : NULL;
     if (!pages || (sim.config.backed && !data)) {
         give_back(pages, data, size);
         return false;
     }
-    if (!slot) {
-        slot =
-            grow_table((void **)&ranges.list, &ranges.count, &ranges.capacity, sizeof *ranges.list);
-    }
+    uint32_t slot = free_slot();
     allocation *a = slot ? map_insert(address, size) : NULL;
     if (!a) {
         give_back(pages, data, size);
         return false;
     }
-    if (slot == ranges.free) {
-        ranges.free = ranges.list[slot].next_free;
-    }
+    ranges.free = ranges.list[slot].next_free;
     a->size = size;
     a->device = device;
     a->reservation = slot;
@@ -97,8 +106,8 @@ static bool insert(uint64_t address, uint64_t size, int device)
     return true;
 }
 
-static int reserve(sim_call *call, CUdeviceptr *out, size_t size, size_t alignment,
-                   CUdeviceptr wanted, unsigned long long flags)
+int virtual_reserve(sim_call *call, CUdeviceptr *out, size_t size, size_t alignment,
+                    CUdeviceptr wanted, unsigned long long flags)
 {
     if (!out || flags || size == 0 || !is_whole_pages(size) || (alignment & (alignment - 1))) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
@@ -116,17 +125,6 @@ static int reserve(sim_call *call, CUdeviceptr *out, size_t size, size_t alignme
     *out = address;
     call->record.address = address;
     return CUDA_SUCCESS;
-}
-
-CUresult gmd_sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment,
-                                     CUdeviceptr wanted, unsigned long long flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemAddressReserve)) {
-        call.record.result = reserve(&call, pointer, size, alignment, wanted, flags);
-        call.record.size = size;
-    }
-    return (CUresult)call_leave(&call);
 }
 
 static void unmap_page(mapped_page *p)
@@ -163,7 +161,7 @@ void virtual_release(allocation *a)
     map_remove(a->address);
 }
 
-static int address_free(sim_call *call, uint64_t address, uint64_t size)
+int virtual_free(sim_call *call, uint64_t address, uint64_t size)
 {
     allocation *a = map_find(address);
     if (!a || !a->reservation || a->address != address || a->size != size) {
@@ -178,25 +176,7 @@ static int address_free(sim_call *call, uint64_t address, uint64_t size)
     return CUDA_SUCCESS;
 }
 
-CUresult gmd_sim_cuMemAddressFree(CUdeviceptr pointer, size_t size)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemAddressFree)) {
-        call.record.result = address_free(&call, pointer, size);
-        call.record.address = pointer;
-        call.record.size = size;
-    }
-    return (CUresult)call_leave(&call);
-}
-
 /* --- mapping ----------------------------------------------------------------------------- */
-
-static void note_mapping(sim_call *call, gmd_sim_call_kind kind, uint64_t address, uint64_t size)
-{
-    call->record.kind = kind;
-    call->record.address = address;
-    call->record.size = size;
-}
 
 /* The host addresses of a range show a physical memory, or nothing again. */
 static bool show(const reservation *r, uint64_t address, const physical *memory)
@@ -214,8 +194,8 @@ static void hide(const reservation *r, uint64_t address, uint64_t size)
     }
 }
 
-static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
-               CUmemGenericAllocationHandle handle, unsigned long long flags)
+int virtual_map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
+                CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     reservation *r = reservation_of(address, size);
     physical *memory = physical_find(handle);
@@ -256,17 +236,6 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
     return CUDA_SUCCESS;
 }
 
-CUresult gmd_sim_cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
-                          CUmemGenericAllocationHandle handle, unsigned long long flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemMap)) {
-        call.record.result = map(&call, pointer, size, offset, handle, flags);
-        note_mapping(&call, GMD_SIM_CALL_MAP, pointer, size);
-    }
-    return (CUresult)call_leave(&call);
-}
-
 /* The range cuts no mapping in two, and from its first page to its last something is mapped. */
 static bool is_of_whole_mappings(const reservation *r, uint64_t address, uint64_t size)
 {
@@ -281,7 +250,7 @@ static bool is_of_whole_mappings(const reservation *r, uint64_t address, uint64_
 
 /* Mappings are taken down whole; what is not mapped in the range does no harm. Unlike cudaFree this
  * waits for no work. */
-static int unmap(sim_call *call, uint64_t address, uint64_t size)
+int virtual_unmap(sim_call *call, uint64_t address, uint64_t size)
 {
     reservation *r = reservation_of(address, size);
     if (!r || !is_of_whole_mappings(r, address, size)) {
@@ -299,16 +268,6 @@ static int unmap(sim_call *call, uint64_t address, uint64_t size)
         }
     }
     return CUDA_SUCCESS;
-}
-
-CUresult gmd_sim_cuMemUnmap(CUdeviceptr pointer, size_t size)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemUnmap)) {
-        call.record.result = unmap(&call, pointer, size);
-        note_mapping(&call, GMD_SIM_CALL_UNMAP, pointer, size);
-    }
-    return (CUresult)call_leave(&call);
 }
 
 /* --- access ------------------------------------------------------------------------------ */
@@ -334,8 +293,8 @@ static const char *wrong_access(const CUmemAccessDesc *access, size_t count)
     return access && count ? NULL : "no access is given";
 }
 
-static int set_access(sim_call *call, uint64_t address, uint64_t size,
-                      const CUmemAccessDesc *access, size_t count)
+int virtual_set_access(sim_call *call, uint64_t address, uint64_t size,
+                       const CUmemAccessDesc *access, size_t count)
 {
     const char *wrong = wrong_access(access, count);
     reservation *r = reservation_of(address, size);
@@ -365,18 +324,6 @@ static int set_access(sim_call *call, uint64_t address, uint64_t size,
     return CUDA_SUCCESS;
 }
 
-CUresult gmd_sim_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccessDesc *access,
-                                size_t count)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemSetAccess)) {
-        call.record.result = set_access(&call, pointer, size, access, count);
-        call.record.address = pointer;
-        call.record.size = size;
-    }
-    return (CUresult)call_leave(&call);
-}
-
 static const mapped_page *find_mapped(uint64_t address)
 {
     const allocation *a = map_find(address);
@@ -385,38 +332,29 @@ static const mapped_page *find_mapped(uint64_t address)
     return p && p->physical ? p : NULL;
 }
 
-CUresult gmd_sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
-                                CUdeviceptr pointer)
+int virtual_get_access(sim_call *call, unsigned long long *flags, const CUmemLocation *location,
+                       uint64_t address)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemGetAccess)) {
-        const mapped_page *p = find_mapped(pointer);
-        if (p && flags && location && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
-            device_exists(location->id)) {
-            *flags = access_of(p, location->id);
-        } else {
-            call.record.result =
-                call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
-                            "nothing is mapped there, or the question is incomplete");
-        }
+    const mapped_page *p = find_mapped(address);
+    if (!p || !flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        !device_exists(location->id)) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "nothing is mapped there, or the question is incomplete");
     }
-    return (CUresult)call_leave(&call);
+    *flags = access_of(p, location->id);
+    return CUDA_SUCCESS;
 }
 
-CUresult gmd_sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *pointer)
+int virtual_retain(sim_call *call, CUmemGenericAllocationHandle *handle, uint64_t address)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemRetainAllocationHandle)) {
-        const mapped_page *p = find_mapped((uintptr_t)pointer);
-        if (p && handle) {
-            physical_at(p->physical)->references++;
-            *handle = physical_at(p->physical)->handle;
-        } else {
-            call.record.result = call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
-                                             "nothing is mapped there, or no place for the handle");
-        }
+    const mapped_page *p = find_mapped(address);
+    if (!p || !handle) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "nothing is mapped there, or no place for the handle");
     }
-    return (CUresult)call_leave(&call);
+    physical_at(p->physical)->references++;
+    *handle = physical_at(p->physical)->handle;
+    return CUDA_SUCCESS;
 }
 
 /* --- what others ask --------------------------------------------------------------------- */

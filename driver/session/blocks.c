@@ -1,22 +1,18 @@
 #include "blocks.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 session_block *live_blocks_at(live_blocks *b, uint32_t id)
 {
     if (id >= b->capacity) {
-        uint32_t capacity = b->capacity ? b->capacity : 1024;
-        while (capacity <= id) {
-            capacity *= 2;
-        }
-        session_block *list = realloc(b->list, capacity * sizeof *list);
-        if (!list) {
+        uint32_t before = b->capacity;
+        if (!GMD_GROW(&b->list, &b->capacity, (size_t)id + 1)) {
             return NULL;
         }
-        memset(list + b->capacity, 0, (capacity - b->capacity) * sizeof *list);
-        b->list = list;
-        b->capacity = capacity;
+        memset(b->list + before, 0, (b->capacity - before) * sizeof *b->list);
     }
     b->end = id >= b->end ? id + 1 : b->end;
     return &b->list[id];

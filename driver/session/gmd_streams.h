@@ -22,7 +22,7 @@ typedef struct stream_uses {
 
 typedef struct device_streams {
     cudaStream_t *handles; /* by stream index; 0 is the default stream; NULL: destroyed */
-    uint32_t count;
+    uint32_t count, capacity;
     uint64_t created; /* by the driver: not the allocator's */
     /* Request index of the latest wait of one stream for another, and of the host for a stream. */
     uint64_t waited[GMD_TRACKED_STREAMS][GMD_TRACKED_STREAMS];

@@ -1,5 +1,7 @@
 #include "gmd_streams.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,13 +108,11 @@ static gmd_status add_streams(run_streams *s, int device, uint32_t index, gmd_er
     if (index < d->count) { /* it was destroyed */
         return make_stream(s, d, index, error);
     }
-    cudaStream_t *handles = realloc(d->handles, (index + 1) * sizeof(cudaStream_t));
-    if (!handles) {
+    if (!GMD_GROW(&d->handles, &d->capacity, (size_t)index + 1)) {
         return no_memory(index, error);
     }
-    d->handles = handles;
     if (d->count == 0) {
-        handles[d->count++] = NULL;
+        d->handles[d->count++] = NULL;
     }
     while (d->count <= index) {
         gmd_status status = make_stream(s, d, d->count, error);

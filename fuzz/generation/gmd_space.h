@@ -3,7 +3,7 @@
 #ifndef GMD_SPACE_H
 #define GMD_SPACE_H
 
-#include "gmd_generate.h"
+#include "gmd_profile.h"
 
 /* Requests that the space has not are left out; devices, streams and threads beyond what is allowed
  * become others. An interleaving by choices becomes one by a seed: many inputs share a process. */

@@ -1,6 +1,7 @@
 /* profile.c - what kinds of sequences a campaign makes. */
-#include "gmd_generate.h"
+#include "gmd_profile.h"
 
+#include "gmd_random.h"
 #include "gmd_size.h"
 
 #include <stdio.h>

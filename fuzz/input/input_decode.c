@@ -32,6 +32,7 @@ typedef struct decoder {
     uint64_t limit[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     uint8_t function_index[FUNCTIONS_KNOWN]; /* in the trace's list */
     uint8_t thread_index[GMD_MAX_THREADS];
+    size_t schedule_room, interleave_room; /* for choices */
     size_t conf_length;
     char conf[GMD_INPUT_CONF_MAX + 1];
     input_live live;
@@ -91,16 +92,11 @@ static void read_header(decoder *d, const uint8_t *h)
     d->thread_count = threads && threads <= GMD_INPUT_THREADS_NARROW ? threads : 1;
 }
 
-/* Room for choices grows by doubling from 64, so that their number tells it. */
-static gmd_status add_choice(gmd_schedule *schedule, uint8_t choice, gmd_error *error)
+static gmd_status add_choice(gmd_schedule *schedule, size_t *capacity, uint8_t choice,
+                             gmd_error *error)
 {
-    size_t count = schedule->choice_count;
-    if (!count || (count >= 64 && (count & (count - 1)) == 0)) {
-        uint8_t *choices = realloc(schedule->choices, count < 64 ? 64 : 2 * count);
-        if (!choices) {
-            return no_memory(error);
-        }
-        schedule->choices = choices;
+    if (!GMD_GROW(&schedule->choices, capacity, schedule->choice_count + 1)) {
+        return no_memory(error);
     }
     schedule->choices[schedule->choice_count++] = choice;
     return GMD_OK;
@@ -108,6 +104,7 @@ static gmd_status add_choice(gmd_schedule *schedule, uint8_t choice, gmd_error *
 
 static gmd_status read_text(decoder *d, const uint8_t *record, gmd_input_header_part part)
 {
+    gmd_conditions *conditions = &d->trace->conditions;
     uint32_t count = (uint32_t)(record[1] >> 4) % (GMD_INPUT_TEXT_BYTES + 1);
     gmd_status status = GMD_OK;
     for (uint32_t i = 0; i < count && status == GMD_OK; i++) {
@@ -116,11 +113,10 @@ static gmd_status read_text(decoder *d, const uint8_t *record, gmd_input_header_
             if (d->conf_length < GMD_INPUT_CONF_MAX) {
                 d->conf[d->conf_length++] = (char)byte;
             }
+        } else if (part == GMD_PART_SCHEDULE_CHOICES) {
+            status = add_choice(&conditions->schedule, &d->schedule_room, byte, d->error);
         } else {
-            status =
-                add_choice(part == GMD_PART_SCHEDULE_CHOICES ? &d->trace->conditions.schedule
-                                                             : &d->trace->conditions.interleave,
-                           byte, d->error);
+            status = add_choice(&conditions->interleave, &d->interleave_room, byte, d->error);
         }
     }
     return status;
@@ -168,7 +164,7 @@ static gmd_status read_header_record(decoder *d, const uint8_t *record)
 }
 
 /* Choices only with the kind that has them, and that kind never without. */
-static gmd_status settle_schedule(gmd_schedule *schedule, gmd_error *error)
+static gmd_status settle_schedule(gmd_schedule *schedule, size_t *capacity, gmd_error *error)
 {
     if (schedule->kind != GMD_SCHEDULE_SEEDED) {
         schedule->seed = 0;
@@ -177,7 +173,7 @@ static gmd_status settle_schedule(gmd_schedule *schedule, gmd_error *error)
         schedule->choice_count = 0;
         return GMD_OK;
     }
-    return schedule->choice_count ? GMD_OK : add_choice(schedule, 0, error);
+    return schedule->choice_count ? GMD_OK : add_choice(schedule, capacity, 0, error);
 }
 
 /* Kept as it is where it says the same already: settings seldom change from input to input. */
@@ -201,9 +197,9 @@ static gmd_status settle_header(decoder *d)
         d->limit[i] =
             t->conditions.capacity_bytes ? t->conditions.capacity_bytes : GMD_INPUT_CAPACITY;
     }
-    gmd_status status = settle_schedule(&t->conditions.schedule, d->error);
+    gmd_status status = settle_schedule(&t->conditions.schedule, &d->schedule_room, d->error);
     if (status == GMD_OK) {
-        status = settle_schedule(&t->conditions.interleave, d->error);
+        status = settle_schedule(&t->conditions.interleave, &d->interleave_room, d->error);
     }
     if (status == GMD_OK) {
         status = settle_conf(d);
@@ -570,6 +566,7 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
     d.wide = (wide_fields){0};
     d.has_begun = false;
     d.fault_count = d.listed = 0;
+    d.schedule_room = d.interleave_room = 0;
     d.conf_length = 0;
     memset(d.live_bytes, 0, sizeof d.live_bytes);
     memset(d.thread_index, NOT_LISTED, sizeof d.thread_index);

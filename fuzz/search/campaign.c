@@ -2,6 +2,7 @@
 #include "gmd_log.h"
 
 #include "gmd_clock.h"
+#include "gmd_generate.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #ifndef GMD_FAULT_TARGETS_H
 #define GMD_FAULT_TARGETS_H
 
-#include "gmd_generate.h"
+#include "gmd_profile.h"
 #include "gmd_runner.h"
 
 /* Runs a few requests with each of the space's settings, and adds the functions that the allocator

@@ -3,8 +3,8 @@
 #define GMD_SEARCH_OPTIONS_H
 
 #include "gmd_corpus.h"
-#include "gmd_generate.h"
 #include "gmd_outcome.h"
+#include "gmd_profile.h"
 
 #include <signal.h>
 

@@ -4,7 +4,7 @@
 #define GMD_GUIDE_H
 
 #include "gmd_corpus.h"
-#include "gmd_generate.h"
+#include "gmd_profile.h"
 
 typedef struct guide {
     gmd_corpus *corpus; /* NULL: random bytes */

@@ -1,6 +1,8 @@
 /* write_json.c - a diagnosis for programs: docs/schema/diagnose.schema.json. */
 #include "gmd_diagnosis_report.h"
 
+#include "peaks.h"
+
 #include "gmd_json.h"
 #include "gmd_report_text.h"
 
@@ -126,15 +128,107 @@ static void put_iterations(gmd_json *json, const gmd_facts *facts)
     gmd_json_end(json);
 }
 
-/* What holds for the device whose peak is highest is told at the top, too. */
-static gmd_status put_device(gmd_json *json, const gmd_facts *facts, gmd_error *error)
+/* Only the causes that have bytes. */
+static void put_free(gmd_json *json, const char *key, const gmd_free_memory *free_memory)
 {
+    gmd_json_row(json, key);
+    for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
+        if (free_memory->by_cause[cause]) {
+            gmd_json_u64(json, gmd_free_cause_name((gmd_free_cause)cause),
+                         free_memory->by_cause[cause]);
+        }
+    }
+    gmd_json_end(json);
+}
+
+static void put_keepers(gmd_json *json, const gmd_facts *facts, const gmd_free_memory *free_memory)
+{
+    gmd_json_array(json, "keepers");
+    for (size_t i = 0; i < free_memory->keeper_count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, facts, free_memory->keepers[i].frame);
+        gmd_json_u64(json, "bytes", free_memory->keepers[i].bytes);
+        gmd_json_u64(json, "blocks", free_memory->keepers[i].blocks);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom *oom,
+                          gmd_error *error)
+{
+    gmd_json_object(json, NULL);
+    put_event(json, "event", oom->moment);
+    gmd_json_u64(json, "requested", oom->requested);
+    gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
+    put_place(json, facts, gmd_places_frame(&facts->places, oom->origin));
+    gmd_json_u64(json, "stream", oom->stream);
+    if (oom->device_free == UINT64_MAX) {
+        gmd_json_null(json, "device_free");
+    } else {
+        gmd_json_u64(json, "device_free", oom->device_free);
+    }
+    gmd_json_u64(json, "allocated", oom->amount.allocated);
+    gmd_json_u64(json, "reserved", oom->amount.reserved);
+    gmd_json_u64(json, "largest_servable", oom->largest);
+    gmd_json_u64(json, "missing", oom->missing);
+    gmd_json_u64(json, "leaked", oom->leaked);
+    gmd_json_u64(json, "repeats", oom->repeats);
+    gmd_json_string(json, "change", oom->change);
+    put_free(json, "free", &oom->free);
+    put_keepers(json, facts, &oom->free);
+    gmd_status status = put_lines(json, facts, oom->moment, error);
+    gmd_json_end(json);
+    return status;
+}
+
+static gmd_status put_ooms(gmd_json *json, const gmd_device_diagnosis *device, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_array(json, "ooms");
+    for (size_t i = 0; status == GMD_OK && i < device->ooms.count; i++) {
+        status = put_oom(json, &device->facts, &device->ooms.items[i], error);
+    }
+    gmd_json_end(json);
+    return status;
+}
+
+/* What is reserved and not allocated where reserved memory is most. */
+static gmd_status put_unused(gmd_json *json, const gmd_facts *facts, gmd_error *error)
+{
+    gmd_free_memory unused;
+    gmd_status status = gmd_free_memory_find(&unused, &facts->recording, &facts->places,
+                                             facts->recording.peak.reserved_at, NULL, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_json_object(json, "reserved_not_allocated");
+    put_event(json, "event", facts->recording.peak.reserved_at);
+    put_free(json, "free", &unused);
+    gmd_json_u64(json, "rounding", unused.rounding);
+    put_keepers(json, facts, &unused);
+    gmd_json_end(json);
+    gmd_free_memory_release(&unused);
+    return GMD_OK;
+}
+
+/* What holds for the device whose peak is highest is told at the top, too; of several snapshots,
+ * what holds for that whose peak is highest. */
+static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device, gmd_error *error)
+{
+    const gmd_facts *facts = &device->facts;
     const gmd_recording *r = &facts->recording;
     gmd_json_u64(json, "device_number", r->device);
     gmd_status status =
         put_moment(json, "peak", facts, &r->peak.amount, r->peak.allocated_at, error);
     if (status == GMD_OK) {
         status = put_moment(json, "end", facts, &r->at_end, r->last, error);
+    }
+    if (status == GMD_OK) {
+        status = put_unused(json, facts, error);
+    }
+    if (status == GMD_OK) {
+        status = put_ooms(json, device, error);
     }
     put_iterations(json, facts);
     gmd_json_bool(json, "complete", gmd_is_complete(r));
@@ -150,40 +244,92 @@ static gmd_status put_devices(gmd_json *json, const gmd_diagnosis *d, gmd_error 
     gmd_json_array(json, "devices");
     for (size_t i = 0; status == GMD_OK && i < d->device_count; i++) {
         gmd_json_object(json, NULL);
-        status = put_device(json, &d->devices[i].facts, error);
+        status = put_device(json, &d->devices[i], error);
         gmd_json_end(json);
     }
     gmd_json_end(json);
     return status;
 }
 
-gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnosis, const char *version, FILE *out,
-                                    gmd_error *error)
+static gmd_status put_diagnosis(gmd_json *json, const gmd_diagnosis *diagnosis, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_string(json, "snapshot", diagnosis->name);
+    gmd_json_u64(json, "events", diagnosis->snapshot.event_count);
+    gmd_json_array(json, "findings");
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        const gmd_device_diagnosis *device = &diagnosis->devices[i];
+        for (size_t k = 0; k < device->findings.count; k++) {
+            put_finding(json, &device->facts, &device->findings.items[k]);
+        }
+    }
+    gmd_json_end(json);
+    if (diagnosis->device_count) {
+        status = put_device(json, &diagnosis->devices[0], error);
+    }
+    if (status == GMD_OK && diagnosis->device_count > 1) {
+        status = put_devices(json, diagnosis, error);
+    }
+    return status;
+}
+
+/* --- several snapshots ----------------------------------------------------------------------- */
+
+static gmd_status put_snapshots(gmd_json *json, const gmd_diagnosis *diagnoses, size_t count,
+                                gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_array(json, "snapshots");
+    for (size_t i = 0; status == GMD_OK && i < count; i++) {
+        gmd_json_object(json, NULL);
+        status = put_diagnosis(json, &diagnoses[i], error);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    return status;
+}
+
+static void put_differences(gmd_json *json, const gmd_comparison *lines)
+{
+    gmd_json_array(json, "differences");
+    for (size_t i = 0; i < lines->row_count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, lines->rows[i].named_by, (uint32_t)lines->rows[i].key);
+        gmd_json_array(json, "bytes");
+        for (size_t k = 0; k < lines->snapshot_count; k++) {
+            gmd_json_u64(json, NULL, lines->rows[i].bytes[k]);
+        }
+        gmd_json_end(json);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnoses, size_t count,
+                                    const char *version, FILE *out, gmd_error *error)
 {
     gmd_json json;
-    gmd_status status = GMD_OK;
+    gmd_comparison lines = {0};
+    size_t findings = 0;
+    for (size_t i = 0; i < count; i++) {
+        findings += gmd_diagnosis_finding_count(&diagnoses[i]);
+    }
+    gmd_status status = count > 1 ? peaks_compare(&lines, diagnoses, count, error) : GMD_OK;
+    if (status != GMD_OK) {
+        return status;
+    }
     gmd_json_start(&json, out);
     gmd_json_object(&json, NULL);
     gmd_json_string(&json, "gmd", version);
     gmd_json_string(&json, "command", "diagnose");
-    gmd_json_string(&json, "snapshot", diagnosis->name);
-    gmd_json_string(&json, "verdict", gmd_diagnosis_finding_count(diagnosis) ? "fail" : "pass");
-    gmd_json_u64(&json, "events", diagnosis->snapshot.event_count);
-    gmd_json_array(&json, "findings");
-    for (size_t i = 0; i < diagnosis->device_count; i++) {
-        const gmd_device_diagnosis *device = &diagnosis->devices[i];
-        for (size_t k = 0; k < device->findings.count; k++) {
-            put_finding(&json, &device->facts, &device->findings.items[k]);
-        }
-    }
-    gmd_json_end(&json);
-    if (diagnosis->device_count) {
-        status = put_device(&json, &diagnosis->devices[0].facts, error);
-    }
-    if (status == GMD_OK && diagnosis->device_count > 1) {
-        status = put_devices(&json, diagnosis, error);
+    gmd_json_string(&json, "verdict", findings ? "fail" : "pass");
+    status = put_diagnosis(&json, &diagnoses[peaks_highest(diagnoses, count)], error);
+    if (status == GMD_OK && count > 1) {
+        status = put_snapshots(&json, diagnoses, count, error);
+        put_differences(&json, &lines);
     }
     gmd_json_end(&json);
     gmd_json_finish(&json);
+    gmd_comparison_free(&lines);
     return status == GMD_OK ? gmd_finish_writing(out, "the JSON report", error) : status;
 }

@@ -172,6 +172,97 @@ static gmd_status put_amount(const page *p, const char *title, const gmd_amount 
     return status == GMD_OK ? put_categories(p, moment) : status;
 }
 
+/* --- memory that is free and does not serve -------------------------------------------------- */
+
+static void put_causes(const page *p, const gmd_free_memory *free_memory)
+{
+    char bytes[24];
+    for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
+        if (free_memory->by_cause[cause]) {
+            fprintf(p->out, "  %10s  %s\n", gmd_format_size(free_memory->by_cause[cause], bytes),
+                    gmd_free_cause_sentence((gmd_free_cause)cause));
+        }
+    }
+}
+
+static void put_keepers(const page *p, const gmd_free_memory *free_memory)
+{
+    enum { SHOWN = 3 };
+    char bytes[24];
+    if (free_memory->keeper_count == 0 || free_memory->by_cause[GMD_FREE_SPLIT] == 0) {
+        return;
+    }
+    fputs("  Kept by blocks of\n", p->out);
+    for (size_t i = 0; i < free_memory->keeper_count && i < SHOWN; i++) {
+        fprintf(p->out, "  %10s  ", gmd_format_size(free_memory->keepers[i].bytes, bytes));
+        put_place(p, free_memory->keepers[i].frame);
+        fputc('\n', p->out);
+    }
+}
+
+static gmd_status put_unused(const page *p)
+{
+    const gmd_recording *r = &p->facts->recording;
+    gmd_free_memory unused;
+    char bytes[24];
+    gmd_status status =
+        gmd_free_memory_find(&unused, r, &p->facts->places, r->peak.reserved_at, NULL, p->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    fprintf(p->out, "Most reserved: %s, ", gmd_format_size(r->peak.amount.reserved, bytes));
+    put_moment(p, r->peak.reserved_at);
+    fputs(", of it not allocated\n", p->out);
+    put_causes(p, &unused);
+    put_keepers(p, &unused);
+    gmd_free_memory_release(&unused);
+    return GMD_OK;
+}
+
+static void put_oom(const page *p, const gmd_oom *oom)
+{
+    char bytes[24], other[24];
+    uint32_t frame = gmd_places_frame(&p->facts->places, oom->origin);
+    fprintf(p->out, "Out of memory: %s asked for", gmd_format_size(oom->requested, bytes));
+    if (frame != GMD_NO_PLACE) {
+        fputs(" in ", p->out);
+        put_place(p, frame);
+    }
+    fputs(", ", p->out);
+    put_moment(p, oom->moment);
+    if (oom->repeats) {
+        fprintf(p->out, ", and %" PRIu32 " times more", oom->repeats);
+    }
+    fprintf(p->out, "\n  Cause: %s; %s allocated of %s reserved", gmd_oom_cause_name(oom->cause),
+            gmd_format_size(oom->amount.allocated, bytes),
+            gmd_format_size(oom->amount.reserved, other));
+    if (oom->device_free != UINT64_MAX) {
+        fprintf(p->out, ", %s free on the device", gmd_format_size(oom->device_free, bytes));
+    }
+    fputc('\n', p->out);
+    put_causes(p, &oom->free);
+    fprintf(p->out, "  The largest request that would have been served: %s\n  Change:\n",
+            gmd_format_size(oom->largest, bytes));
+    gmd_put_wrapped(p->out, p->view->columns, 4, oom->change);
+}
+
+static void put_ooms(const page *p, const gmd_ooms *ooms)
+{
+    char count[32];
+    size_t shown = ooms->count < p->view->rows ? ooms->count : p->view->rows;
+    for (size_t i = 0; i < shown; i++) {
+        put_oom(p, &ooms->items[i]);
+    }
+    uint64_t more = ooms->count - shown + ooms->left_out;
+    if (more) {
+        fprintf(p->out, "Out of memory for %s lines and sizes more\n",
+                gmd_format_count(more, count));
+    }
+    if (ooms->count) {
+        fputc('\n', p->out);
+    }
+}
+
 /* --- the whole ------------------------------------------------------------------------------- */
 
 static void put_title(const page *p, const gmd_device_diagnosis *device)
@@ -186,7 +277,8 @@ static void put_title(const page *p, const gmd_device_diagnosis *device)
     if (device->facts.iterations.count) {
         fprintf(p->out, ", %" PRIu32 " iterations", device->facts.iterations.count);
     }
-    fputs(device->findings.count ? "\n\n" : ", healthy\n\n", p->out);
+    bool is_healthy = device->findings.count == 0 && device->ooms.count == 0;
+    fputs(is_healthy ? ", healthy\n\n" : "\n\n", p->out);
 }
 
 static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
@@ -197,6 +289,7 @@ static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
     for (size_t i = 0; i < device->findings.count; i++) {
         put_finding(p, &device->findings.items[i]);
     }
+    put_ooms(p, &device->ooms);
     put_completeness(p);
     gmd_status status = curve_put(p->facts, p->view, p->out, p->error);
     if (status == GMD_OK) {
@@ -205,7 +298,7 @@ static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
     if (status == GMD_OK) {
         status = put_amount(p, "End", &r->at_end, r->last);
     }
-    return status;
+    return status == GMD_OK ? put_unused(p) : status;
 }
 
 gmd_status gmd_diagnosis_write_text(const gmd_diagnosis *diagnosis, const gmd_diagnosis_view *view,

@@ -19,7 +19,7 @@ static void *allocate(void *context, void *memory, size_t old_size, size_t new_s
     if (new_size > old && binding->lua_bytes + (new_size - old) > LUA_MEMORY_LIMIT) {
         return NULL;
     }
-    void *fresh = realloc(memory, new_size);
+    void *fresh = realloc(memory, new_size); /* Lua says how much */
     if (fresh) {
         binding->lua_bytes += new_size - old;
     }

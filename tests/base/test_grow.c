@@ -37,6 +37,16 @@ TEST_F(grow, an_empty_array_gets_room)
     assert_true(capacity >= 1);
 }
 
+TEST_F(grow, an_empty_array_of_large_items_gets_room_for_few)
+{
+    struct large {
+        char bytes[1000];
+    } *large_items = NULL;
+    assert_true(GMD_GROW(&large_items, &capacity, 1));
+    free(large_items);
+    assert_in_range(capacity, 1, 4);
+}
+
 TEST_F(grow, what_has_room_stays_where_it_is)
 {
     assert_true(GMD_GROW(&items, &capacity, 1));

@@ -1,6 +1,8 @@
 /* Host functions: when they run, what they may do, and what the host knows by them. */
 #include "device_test.h"
 
+#include <pthread.h>
+
 static int runs, of_malloc;
 static gmd_sim_point seen_work;
 static bool was_known;
@@ -20,6 +22,18 @@ static void look(void *unused)
 {
     (void)unused;
     was_known = gmd_sim_is_known(seen_work); /* not yet: the function itself has not returned */
+}
+
+static void *launch_one(void *stream)
+{
+    return (void *)(uintptr_t)gmd_sim_launch(stream, 1000, NULL, 0);
+}
+
+static void let_another_thread_launch(void *stream)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, launch_one, stream);
+    pthread_join(thread, NULL);
 }
 
 static int set_up(void **state)
@@ -99,6 +113,20 @@ TEST_F(host_functions, work_that_is_only_complete_is_not_known)
     assert_success(cudaLaunchHostFunc(stream, count, NULL));
     gmd_sim_advance(2000);
     assert_int_equal(runs, 1);
+    assert_false(gmd_sim_is_known(work));
+}
+
+TEST_F(host_functions, what_another_thread_queues_meanwhile_has_not_been_waited_for)
+{
+    gmd_sim_config config = device_config();
+    config.schedule = GMD_SIM_LAZY;
+    device_reset(&config);
+    cudaStream_t stream = new_stream(cudaStreamNonBlocking);
+    gmd_sim_point work;
+    assert_success(cudaLaunchHostFunc(stream, let_another_thread_launch, stream));
+    assert_success(cudaStreamSynchronize(stream));
+    assert_int_equal(gmd_sim_point_of(0, stream, &work), 0);
+    assert_false(gmd_sim_is_complete(work));
     assert_false(gmd_sim_is_known(work));
 }
 

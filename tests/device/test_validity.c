@@ -3,12 +3,14 @@
 #include "../assertion_test.h"
 #include "gmd_test.h"
 
-#include "capture.h"
+#include "address_map.h"
 #include "gmd_sim_front.h"
+#include "graphs.h"
 #include "pages.h"
 #include "physical_memory.h"
 #include "pool_memory.h"
 #include "pools.h"
+#include "streams.h"
 #include "validity.h"
 
 #include <string.h>

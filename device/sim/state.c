@@ -1,0 +1,3 @@
+#include "state.h"
+
+sim_state sim;
