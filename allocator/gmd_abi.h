@@ -6,8 +6,8 @@
  * GMD_ABI_FUNCTIONS at the end is the list of them all: what each is declared as, what it lets gmd
  * do, and what it means. The declarations below, gmd's binding of a library and the lists in
  * docs/allocators.md are made from it. A library exports what it has; one that includes this header
- * has the compiler check its definitions. It may also be written without this header, which stands
- * alone: copy it. C11 or later, or C++.
+ * has the compiler check its definitions. It may also be written without this header, which
+ * includes no other of gmd's: copy it. C11 or later, or C++.
  *
  * Sizes are bytes. Any thread may call unless a function says otherwise. */
 #ifndef GMD_ABI_H

@@ -146,7 +146,7 @@ static gmd_bench_options options_of(const bench_arguments *a)
     return o;
 }
 
-/* What is wrong with a SPEC is told before any process is made. */
+/* What is wrong with a SPEC is reported before any process is made. */
 static gmd_status check_allocators(const gmd_bench_options *o, gmd_error *error)
 {
     gmd_status status = GMD_OK;

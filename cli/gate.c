@@ -161,9 +161,9 @@ static const struct argp gate_argp = {
            "seed gives the same verdict on correctness and memory."
            "\vExit status: 0 clean, 1 findings, 2 bad usage or an allocator that cannot be loaded, "
            "3 gmd failed. --conf: these settings only; without it those that the allocator takes "
-           "are tried. As to the common options, --timeout is 5 and --devices 2 unless told "
-           "otherwise, "
-           "--cases is --out, and --capacity, --limit, --schedule, --interleave, --device=cuda, "
+           "are tried. As to the common options, --timeout is 5 and --devices 2 unless "
+           "given, --cases is --out, and --capacity, --limit, --schedule, --interleave, "
+           "--device=cuda, "
            "--perfetto and --snapshot are refused.",
     .children = gate_children,
 };

@@ -44,7 +44,7 @@ static const struct argp_option replay_options[] = {
      1},
     {"quirks", KEY_QUIRKS, "none|all|NAME,...", 0,
      "with --check: the recorded version's known deviations that the reference allocator keeps to; "
-     "all unless told",
+     "all if not given",
      1},
     {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
      "each call that the allocator makes to the device, or each that takes memory, fails in a run "

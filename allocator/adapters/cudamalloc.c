@@ -1,5 +1,5 @@
 /* cudamalloc.c - libgmd_cudamalloc.so: cudaMalloc and cudaFree with the ABI of gmd_abi.h, nothing
- * in between. The floor that every allocator is compared with: no cache, no waste, slow. A memory
+ * in between. The baseline of all comparisons: no cache, no waste, slow. A memory
  * fraction could only be pretended, so there is none; cudaFree waits for the device, so there is no
  * stream to record. A block that cudaFree did not take is offered again. Sync: the table's lock. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))

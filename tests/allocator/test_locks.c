@@ -197,9 +197,9 @@ TEST(requests_that_count_ages_take_the_device_s_lock)
     close_bench(&b);
 }
 
-/* --- alone ------------------------------------------------------------------------------- */
+/* --- exclusive access --------------------------------------------------------------------- */
 
-typedef struct situation { /* for functions that have the device alone */
+typedef struct situation { /* for functions that need exclusive access to the device */
     bench b;
     uint64_t address; /* of a live block */
 } situation;

@@ -120,14 +120,14 @@ static void reservations(void)
 
 static void physical_memory(void)
 {
-    CUmemAllocationProp p = pinned_memory(), told;
+    CUmemAllocationProp p = pinned_memory(), found;
     CUmemGenericAllocationHandle a = 0, b = 0;
     printf("# physical memory\n");
     size_t before = free_memory();
     SHOW(cuMemCreate(&a, 4 * PAGE, &p, 0));
     tell("8 MiB less are free", before - free_memory() == 4 * PAGE);
-    SHOW(cuMemGetAllocationPropertiesFromHandle(&told, a));
-    tell("the properties are told", memcmp(&told, &p, sizeof p) == 0);
+    SHOW(cuMemGetAllocationPropertiesFromHandle(&found, a));
+    tell("the properties are found", memcmp(&found, &p, sizeof p) == 0);
     SHOW(cuMemGetAllocationPropertiesFromHandle(NULL, a));
     SHOW(cuMemCreate(NULL, PAGE, &p, 0));
     SHOW(cuMemCreate(&b, PAGE, NULL, 0));

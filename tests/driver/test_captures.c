@@ -124,7 +124,7 @@ TEST(other_streams_work_on)
                                   "end_capture p\n"));
 }
 
-/* What the allocator was not told of is waited for before the free, within the graph. */
+/* Work that was not recorded is waited for before the free, within the graph. */
 TEST(streams_of_a_capture_share_blocks)
 {
     expect_clean(run("reference", "begin_capture p s1\n"

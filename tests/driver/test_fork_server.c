@@ -1,5 +1,5 @@
 /* Many inputs in one process: each under its own header where the allocator can
- * follow, and what is found is that of the input alone. */
+ * follow, and what is found comes from that input only. */
 #include "gmd_fork_server.h"
 #include "gmd_size.h"
 #include "gmd_test.h"

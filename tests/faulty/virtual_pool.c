@@ -6,7 +6,7 @@
  * waits for nothing, the host waits before it for an event that each free records.
  *
  * The stream of a block waits for the streams that were recorded for it when it is freed, so that
- * free memory belongs to its stream alone.
+ * free memory belongs to its stream only.
  *
  * Defects: docs/planted-defects.md. */
 #include "recorded.h"
