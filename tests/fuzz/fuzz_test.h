@@ -30,18 +30,56 @@ static inline gmd_trace parse_or_fail(const char *text)
     return trace;
 }
 
+/* --- what a test makes ------------------------------------------------------------------ */
+
+/* What TEST_F(made, ...) makes by these is freed after it. */
+static struct {
+    gmd_trace traces[4];
+    char *texts[4];
+    size_t trace_count, text_count;
+} made;
+
+static inline gmd_trace *make_trace(const char *text)
+{
+    assert_true(made.trace_count < sizeof made.traces / sizeof *made.traces);
+    made.traces[made.trace_count] = parse_or_fail(text);
+    return &made.traces[made.trace_count++];
+}
+
 static inline char *text_of(const gmd_trace *trace)
 {
     char *text = NULL;
     size_t size;
     gmd_error error = {""};
     FILE *out = open_memstream(&text, &size);
-    if (gmd_trace_write(trace, out, &error) != GMD_OK) {
+    gmd_status status = gmd_trace_write(trace, out, &error);
+    fclose(out);
+    if (status != GMD_OK) {
+        free(text);
         fail_msg("%s", error.text);
     }
-    fclose(out);
     return text;
 }
+
+static inline const char *make_text(const gmd_trace *trace)
+{
+    assert_true(made.text_count < sizeof made.texts / sizeof *made.texts);
+    return made.texts[made.text_count++] = text_of(trace);
+}
+
+static inline int free_made(void **state)
+{
+    (void)state;
+    while (made.trace_count) {
+        gmd_trace_free(&made.traces[--made.trace_count]);
+    }
+    while (made.text_count) {
+        free(made.texts[--made.text_count]);
+    }
+    return 0;
+}
+
+FIXTURE(made, NULL, free_made);
 
 static inline void demand_ok(gmd_status status, const gmd_error *error)
 {
