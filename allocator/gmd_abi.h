@@ -99,10 +99,11 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
     X(void, init, (int device_count), "", "called once, before the first request")                 \
     X(void, empty_cache, (void),                                                                   \
       "`empty_cache` in traces, `leak`, more of `oom_retry` and `progress`",                       \
-      "what no block lies in goes back to the device")                                             \
+      "memory in which no block lies goes back to the device")                                     \
     X(void, record_stream, (void *ptr, cudaStream_t stream),                                       \
       "`record` in traces, and what `stream_order` judges of it",                                  \
-      "work on `stream` uses the block, too: after its free it is reused when that work is over")  \
+      "work on `stream` uses the block, too: after its free it is reused only when that work is "  \
+      "over")                                                                                      \
     X(void, forget_stream, (int device, cudaStream_t stream), "",                                  \
       "called before a stream is destroyed that blocks were allocated or recorded on")             \
     X(void, set_memory_fraction, (double fraction, int device),                                    \

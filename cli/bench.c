@@ -28,7 +28,8 @@ static const struct argp_option bench_options[] = {
     {"versus", KEY_VERSUS, "SPEC", 0,
      "another allocator, measured in turns with --allocator; up to four times", 1},
     {"filter", KEY_FILTER, "TEXT", 0, "only the benchmarks with this in their names", 1},
-    {"seconds", KEY_SECONDS, "S", 0, "of measuring, for each benchmark and allocator (0.5)", 1},
+    {"seconds", KEY_SECONDS, "S", 0, "how long each benchmark of an allocator is measured (0.5)",
+     1},
     {"json", KEY_RESULT, "FILE", 0, "write the result as JSON; -: to standard output, alone", 1},
     {0},
 };
