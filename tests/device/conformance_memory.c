@@ -4,6 +4,7 @@
  *
  * As in conformance.c nothing is printed that a device may choose. Exit status: 0 done, 3 the
  * device could not be opened, 77 no GPU. */
+#include "conformance_device.h"
 #include "gmd_runtime.h"
 
 #include <dlfcn.h>
@@ -723,13 +724,9 @@ static bool load_api(void)
 
 int main(int argc, char **argv)
 {
-    bool is_real = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    gmd_error error;
-    gmd_status status = gmd_runtime_open(&rt, is_real ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM,
-                                         argc > 2 ? argv[2] : ".", &error);
-    if (status != GMD_OK) {
-        fprintf(stderr, "%s\n", error.text);
-        return is_real ? 77 : 3;
+    int status = open_device(&rt, argc, argv);
+    if (status) {
+        return status;
     }
     if (!load_api()) {
         return 3;
