@@ -85,10 +85,11 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
         argp_error(state, "--update-baseline: needs --baseline FILE, which it writes");
     }
     if (g->rounds_file && g->baseline) {
-        argp_error(state, "--rounds: judges one file, and no baseline");
+        argp_error(state, "--rounds judges one file: --baseline cannot be given with it");
     }
     if ((g->versus || g->history_count) && !g->baseline) {
-        argp_error(state, "--versus and --history: are of memory and speed, which need --baseline");
+        argp_error(state,
+                   "--versus and --history are about memory and speed, which need --baseline");
     }
     return 0;
 }
@@ -179,7 +180,7 @@ static void interrupt(int signal_number)
 }
 
 typedef struct status_line {
-    double last_told;
+    double last_shown;
     double seconds; /* when it ends (--deep); 0: when all is done */
 } status_line;
 
@@ -187,10 +188,10 @@ static void show_progress(void *context, const gmd_gate_progress *p)
 {
     status_line *line = context;
     char left[CLI_LEFT_BYTES];
-    if (p->seconds - line->last_told < 0.1) {
+    if (p->seconds - line->last_shown < 0.1) {
         return;
     }
-    line->last_told = p->seconds;
+    line->last_shown = p->seconds;
     fprintf(stderr,
             GMD_STATUS_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
                              " requests, %zu found, %.0f s%s %s" GMD_STATUS_END,
@@ -228,7 +229,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
                            gmd_error *error)
 {
     gmd_gate_options *o = &a->gate;
-    status_line line = {.last_told = -1, .seconds = o->seconds};
+    status_line line = {.last_shown = -1, .seconds = o->seconds};
     o->run = &a->common.run;
     o->histories = a->histories;
     o->device_max = a->common.has_devices ? a->common.run.conditions.device_count : 2;
@@ -255,7 +256,7 @@ int cli_gate(int argc, char **argv)
     cli_options_init(&a.common);
     a.common.run.process.call_budget_s = TIMEOUT_SECONDS;
     int usage = cli_parse(&gate_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     signal(SIGINT, interrupt);
