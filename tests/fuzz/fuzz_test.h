@@ -37,13 +37,13 @@ static struct {
     gmd_trace traces[4];
     char *texts[4];
     size_t trace_count, text_count;
-} made;
+} owned;
 
 static inline gmd_trace *make_trace(const char *text)
 {
-    assert_true(made.trace_count < sizeof made.traces / sizeof *made.traces);
-    made.traces[made.trace_count] = parse_or_fail(text);
-    return &made.traces[made.trace_count++];
+    assert_true(owned.trace_count < sizeof owned.traces / sizeof *owned.traces);
+    owned.traces[owned.trace_count] = parse_or_fail(text);
+    return &owned.traces[owned.trace_count++];
 }
 
 static inline char *text_of(const gmd_trace *trace)
@@ -63,18 +63,18 @@ static inline char *text_of(const gmd_trace *trace)
 
 static inline const char *make_text(const gmd_trace *trace)
 {
-    assert_true(made.text_count < sizeof made.texts / sizeof *made.texts);
-    return made.texts[made.text_count++] = text_of(trace);
+    assert_true(owned.text_count < sizeof owned.texts / sizeof *owned.texts);
+    return owned.texts[owned.text_count++] = text_of(trace);
 }
 
 static inline int free_made(void **state)
 {
     (void)state;
-    while (made.trace_count) {
-        gmd_trace_free(&made.traces[--made.trace_count]);
+    while (owned.trace_count) {
+        gmd_trace_free(&owned.traces[--owned.trace_count]);
     }
-    while (made.text_count) {
-        free(made.texts[--made.text_count]);
+    while (owned.text_count) {
+        free(owned.texts[--owned.text_count]);
     }
     return 0;
 }
