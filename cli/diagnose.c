@@ -1,0 +1,153 @@
+/* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
+#include "commands.h"
+#include "options.h"
+#include "probe.h"
+#include "version.h"
+
+#include "gmd_diagnosis_report.h"
+#include "gmd_min.h"
+#include "gmd_output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_QUIET = 'q' };
+enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
+
+typedef struct diagnose_arguments {
+    const char *input, *json_path;
+    bool all_frames, quiet;
+    uint32_t rows;
+} diagnose_arguments;
+
+static const struct argp_option diagnose_options[] = {
+    {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
+    {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
+    {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
+    {0},
+};
+
+static void need_rows(struct argp_state *state, const char *text, uint32_t *rows)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || *end || value == 0 || value > MOST_ROWS) {
+        argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
+    }
+    *rows = (uint32_t)value;
+}
+
+static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
+{
+    gmd_error error = {""};
+    if (!a->input) {
+        argp_error(state, "expected a PyTorch memory snapshot");
+    }
+    if (a->json_path && cli_is_same_file(a->json_path, a->input)) {
+        argp_error(state, "--json %s: is the same file as the snapshot", a->json_path);
+    }
+    if (a->json_path && cli_probe_file(a->json_path, &error) != GMD_OK) {
+        argp_error(state, "--json %s", error.text);
+    }
+}
+
+static error_t parse_diagnose(int key, char *text, struct argp_state *state)
+{
+    diagnose_arguments *a = state->input;
+    switch (key) {
+    case KEY_ALL_FRAMES:
+        a->all_frames = true;
+        return 0;
+    case KEY_ROWS:
+        need_rows(state, text, &a->rows);
+        return 0;
+    case KEY_JSON:
+        a->json_path = text;
+        return 0;
+    case KEY_QUIET:
+        a->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->input) {
+            argp_error(state, "expected one snapshot, found '%s' as well", text);
+        }
+        a->input = text;
+        return 0;
+    case ARGP_KEY_END:
+        check_arguments(state, a);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp diagnose_argp = {
+    .options = diagnose_options,
+    .parser = parse_diagnose,
+    .args_doc = "SNAPSHOT",
+    .doc = "Says what is wrong in the memory of a recorded job, where in its source, why, and what "
+           "to do about it. SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes (.pickle, "
+           ".pickle.gz). Exit status 1: there is a finding.",
+};
+
+static gmd_status write_json(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
+                             gmd_error *error)
+{
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, a->json_path, error);
+    if (status == GMD_OK) {
+        status = gmd_diagnosis_write_json(diagnosis, GMD_VERSION, out.stream, error);
+        status = gmd_output_close(&out, status, error);
+    }
+    return status;
+}
+
+static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
+                             gmd_error *error)
+{
+    gmd_terminal terminal = gmd_terminal_for(stdout, a->quiet);
+    const gmd_diagnosis_view view = {.terminal = terminal,
+                                     .columns =
+                                         terminal.columns ? terminal.columns : DEFAULT_COLUMNS,
+                                     .all_frames = a->all_frames,
+                                     .rows = a->rows};
+    return gmd_diagnosis_write_text(diagnosis, &view, stdout, error);
+}
+
+static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
+{
+    gmd_diagnosis diagnosis;
+    gmd_status status = gmd_diagnose(&diagnosis, a->input, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    *exit_status = gmd_diagnosis_finding_count(&diagnosis) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
+    bool is_json_alone = a->json_path && strcmp(a->json_path, "-") == 0;
+    if (!a->quiet && !is_json_alone) {
+        status = write_text(a, &diagnosis, error);
+    }
+    if (status == GMD_OK && a->json_path) {
+        status = write_json(a, &diagnosis, error);
+    }
+    gmd_diagnosis_free(&diagnosis);
+    return status;
+}
+
+int cli_diagnose(int argc, char **argv)
+{
+    diagnose_arguments a = {.rows = DEFAULT_ROWS};
+    int usage = cli_parse(&diagnose_argp, argc, argv, &a);
+    if (usage != CLI_EXIT_OK) {
+        return usage;
+    }
+    gmd_error error = {""};
+    int exit_status = CLI_EXIT_OK;
+    gmd_status status = diagnose(&a, &exit_status, &error);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd diagnose: %s\n", error.text);
+        exit_status = cli_exit_status(status);
+    }
+    return exit_status;
+}
