@@ -4,19 +4,25 @@
 #include "probe.h"
 #include "version.h"
 
+#include "gmd_comparison.h"
 #include "gmd_diagnosis_report.h"
+#include "gmd_gzip_stream.h"
 #include "gmd_min.h"
 #include "gmd_output.h"
+#include "gmd_stack_profile.h"
+#include "gmd_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_QUIET = 'q' };
+enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_PPROF, KEY_FOLDED, KEY_QUIET = 'q' };
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
 
 typedef struct diagnose_arguments {
-    const char *input, *json_path;
+    const char *inputs[GMD_COMPARED_MAX];
+    size_t input_count;
+    const char *json_path, *pprof_path, *folded_path;
     bool all_frames, quiet;
     uint32_t rows;
 } diagnose_arguments;
@@ -25,6 +31,9 @@ static const struct argp_option diagnose_options[] = {
     {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
     {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
     {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
+    {"pprof", KEY_PPROF, "FILE", 0,
+     "who holds the memory at the peak, by stack, for pprof and speedscope (.pb, .pb.gz)", 1},
+    {"folded", KEY_FOLDED, "FILE", 0, "the same as folded stacks, for flame graphs", 1},
     {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
     {0},
 };
@@ -39,18 +48,44 @@ static void need_rows(struct argp_state *state, const char *text, uint32_t *rows
     *rows = (uint32_t)value;
 }
 
-static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static void check_report(struct argp_state *state, const diagnose_arguments *a, const char *option,
+                         const char *path)
 {
     gmd_error error = {""};
-    if (!a->input) {
+    for (size_t i = 0; path && i < a->input_count; i++) {
+        if (cli_is_same_file(path, a->inputs[i])) {
+            argp_error(state, "%s %s: is the same file as a snapshot", option, path);
+        }
+    }
+    if (path && cli_probe_file(path, &error) != GMD_OK) {
+        argp_error(state, "%s %s", option, error.text);
+    }
+}
+
+static int count_stdout(const diagnose_arguments *a)
+{
+    return takes_stdout(a->json_path) + takes_stdout(a->pprof_path) + takes_stdout(a->folded_path);
+}
+
+static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
+{
+    if (a->input_count == 0) {
         argp_error(state, "expected a PyTorch memory snapshot");
     }
-    if (a->json_path && cli_is_same_file(a->json_path, a->input)) {
-        argp_error(state, "--json %s: is the same file as the snapshot", a->json_path);
+    if (a->input_count > 1 && (a->pprof_path || a->folded_path)) {
+        argp_error(state, "--pprof and --folded are of one snapshot");
     }
-    if (a->json_path && cli_probe_file(a->json_path, &error) != GMD_OK) {
-        argp_error(state, "--json %s", error.text);
+    if (count_stdout(a) > 1) {
+        argp_error(state, "only one report can go to standard output");
     }
+    check_report(state, a, "--json", a->json_path);
+    check_report(state, a, "--pprof", a->pprof_path);
+    check_report(state, a, "--folded", a->folded_path);
 }
 
 static error_t parse_diagnose(int key, char *text, struct argp_state *state)
@@ -66,14 +101,21 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
     case KEY_JSON:
         a->json_path = text;
         return 0;
+    case KEY_PPROF:
+        a->pprof_path = text;
+        return 0;
+    case KEY_FOLDED:
+        a->folded_path = text;
+        return 0;
     case KEY_QUIET:
         a->quiet = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (a->input) {
-            argp_error(state, "expected one snapshot, found '%s' as well", text);
+        if (a->input_count == GMD_COMPARED_MAX) {
+            argp_error(state, "expected at most %d snapshots", GMD_COMPARED_MAX);
+        } else {
+            a->inputs[a->input_count++] = text;
         }
-        a->input = text;
         return 0;
     case ARGP_KEY_END:
         check_arguments(state, a);
@@ -86,26 +128,67 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
 static const struct argp diagnose_argp = {
     .options = diagnose_options,
     .parser = parse_diagnose,
-    .args_doc = "SNAPSHOT",
+    .args_doc = "SNAPSHOT...",
     .doc = "Says what is wrong in the memory of a recorded job, where in its source, why, and what "
            "to do about it. SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes (.pickle, "
-           ".pickle.gz). Exit status 1: there is a finding.",
+           ".pickle.gz). Several are ranks of one job, or times of it, and compared. Exit status "
+           "1: there is a finding.",
 };
 
-static gmd_status write_json(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
-                             gmd_error *error)
+/* What was diagnosed, in the order of the arguments. */
+typedef struct diagnosed {
+    gmd_diagnosis *items;
+    size_t count;
+} diagnosed;
+
+typedef gmd_status report_writer(const diagnosed *all, FILE *out, gmd_error *error);
+
+static gmd_status write_json(const diagnosed *all, FILE *out, gmd_error *error)
 {
-    gmd_output out;
-    gmd_status status = gmd_output_open(&out, a->json_path, error);
-    if (status == GMD_OK) {
-        status = gmd_diagnosis_write_json(diagnosis, GMD_VERSION, out.stream, error);
-        status = gmd_output_close(&out, status, error);
-    }
-    return status;
+    return gmd_diagnosis_write_json(all->items, all->count, GMD_VERSION, out, error);
 }
 
-static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
-                             gmd_error *error)
+static gmd_status write_pprof(const diagnosed *all, FILE *out, gmd_error *error)
+{
+    return gmd_stack_profile_write_pprof(&all->items[0].devices[0].facts, out, error);
+}
+
+static gmd_status write_folded(const diagnosed *all, FILE *out, gmd_error *error)
+{
+    return gmd_stack_profile_write_folded(&all->items[0].devices[0].facts, out, error);
+}
+
+/* A name that ends with .gz is written compressed. */
+static gmd_status write_report(const char *path, report_writer *writer, const diagnosed *all,
+                               gmd_error *error)
+{
+    gmd_output out;
+    if (!path) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (gmd_text_ends_with(path, ".gz")) {
+        out.stream = gmd_gzip_stream(out.stream);
+    }
+    status = out.stream ? writer(all, out.stream, error)
+                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to compress", path);
+    return gmd_output_close(&out, status, error);
+}
+
+static gmd_status write_reports(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
+{
+    gmd_status status = write_report(a->json_path, write_json, all, error);
+    if (all->items[0].device_count == 0 || status != GMD_OK) {
+        return status;
+    }
+    status = write_report(a->pprof_path, write_pprof, all, error);
+    return status == GMD_OK ? write_report(a->folded_path, write_folded, all, error) : status;
+}
+
+static gmd_status write_text(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
 {
     gmd_terminal terminal = gmd_terminal_for(stdout, a->quiet);
     const gmd_diagnosis_view view = {.terminal = terminal,
@@ -113,25 +196,44 @@ static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *d
                                          terminal.columns ? terminal.columns : DEFAULT_COLUMNS,
                                      .all_frames = a->all_frames,
                                      .rows = a->rows};
-    return gmd_diagnosis_write_text(diagnosis, &view, stdout, error);
+    gmd_status status = GMD_OK;
+    if (all->count > 1) {
+        status = gmd_diagnosis_write_differences(all->items, all->count, &view, stdout, error);
+    }
+    for (size_t i = 0; status == GMD_OK && i < all->count; i++) {
+        fputs(i ? "\n" : "", stdout);
+        status = gmd_diagnosis_write_text(&all->items[i], &view, stdout, error);
+    }
+    return status;
+}
+
+static gmd_status report(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    if (!a->quiet && count_stdout(a) == 0) {
+        status = write_text(a, all, error);
+    }
+    return status == GMD_OK ? write_reports(a, all, error) : status;
 }
 
 static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
 {
-    gmd_diagnosis diagnosis;
-    gmd_status status = gmd_diagnose(&diagnosis, a->input, error);
-    if (status != GMD_OK) {
-        return status;
+    diagnosed all = {.items = calloc(a->input_count, sizeof *all.items)};
+    gmd_status status = all.items ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    while (status == GMD_OK && all.count < a->input_count) {
+        status = gmd_diagnose(&all.items[all.count], a->inputs[all.count], error);
+        all.count += status == GMD_OK;
     }
-    *exit_status = gmd_diagnosis_finding_count(&diagnosis) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
-    bool is_json_alone = a->json_path && strcmp(a->json_path, "-") == 0;
-    if (!a->quiet && !is_json_alone) {
-        status = write_text(a, &diagnosis, error);
+    for (size_t i = 0; i < all.count; i++) {
+        *exit_status = gmd_diagnosis_finding_count(&all.items[i]) ? CLI_EXIT_FINDING : *exit_status;
     }
-    if (status == GMD_OK && a->json_path) {
-        status = write_json(a, &diagnosis, error);
+    if (status == GMD_OK) {
+        status = report(a, &all, error);
     }
-    gmd_diagnosis_free(&diagnosis);
+    for (size_t i = 0; i < all.count; i++) {
+        gmd_diagnosis_free(&all.items[i]);
+    }
+    free(all.items);
     return status;
 }
 

@@ -25,20 +25,6 @@ typedef struct inference {
 
 /* --- steps of optimizers --------------------------------------------------------------------- */
 
-static uint32_t moment_after(const gmd_recording *r, uint64_t time_us)
-{
-    uint32_t low = r->first, high = r->last + 1;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (r->snapshot->events[middle - 1].time_us <= time_us) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static bool find_steps(inference *in)
 {
     static const char prefix[] = "Optimizer.step#";
@@ -54,9 +40,9 @@ static bool find_steps(inference *in)
             continue;
         }
         if (a->stage == GMD_ANNOTATION_START) {
-            from = moment_after(in->r, a->time_us);
+            from = gmd_moment_after(in->r, a->time_us);
         } else if (a->stage == GMD_ANNOTATION_END && from) {
-            in->steps[in->step_count++] = (span){from, moment_after(in->r, a->time_us)};
+            in->steps[in->step_count++] = (span){from, gmd_moment_after(in->r, a->time_us)};
             from = 0;
         }
     }

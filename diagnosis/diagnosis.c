@@ -92,17 +92,24 @@ static gmd_status diagnose_devices(gmd_diagnosis *d, gmd_error *error)
     return status;
 }
 
-gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
+gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, const char *name,
+                              gmd_error *error)
 {
-    *diagnosis = (gmd_diagnosis){.name = path};
-    gmd_status status = gmd_snapshot_read(&diagnosis->snapshot, path, error);
-    if (status == GMD_OK) {
-        status = diagnose_devices(diagnosis, error);
-    }
+    *diagnosis = (gmd_diagnosis){.name = name, .snapshot = *snapshot};
+    *snapshot = (gmd_snapshot){0};
+    gmd_status status = diagnose_devices(diagnosis, error);
     if (status != GMD_OK) {
         gmd_diagnosis_free(diagnosis);
     }
     return status;
+}
+
+gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
+{
+    gmd_snapshot snapshot;
+    *diagnosis = (gmd_diagnosis){0};
+    gmd_status status = gmd_snapshot_read(&snapshot, path, error);
+    return status == GMD_OK ? gmd_diagnosis_make(diagnosis, &snapshot, path, error) : status;
 }
 
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis)

@@ -98,6 +98,9 @@ static inline const gmd_snapshot_event *gmd_event_at(const gmd_recording *r, uin
     return moment == GMD_BEFORE || moment == GMD_NEVER ? NULL : &r->snapshot->events[moment - 1];
 }
 
+/* The first moment of the recording whose event is later than a time; one behind the last: none. */
+uint32_t gmd_moment_after(const gmd_recording *r, uint64_t time_us);
+
 /* How the amounts went, in steps: after each event of the device, in order. */
 typedef void gmd_amount_function(void *context, uint32_t moment, const gmd_amount *amount);
 void gmd_recording_walk(const gmd_recording *r, gmd_amount_function *function, void *context);

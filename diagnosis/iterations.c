@@ -12,21 +12,6 @@ enum { LEAST_ANNOTATED = 2, LEAST_ITERATIONS = 3 };
 
 /* --- moments --------------------------------------------------------------------------------- */
 
-/* The first moment of the device whose event is later than a time; behind the last: none. */
-static uint32_t moment_after(const gmd_recording *r, uint64_t time_us)
-{
-    uint32_t low = r->first, high = r->last + 1;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (r->snapshot->events[middle - 1].time_us <= time_us) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static bool is_alloc(const gmd_recording *r, size_t event)
 {
     uint32_t lifetime = r->lifetime_of_event[event];
@@ -132,7 +117,7 @@ static void take_annotations(gmd_iterations *it, const gmd_recording *r, uint32_
         if (a->name != name || a->stage != boundary) {
             continue;
         }
-        uint32_t moment = moment_after(r, a->time_us);
+        uint32_t moment = gmd_moment_after(r, a->time_us);
         if (needs_first) {
             add_start(it, r, begin_of_first(r, moment));
             needs_first = false;

@@ -553,6 +553,20 @@ void gmd_recording_walk(const gmd_recording *r, gmd_amount_function *function, v
     }
 }
 
+uint32_t gmd_moment_after(const gmd_recording *r, uint64_t time_us)
+{
+    uint32_t low = r->first, high = r->last + 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r->snapshot->events[middle - 1].time_us <= time_us) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 static void raise_to(uint64_t *peak, uint32_t *at, uint64_t value, uint32_t moment)
 {
     if (value > *peak) {

@@ -18,8 +18,14 @@ typedef struct gmd_diagnosis_view {
 gmd_status gmd_diagnosis_write_text(const gmd_diagnosis *diagnosis, const gmd_diagnosis_view *view,
                                     FILE *out, gmd_error *error);
 
-/* docs/schema/diagnose.schema.json */
-gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnosis, const char *version, FILE *out,
-                                    gmd_error *error);
+/* Writes what differs between several, the ranks of one job or times of it: their peaks, and the
+ * lines that hold more in one than in another. At most GMD_COMPARED_MAX of them. */
+gmd_status gmd_diagnosis_write_differences(const gmd_diagnosis *diagnoses, size_t count,
+                                           const gmd_diagnosis_view *view, FILE *out,
+                                           gmd_error *error);
+
+/* Writes the diagnosis of one snapshot or several: docs/schema/diagnose.schema.json */
+gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnoses, size_t count,
+                                    const char *version, FILE *out, gmd_error *error);
 
 #endif

@@ -1,6 +1,8 @@
 /* write_json.c - a diagnosis for programs: docs/schema/diagnose.schema.json. */
 #include "gmd_diagnosis_report.h"
 
+#include "peaks.h"
+
 #include "gmd_json.h"
 #include "gmd_report_text.h"
 
@@ -210,7 +212,8 @@ static gmd_status put_unused(gmd_json *json, const gmd_facts *facts, gmd_error *
     return GMD_OK;
 }
 
-/* What holds for the device whose peak is highest is told at the top, too. */
+/* What holds for the device whose peak is highest is told at the top, too; of several snapshots,
+ * what holds for that whose peak is highest. */
 static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device, gmd_error *error)
 {
     const gmd_facts *facts = &device->facts;
@@ -248,33 +251,85 @@ static gmd_status put_devices(gmd_json *json, const gmd_diagnosis *d, gmd_error 
     return status;
 }
 
-gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnosis, const char *version, FILE *out,
-                                    gmd_error *error)
+static gmd_status put_diagnosis(gmd_json *json, const gmd_diagnosis *diagnosis, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_string(json, "snapshot", diagnosis->name);
+    gmd_json_u64(json, "events", diagnosis->snapshot.event_count);
+    gmd_json_array(json, "findings");
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        const gmd_device_diagnosis *device = &diagnosis->devices[i];
+        for (size_t k = 0; k < device->findings.count; k++) {
+            put_finding(json, &device->facts, &device->findings.items[k]);
+        }
+    }
+    gmd_json_end(json);
+    if (diagnosis->device_count) {
+        status = put_device(json, &diagnosis->devices[0], error);
+    }
+    if (status == GMD_OK && diagnosis->device_count > 1) {
+        status = put_devices(json, diagnosis, error);
+    }
+    return status;
+}
+
+/* --- several snapshots ----------------------------------------------------------------------- */
+
+static gmd_status put_snapshots(gmd_json *json, const gmd_diagnosis *diagnoses, size_t count,
+                                gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_array(json, "snapshots");
+    for (size_t i = 0; status == GMD_OK && i < count; i++) {
+        gmd_json_object(json, NULL);
+        status = put_diagnosis(json, &diagnoses[i], error);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    return status;
+}
+
+static void put_differences(gmd_json *json, const gmd_comparison *lines)
+{
+    gmd_json_array(json, "differences");
+    for (size_t i = 0; i < lines->row_count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, lines->rows[i].named_by, (uint32_t)lines->rows[i].key);
+        gmd_json_array(json, "bytes");
+        for (size_t k = 0; k < lines->snapshot_count; k++) {
+            gmd_json_u64(json, NULL, lines->rows[i].bytes[k]);
+        }
+        gmd_json_end(json);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnoses, size_t count,
+                                    const char *version, FILE *out, gmd_error *error)
 {
     gmd_json json;
-    gmd_status status = GMD_OK;
+    gmd_comparison lines = {0};
+    size_t findings = 0;
+    for (size_t i = 0; i < count; i++) {
+        findings += gmd_diagnosis_finding_count(&diagnoses[i]);
+    }
+    gmd_status status = count > 1 ? peaks_compare(&lines, diagnoses, count, error) : GMD_OK;
+    if (status != GMD_OK) {
+        return status;
+    }
     gmd_json_start(&json, out);
     gmd_json_object(&json, NULL);
     gmd_json_string(&json, "gmd", version);
     gmd_json_string(&json, "command", "diagnose");
-    gmd_json_string(&json, "snapshot", diagnosis->name);
-    gmd_json_string(&json, "verdict", gmd_diagnosis_finding_count(diagnosis) ? "fail" : "pass");
-    gmd_json_u64(&json, "events", diagnosis->snapshot.event_count);
-    gmd_json_array(&json, "findings");
-    for (size_t i = 0; i < diagnosis->device_count; i++) {
-        const gmd_device_diagnosis *device = &diagnosis->devices[i];
-        for (size_t k = 0; k < device->findings.count; k++) {
-            put_finding(&json, &device->facts, &device->findings.items[k]);
-        }
-    }
-    gmd_json_end(&json);
-    if (diagnosis->device_count) {
-        status = put_device(&json, &diagnosis->devices[0], error);
-    }
-    if (status == GMD_OK && diagnosis->device_count > 1) {
-        status = put_devices(&json, diagnosis, error);
+    gmd_json_string(&json, "verdict", findings ? "fail" : "pass");
+    status = put_diagnosis(&json, &diagnoses[peaks_highest(diagnoses, count)], error);
+    if (status == GMD_OK && count > 1) {
+        status = put_snapshots(&json, diagnoses, count, error);
+        put_differences(&json, &lines);
     }
     gmd_json_end(&json);
     gmd_json_finish(&json);
+    gmd_comparison_free(&lines);
     return status == GMD_OK ? gmd_finish_writing(out, "the JSON report", error) : status;
 }

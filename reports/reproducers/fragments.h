@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { FLAGS_MOST = 96, KEYS_MOST = 24 };
+enum { FLAGS_MOST = 96, KEYS_MOST = 40 };
 
 typedef struct fragment_choice {
     const char *flags[FLAGS_MOST]; /* those that hold */

@@ -592,7 +592,7 @@ static void plan_request(planner *p, const gmd_request *r)
         let_go(p, 0, GMD_ALL_STREAMS, false);
         break;
     case GMD_OP_EMPTY_CACHE:
-        add(p, STEP_EMPTY_CACHE);
+        add(p, STEP_EMPTY_CACHE)->number = 1;
         break;
     case GMD_OP_FRACTION: {
         step *s = add(p, STEP_FRACTION);
@@ -662,8 +662,7 @@ static void free_everything(planner *p)
     for (uint8_t d = 0; d < (uint8_t)p->plan->device_count; d++) {
         synchronize(p, d, GMD_ALL_STREAMS);
     }
-    add(p, STEP_EMPTY_CACHE);
-    add(p, STEP_EMPTY_CACHE); /* what the first one has made free */
+    add(p, STEP_EMPTY_CACHE)->number = 2; /* the second: what the first one has made free */
 }
 
 /* --- plans ------------------------------------------------------------------------------- */
@@ -771,6 +770,18 @@ bool plan_has(const plan *made, step_kind kind)
         }
     }
     return false;
+}
+
+bool plan_is_launched(const plan *made, int64_t graph)
+{
+    bool is_launched = false, is_spoilt = false;
+    for (size_t i = 0; i < made->step_count; i++) {
+        const step *s = &made->steps[i];
+        is_launched = is_launched || (s->kind == STEP_LAUNCH && s->number == graph);
+        is_spoilt =
+            is_spoilt || (s->kind == STEP_END_CAPTURE && s->number == graph && s->is_spoilt);
+    }
+    return is_launched && !is_spoilt;
 }
 
 size_t plan_last_alloc(const gmd_trace *trace)

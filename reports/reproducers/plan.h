@@ -24,7 +24,7 @@ typedef enum step_kind {
     STEP_SYNC_STREAM,    /* device, stream */
     STEP_SYNC_DEVICE,    /* device */
     STEP_SPOIL,          /* the host waits for a captured stream, which makes the capture fail */
-    STEP_EMPTY_CACHE,    /* */
+    STEP_EMPTY_CACHE,    /* number: times */
     STEP_FRACTION,       /* device, fraction */
     STEP_DEVICE,         /* device */
     STEP_FORGET,         /* device, stream: the allocator is told that the stream goes */
@@ -81,6 +81,10 @@ void plan_free(plan *made);
 const step *plan_request_end(const plan *made, const step *first);
 
 bool plan_has(const plan *made, step_kind kind);
+
+/* Whether that graph is there to be launched, and is: its capture may be made to fail by the
+ * program itself. */
+bool plan_is_launched(const plan *made, int64_t graph);
 
 /* The last request for memory; trace->count: there is none. */
 size_t plan_last_alloc(const gmd_trace *trace);

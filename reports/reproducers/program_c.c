@@ -1,4 +1,5 @@
 /* A case as a C program: a comment, the parts of program.c.in that it needs, and its requests. */
+#define _GNU_SOURCE /* asprintf */
 #include "c_steps.h"
 #include "checks.h"
 #include "fragments.h"
@@ -8,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LINE_MOST = 100 };
+enum { LINE_MOST = 100, MOST_BEHIND_NAMES = 12, NAME_MOST = 43 /* in the first line */ };
 
 /* --- the comment ------------------------------------------------------------------------- */
 
@@ -46,14 +47,19 @@ static const char *hint_for(const gmd_reproducer *r)
 static void put_how_to_build(const gmd_reproducer *r, FILE *out)
 {
     size_t stem = strlen(r->name);
+    char *text = NULL;
     stem -= stem > 2 && strcmp(r->name + stem - 2, ".c") == 0 ? 2 : 0;
+    if (asprintf(&text,
+                 "Build: cc %s FOLDER/ALLOCATOR.so -I$CUDA/include -L$CUDA/lib64 -lcudart -o %.*s",
+                 r->name, (int)stem, r->name) >= 0) {
+        put_wrapped(text, " * ", out);
+        free(text);
+    }
     fprintf(
         out,
-        " * Build: cc %s FOLDER/ALLOCATOR.so -I$CUDA/include -L$CUDA/lib64 -lcudart -o %.*s\n"
         " * or, for gmd's simulated device, with -I$GMD/include/gmd/cuda -L$GMD/lib/gmd/sim\n"
         " * -l:libcudart.so.13 -lgmd_sim; both folders of libraries in LD_LIBRARY_PATH.\n"
-        " * Exit status: 0 nothing shown, 1 shown, 2 it could not run; a crash shows it, too.\n",
-        r->name, (int)stem, r->name);
+        " * Exit status: 0 nothing shown, 1 shown, 2 it could not run; a crash shows it, too.\n");
     if (needs_simulator(r->trace)) {
         put_wrapped("Calls of the device fail on purpose here: this needs the simulated device.",
                     " * ", out);
@@ -73,7 +79,8 @@ static void put_comment(const gmd_reproducer *r, FILE *out)
 {
     fprintf(out, "/* ");
     put_comment_text(r->name, out);
-    fprintf(out, " - shows a defect of a GPU memory allocator, by itself.\n");
+    fprintf(out, strlen(r->name) > NAME_MOST ? " - shows a defect\n * " : " - shows a defect ");
+    fprintf(out, "of a GPU memory allocator, by itself.\n");
     put_findings(r, " * ", out);
     put_how_to_build(r, out);
     fprintf(out, " */\n");
@@ -99,10 +106,12 @@ static function_names functions_of(const char *spec)
     return f;
 }
 
-/* "a, b, c", or what one function puts for each. Broken into lines as clang-format does it. */
-static char *join_names(const c_writer *w, bool of_streams, const char *quote, const char *between)
+/* "a, b, c", of all blocks or streams. Behind `start` in lines that fit; "": in one line. */
+static char *join_names(const c_writer *w, bool of_streams, const char *quote, const char *between,
+                        const char *start)
 {
     char *text = NULL, name[80];
+    size_t column = strlen(start);
     size_t size, count = of_streams ? (size_t)w->plan->device_count * w->plan->stream_count
                                     : w->plan->allocation_count;
     const char *before = "";
@@ -116,7 +125,10 @@ static char *join_names(const c_writer *w, bool of_streams, const char *quote, c
         } else {
             continue;
         }
-        fprintf(out, "%s%s%s%s", before, quote, name, quote);
+        size_t width = strlen(before) + strlen(name) + 2 * strlen(quote);
+        bool is_broken = *start && *before && column + width > LINE_MOST - MOST_BEHIND_NAMES;
+        fprintf(out, "%s%s%s%s", is_broken ? ",\n    " : before, quote, name, quote);
+        column = is_broken ? width + 4 : column + width;
         before = between;
     }
     if (out && !*before) {
@@ -133,6 +145,19 @@ static bool has_limits(const c_writer *w)
            (checks_has(r, "all_free") && plan_has(w->plan, STEP_FRACTION));
 }
 
+static bool moves_limit(const c_writer *w)
+{
+    return has_limits(w) || plan_has(w->plan, STEP_FRACTION);
+}
+
+/* Whether what the allocator holds of the device is looked at. */
+static bool uses_held_bytes(const c_writer *w)
+{
+    const gmd_reproducer *r = w->reproducer;
+    return checks_has(r, "leak_held") || checks_has(r, "handed") || checks_has(r, "limit_held") ||
+           (checks_has(r, "all_free") && moves_limit(w));
+}
+
 static void choose_flags(const c_writer *w, fragment_choice *choice)
 {
     const gmd_reproducer *r = w->reproducer;
@@ -147,20 +172,17 @@ static void choose_flags(const c_writer *w, fragment_choice *choice)
     fragment_flag(choice, "order", orders);
     fragment_flag(choice, "filled", fills);
     fragment_flag(choice, "placed",
-                  checks_has(r, "all_free") || checks_oracle(r, "overlap") ||
-                      checks_oracle(r, "alignment") || checks_oracle(r, "size") ||
-                      checks_has(r, "backed_at_once") ||
+                  checks_oracle(r, "overlap") || checks_oracle(r, "alignment") ||
+                      checks_oracle(r, "size") || checks_has(r, "backed_at_once") ||
                       (!plan_has(w->plan, STEP_BEGIN_CAPTURE) && (orders || fills)));
     fragment_flag(choice, "capacity", t->conditions.capacity_bytes != 0);
     fragment_flag(choice, "limits", has_limits(w));
-    fragment_flag(choice, "fractions", has_limits(w) || plan_has(w->plan, STEP_FRACTION));
-    fragment_flag(choice, "before_calls",
-                  checks_oracle(r, "device_state") || needs_simulator(t) ||
-                      (checks_oracle(r, "api_misuse") && plan_has(w->plan, STEP_BEGIN_CAPTURE)));
+    fragment_flag(choice, "fractions", moves_limit(w));
+    fragment_flag(choice, "spoils", plan_has(w->plan, STEP_SPOIL));
+    fragment_flag(choice, "joins", plan_has(w->plan, STEP_JOIN));
+    fragment_flag(choice, "before_calls", c_checks(w, C_CHECK_BEFORE));
     fragment_flag(choice, "ends", orders || plan_has(w->plan, STEP_FINISH));
-    fragment_flag(choice, "calls",
-                  checks_oracle(r, "device_state") || checks_oracle(r, "api_misuse") ||
-                      needs_simulator(t));
+    fragment_flag(choice, "calls", c_checks(w, C_CHECK_AFTER));
     fragment_flag(choice, "live_bytes",
                   checks_has(r, "live_allocated") || checks_has(r, "live_requested") ||
                       checks_has(r, "requested_live"));
@@ -191,6 +213,36 @@ static void choose_numbers(const c_writer *w, numbers *n, fragment_choice *choic
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snprintf(rows[i].text, rows[i].size, "%" PRIu64, rows[i].value);
         fragment_key(choice, rows[i].key, rows[i].text);
+    }
+}
+
+/* What stands for the device: with one there is nothing to choose. */
+static void choose_devices(const c_writer *w, fragment_choice *choice)
+{
+    static const struct {
+        const char *key, *many, *one;
+    } rows[] = {
+        {"DEVICE", "device", "0"},
+        {"DEVICE_ITEM", "device, ", ""},
+        {"A_DEVICE", "device %d", "the device"},
+        {"AND_OWN_DEVICE", ", own->device", ""},
+        {"DEVICE_ARGUMENT", "device", ""},
+        {"AND_DEVICE_ARGUMENT", ", device", ""},
+        {"DEVICE_PARAMETERS", "int device", "void"},
+        {"DEVICE_PARAMETER", "int device, ", ""},
+        {"AND_DEVICE", ", int device", ""},
+        {"PER_DEVICE", "[DEVICES]", ""},
+        {"OF_DEVICE", "[device]", ""},
+        {"IS_ON_DEVICE", " && blocks[i].device == device", ""},
+        {"OF_BLOCK", "blocks[block].device", ""},
+        {"OF_BLOCKS_DEVICE", "[blocks[block].device]", ""},
+        {"OWN_DEVICE", "own->device", "0"},
+        {"OF_OWN_BLOCK", "own->device", ""},
+        {"OF_OWN", "[own->device]", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool is_many = w->plan->device_count > 1;
+        fragment_key(choice, rows[i].key, is_many ? rows[i].many : rows[i].one);
     }
 }
 
@@ -249,10 +301,15 @@ static bool put_parts(const c_writer *w, const char *body, FILE *out)
     fragment_choice choice = {.flag_count = 0};
     numbers n;
     function_names functions = functions_of(spec);
-    char *blocks = join_names(w, false, "", ", "), *names = join_names(w, false, "\"", ", ");
-    char *streams = join_names(w, true, "", ", "), *stream_names = join_names(w, true, "", " ");
+    char *blocks = join_names(w, false, "", ", ", "enum { ");
+    char *names = join_names(w, false, "\"", ", ", "static const char *const names[] = {");
+    char *streams = join_names(w, true, "", ", ", "static cudaStream_t ");
+    char *stream_names = join_names(w, true, "", " ", "");
     choose_flags(w, &choice);
     choose_numbers(w, &n, &choice);
+    choose_devices(w, &choice);
+    fragment_key(&choice, "BEFORE", c_before(w));
+    fragment_key(&choice, "AFTER", c_after(w));
     fragment_key(&choice, "MALLOC", functions.malloc);
     fragment_key(&choice, "FREE", functions.free);
     fragment_key(&choice, "ALIGNMENT", is_pytorchs ? "512" : "256");
@@ -329,12 +386,63 @@ static void put_streams(const c_writer *w)
     }
 }
 
-static void put_main(const c_writer *w)
+/* What is known of a device, and its limit, before the requests. `at`: behind what there is of each
+ * device; `device`: as an argument. */
+static void put_start_of(const c_writer *w, const char *at, const char *device, FILE *out)
 {
     const gmd_reproducer *r = w->reproducer;
-    bool limits = has_limits(w) || plan_has(w->plan, STEP_FRACTION);
-    bool notes_start = limits || checks_has(r, "leak_reserved") || checks_has(r, "leak_held") ||
-                       checks_has(r, "handed");
+    const char *comma = *device ? ", " : "";
+    uint64_t capacity = r->trace->conditions.capacity_bytes;
+    bool needs_size = has_limits(w) || (moves_limit(w) && capacity);
+    if (uses_held_bytes(w) || (needs_size && *device)) {
+        fprintf(out, "taken%s = held_bytes(%s);\n", at, device);
+    } else if (needs_size) {
+        fprintf(out, "size_t left;\nCUDA(cudaMemGetInfo(&left, &device_bytes));\n");
+    }
+    if (has_limits(w)) {
+        fprintf(out, "limit%s = device_bytes%s;\n", at, at);
+    }
+    if (capacity && moves_limit(w)) {
+        fprintf(out, "if (device_bytes%s > capacity) {\n    limit_memory(1%s%s);\n}\n", at, comma,
+                device);
+    } else if (capacity) {
+        fprintf(out, "shrink_device(%s%s%" PRIu64 ");\n", device, comma, capacity);
+    }
+    if (checks_has(r, "leak_reserved") || checks_has(r, "handed")) {
+        fprintf(out,
+                "size_t reserved = read_stats(%s).reserved_bytes;\n"
+                "reserved_at_start%s = reserved == UNKNOWN ? 0 : reserved;\n",
+                device, at);
+    }
+}
+
+/* False: no host memory. */
+static bool put_start(const c_writer *w)
+{
+    char *statements = NULL;
+    size_t size;
+    bool is_many = w->plan->device_count > 1;
+    FILE *out = open_memstream(&statements, &size);
+    if (!out) {
+        return false;
+    }
+    put_start_of(w, is_many ? "[device]" : "", is_many ? "device" : "", out);
+    bool is_put = fclose(out) == 0;
+    if (is_put && *statements && is_many) {
+        fprintf(w->out, "    for (int device = 0; device < DEVICES; device++) {\n");
+        c_put_indented(statements, "        ", w->out);
+        fprintf(w->out, "    }\n");
+    } else if (is_put) {
+        c_put_indented(statements, "    ", w->out);
+    }
+    free(statements);
+    return is_put;
+}
+
+/* False: no host memory. */
+static bool put_main(const c_writer *w)
+{
+    const gmd_reproducer *r = w->reproducer;
     fprintf(w->out, "\nint main(void)\n{\n");
     put_environment(w);
     fprintf(w->out, "    setbuf(stdout, NULL);\n");
@@ -347,13 +455,7 @@ static void put_main(const c_writer *w)
     fprintf(w->out, "    if (gmd_init) {\n        gmd_init(%" PRIu32 ");\n    }\n",
             w->plan->device_count);
     put_streams(w);
-    for (uint32_t d = 0; d < w->plan->device_count; d++) {
-        fprintf(w->out, notes_start ? "    note_start(%" PRIu32 ");\n" : "", d);
-        if (r->trace->conditions.capacity_bytes && !limits) {
-            fprintf(w->out, "    shrink_device(%" PRIu32 ", %" PRIu64 ");\n", d,
-                    r->trace->conditions.capacity_bytes);
-        }
-    }
+    bool is_put = put_start(w);
     if (checks_oracle(r, "progress")) {
         fprintf(w->out,
                 "    signal(SIGABRT, on_signal);\n    signal(SIGALRM, on_signal);\n"
@@ -362,6 +464,7 @@ static void put_main(const c_writer *w)
     }
     fprintf(w->out, "\n");
     c_put_requests(w);
+    return is_put;
 }
 
 /* --- the program ------------------------------------------------------------------------- */
@@ -388,8 +491,8 @@ static bool put_program(c_writer *w, FILE *out)
         return false;
     }
     c_put_threads(w);
-    put_main(w);
-    bool is_put = fclose(w->out) == 0;
+    bool is_put = put_main(w);
+    is_put = fclose(w->out) == 0 && is_put;
     if (is_put) {
         put_comment(w->reproducer, out);
         fputs("#include <cuda_runtime_api.h>\n", out);

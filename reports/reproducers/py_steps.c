@@ -43,16 +43,24 @@ static void put_form(const py_writer *w, const char *form, const step *s, FILE *
     form_put(form, s, &names, out);
 }
 
+/* What PyTorch counts of what is live: nothing, at the end. */
+static const struct {
+    const char *check, *figure;
+} end_figures[] = {{"end_allocated", "allocated_bytes"},
+                   {"end_active", "active_bytes"},
+                   {"end_requested", "requested_bytes"},
+                   {"end_count", "allocation"}};
+
+/* The verdict is about the end, and nothing else. */
+static bool is_of_the_end(const gmd_reproducer *r)
+{
+    return r->verdict && checks_oracle(r, "accounting") && checks_has_group(r, "end") &&
+           !checks_has_group(r, "statistics");
+}
+
 static bool checks(const py_writer *w, const char *check)
 {
     return checks_has(w->reproducer, check);
-}
-
-bool py_checks_after(const py_writer *w)
-{
-    return checks_oracle(w->reproducer, "accounting") ||
-           checks_oracle(w->reproducer, "peak_bound") ||
-           (checks_oracle(w->reproducer, "backing") && plan_has(w->plan, STEP_BEGIN_CAPTURE));
 }
 
 bool py_has_huge_request(const gmd_trace *t)
@@ -65,30 +73,17 @@ bool py_has_huge_request(const gmd_trace *t)
     return false;
 }
 
-/* Else dropping the block does it. */
-static bool frees_by_function(const py_writer *w)
-{
-    return py_checks_after(w) || py_has_huge_request(w->reproducer->trace);
-}
-
 /* --- one step ---------------------------------------------------------------------------- */
 
 /* Steps without a form need nothing of PyTorch, or come with others. */
 static const char *const forms[] = {
     [STEP_WORK] = "use(%n, %b, %s)\n",
-    [STEP_GRAPH_WORK] = "capture_work(%n, %b, %s, graph_%g)\n",
     [STEP_FINISH] = "finish(%n)\n",
-    [STEP_RECORD] = "record_stream(%b, %s)\n",
     [STEP_WAIT] = "%s.wait_stream(%o)\n",
-    [STEP_JOIN] = "in_capture(lambda: %s.wait_stream(%o))\n",
     [STEP_SYNC_STREAM] = "%s.synchronize()\n",
     [STEP_SYNC_DEVICE] = "torch.cuda.synchronize()\n",
-    [STEP_SPOIL] = "is_spoilt = True\n"
-                   "in_capture(%s.synchronize)\n",
     [STEP_FRACTION] = "limit_memory(%f)\n",
-    [STEP_END_CAPTURE] = "end_capture(graph_%n, %s)\n",
-    [STEP_LAUNCH] = "launch(graph_%n, %s)\n",
-    [STEP_LEFT_OUT] = NULL,
+    [STEP_LEFT_OUT] = NULL, /* as all others */
 };
 
 /* Out of memory must be true: asked again, under what would make it true if it was not. */
@@ -156,7 +151,108 @@ static void put_alloc(const py_writer *w, const step *s, FILE *out)
     }
 }
 
-/* --- pools and captures ------------------------------------------------------------------ */
+/* --- captures ---------------------------------------------------------------------------- */
+
+bool py_guards_captures(const py_writer *w)
+{
+    const gmd_reproducer *r = w->reproducer;
+    return plan_has(w->plan, STEP_SPOIL) || checks_oracle(r, "api_misuse") ||
+           checks_oracle(r, "progress") || checks_oracle(r, "leak") ||
+           checks_oracle(r, "accounting");
+}
+
+bool py_knows_spoilt(const py_writer *w)
+{
+    const gmd_reproducer *r = w->reproducer;
+    return checks_oracle(r, "progress") ||
+           (checks_oracle(r, "api_misuse") && plan_has(w->plan, STEP_SPOIL));
+}
+
+static bool checks_graphs(const py_writer *w)
+{
+    return checks_oracle(w->reproducer, "backing") && plan_has(w->plan, STEP_BEGIN_CAPTURE);
+}
+
+/* The first step of the kind that is of a request, behind `after`; NULL: there is none. */
+static const step *find_step(const py_writer *w, const step *after, step_kind kind)
+{
+    const step *end = w->plan->steps + w->plan->step_count;
+    for (const step *s = after; s < end && s->request != NO_REQUEST; s++) {
+        if (s->kind == kind) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+bool py_notes_graphs(const py_writer *w)
+{
+    const step *first = find_step(w, w->plan->steps, STEP_END_CAPTURE);
+    bool is_one = !first || (!find_step(w, first + 1, STEP_END_CAPTURE) &&
+                             !find_step(w, first + 1, STEP_DESTROY_GRAPH));
+    return (checks_graphs(w) && !is_one) ||
+           (py_guards_captures(w) && plan_has(w->plan, STEP_LAUNCH));
+}
+
+/* Statements on the stream, behind `indent`: what is captured may be refused. */
+static void put_captured(const py_writer *w, const step *s, const char *indent, FILE *out)
+{
+    fputs(indent, out);
+    put_form(w, py_guards_captures(w) ? "with in_capture(%s):\n" : "with torch.cuda.stream(%s):\n",
+             s, out);
+}
+
+static void put_graph_work(const py_writer *w, const step *s, FILE *out)
+{
+    put_form(w, "if %b in blocks:\n", s, out);
+    put_captured(w, s, "    ", out);
+    put_form(w, "        blocks[%b].memory.fill_(1)\n", s, out);
+    if (checks_graphs(w) || checks(w, "order_in_graph")) {
+        put_form(w, "        works[%n] = blocks[%b]._replace(memory=None), graph_%g\n", s, out);
+    }
+}
+
+static void put_join(const py_writer *w, const step *s, FILE *out)
+{
+    bool is_guarded = py_guards_captures(w);
+    if (is_guarded) {
+        put_captured(w, s, "", out);
+    }
+    put_form(w, is_guarded ? "    %s.wait_stream(%o)\n" : "%s.wait_stream(%o)\n", s, out);
+}
+
+static void put_spoil(const py_writer *w, const step *s, FILE *out)
+{
+    fputs(py_knows_spoilt(w) ? "is_spoilt = True\n" : "", out);
+    put_captured(w, s, "", out);
+    put_form(w, "    %s.synchronize()\n", s, out);
+}
+
+static void put_end_capture(const py_writer *w, const step *s, FILE *out)
+{
+    put_captured(w, s, "", out);
+    put_form(w, "    graph_%n.capture_end()\n", s, out);
+    put_form(w, py_notes_graphs(w) ? "    graphs_done.add(graph_%n)\n" : "", s, out);
+    fputs(py_knows_spoilt(w) ? "is_spoilt = False\n" : "", out);
+    if (checks_graphs(w) && s == find_step(w, w->plan->steps, STEP_END_CAPTURE)) {
+        fputs("torch.cuda.memory._record_memory_history(context=None)\n", out);
+    }
+}
+
+static void put_launch(const py_writer *w, const step *s, FILE *out)
+{
+    if (!plan_is_launched(w->plan, s->number)) {
+        return;
+    }
+    const char *indent = py_notes_graphs(w) ? "    " : "";
+    put_form(w, py_notes_graphs(w) ? "if graph_%n in graphs_done:\n" : "", s, out);
+    fputs(indent, out);
+    put_form(w, "with torch.cuda.stream(%s):\n", s, out);
+    fputs(indent, out);
+    put_form(w, "    graph_%n.replay()\n", s, out);
+}
+
+/* --- pools ------------------------------------------------------------------------------- */
 
 /* Whether the step is the first or the last one of its kind in the pool's life. */
 static bool is_outermost(const py_writer *w, const step *s, int direction)
@@ -193,8 +289,12 @@ static void put_begin_pool(const py_writer *w, const step *s, FILE *out)
     }
     if (captures) {
         put_form(w,
-                 has_id ? "graph_%n = begin_capture(%s, pool_%l.id)\n"
-                        : "graph_%n = begin_capture(%s, pool_%l)\n",
+                 has_id ? "graph_%n = torch.cuda.CUDAGraph()\n"
+                          "with torch.cuda.stream(%s):\n"
+                          "    graph_%n.capture_begin(pool=pool_%l.id)\n"
+                        : "graph_%n = torch.cuda.CUDAGraph()\n"
+                          "with torch.cuda.stream(%s):\n"
+                          "    graph_%n.capture_begin(pool=pool_%l)\n",
                  s + 1, out);
     } else {
         put_form(w, "scope = torch.cuda.use_mem_pool(pool_%l)\nscope.__enter__()\n", s, out);
@@ -236,10 +336,21 @@ static void put_step(const py_writer *w, const step *s, FILE *out)
         put_alloc(w, s, out);
         break;
     case STEP_FREE:
-        put_form(w, frees_by_function(w) ? "free(%b)\n" : "blocks.pop(%b, None)\n", s, out);
+        put_form(
+            w, py_has_huge_request(w->reproducer->trace) ? "free(%b)\n" : "blocks.pop(%b, None)\n",
+            s, out);
+        break;
+    case STEP_RECORD:
+        put_form(w,
+                 py_has_huge_request(w->reproducer->trace)
+                     ? "record_block(%b, %s)\n"
+                     : "if %b in blocks:\n    blocks[%b].memory.record_stream(%s)\n",
+                 s, out);
         break;
     case STEP_EMPTY_CACHE:
-        fputs(py_checks_after(w) ? "empty_cache_checked()\n" : "torch.cuda.empty_cache()\n", out);
+        for (int64_t i = 0; i < s->number; i++) {
+            fputs("torch.cuda.empty_cache()\n", out);
+        }
         break;
     case STEP_BEGIN_POOL:
         put_begin_pool(w, s, out);
@@ -250,8 +361,24 @@ static void put_step(const py_writer *w, const step *s, FILE *out)
     case STEP_RELEASE_POOL:
         put_release_pool(w, s, out);
         break;
+    case STEP_GRAPH_WORK:
+        put_graph_work(w, s, out);
+        break;
+    case STEP_JOIN:
+        put_join(w, s, out);
+        break;
+    case STEP_SPOIL:
+        put_spoil(w, s, out);
+        break;
+    case STEP_END_CAPTURE:
+        put_end_capture(w, s, out);
+        break;
+    case STEP_LAUNCH:
+        put_launch(w, s, out);
+        break;
     case STEP_DESTROY_GRAPH:
-        put_form(w, "graph_%n.reset()\ngraphs_done.discard(graph_%n)\n", s, out);
+        put_form(w, "graph_%n.reset()\n", s, out);
+        put_form(w, py_notes_graphs(w) ? "graphs_done.discard(graph_%n)\n" : "", s, out);
         break;
     case STEP_CHECK_GRAPH:
         put_form(w, checks(w, "order_in_graph") ? "check_graph_order(%b, %n)\n" : "", s, out);
@@ -261,11 +388,39 @@ static void put_step(const py_writer *w, const step *s, FILE *out)
             put_form(w, forms[s->kind], s, out);
         }
     }
-    bool is_of_pool = s->kind == STEP_END_POOL || s->kind == STEP_RELEASE_POOL;
-    if (is_of_pool && checks_oracle(w->reproducer, "backing") &&
-        plan_has(w->plan, STEP_BEGIN_CAPTURE)) {
-        fputs("check_graphs()\n", out);
+}
+
+/* --- what is checked after a step -------------------------------------------------------- */
+
+bool py_checks_statistics(const py_writer *w)
+{
+    return checks_oracle(w->reproducer, "accounting") && !is_of_the_end(w->reproducer);
+}
+
+/* What may change it, and only what is not about to change again. */
+static bool changes_memory(const step *s)
+{
+    switch (s->kind) {
+    case STEP_ALLOC:
+    case STEP_FREE:
+    case STEP_EMPTY_CACHE:
+    case STEP_FRACTION:
+    case STEP_END_POOL:
+    case STEP_RELEASE_POOL:
+    case STEP_END_CAPTURE:
+        return true;
+    default:
+        return false;
     }
+}
+
+static void put_checks(const py_writer *w, const step *s, FILE *out)
+{
+    const step *capture = find_step(w, w->plan->steps, STEP_END_CAPTURE);
+    bool has_graphs = capture && (s->request == NO_REQUEST || s->request > capture->request);
+    fputs(checks_graphs(w) && has_graphs ? "check_graphs()\n" : "", out);
+    fputs(py_checks_statistics(w) ? "check_statistics()\n" : "", out);
+    fputs(checks_oracle(w->reproducer, "peak_bound") ? "check_limit()\n" : "", out);
 }
 
 /* --- requests ---------------------------------------------------------------------------- */
@@ -286,8 +441,13 @@ static void put_request(const py_writer *w, const step *first, const step *end)
     char *statements = NULL, *comment = request_comment(w->reproducer->trace, first);
     size_t size;
     FILE *out = open_memstream(&statements, &size);
+    const step *last = NULL;
     for (const step *s = first; out && s < end; s++) {
         put_step(w, s, out);
+        last = changes_memory(s) ? s : last;
+    }
+    if (out && last) {
+        put_checks(w, last, out);
     }
     if (out && fclose(out) == 0 && comment) {
         put_with_comment(statements, comment, w->out);
@@ -305,16 +465,50 @@ static void put_idle_requests(const py_writer *w, size_t from, size_t to)
     }
 }
 
+/* With everything freed. */
+static void put_end_checks(const py_writer *w)
+{
+    for (size_t i = 0; i < sizeof end_figures / sizeof *end_figures; i++) {
+        const char *figure = end_figures[i].figure;
+        if (is_of_the_end(w->reproducer) && checks(w, end_figures[i].check)) {
+            fprintf(w->out,
+                    "live = statistics()[\"%s\"] - own[\"%s\"]\n"
+                    "check(live == 0, f\"accounting: {live} %s with nothing live\")\n",
+                    figure, figure, figure);
+        }
+    }
+    if (checks_oracle(w->reproducer, "leak")) {
+        fputs("held = torch.cuda.memory_stats(0)[\"reserved_bytes.all.current\"] - reserved\n"
+              "check(held <= 0, f\"leak: {held} B stay reserved with everything freed\")\n",
+              w->out);
+    }
+}
+
+/* The end may still make a capture fail. */
+static bool ends_in_capture(const py_writer *w)
+{
+    const step *s = w->plan->steps + w->plan->step_count;
+    while (s > w->plan->steps && s[-1].request == NO_REQUEST) {
+        s--;
+        if (s->kind == STEP_END_CAPTURE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool frees_everything(const py_writer *w)
 {
-    static const char *const no_end[] = {"alignment",  "expect",       "oom_retry", "overlap",
-                                         "peak_bound", "private_pool", "size",      "stream_order"};
+    static const char *const no_end[] = {"alignment",    "backing", "expect",
+                                         "oom_retry",    "overlap", "peak_bound",
+                                         "private_pool", "size",    "stream_order"};
     for (size_t i = 0; w->reproducer->verdict && i < sizeof no_end / sizeof *no_end; i++) {
         if (checks_oracle(w->reproducer, no_end[i])) {
             return false;
         }
     }
-    return true;
+    return !w->reproducer->verdict || !checks_oracle(w->reproducer, "api_misuse") ||
+           ends_in_capture(w);
 }
 
 void py_put_requests(const py_writer *w)
@@ -333,12 +527,11 @@ void py_put_requests(const py_writer *w)
     fputs(frees ? "\n" : "", w->out);
     for (; frees && s < end; s++) {
         put_step(w, s, w->out);
+        if (changes_memory(s)) {
+            put_checks(w, s, w->out);
+        }
     }
-    if (checks_oracle(r, "leak")) {
-        fputs("held = statistics()[\"reserved_bytes\"] - own[\"reserved_bytes\"]\n"
-              "check(held <= 0, f\"leak: {held} B stay reserved with everything freed\")\n",
-              w->out);
-    }
+    put_end_checks(w);
     fputs(frees ? "print(\"nothing shown\")\n"
                 : "print(\"nothing shown\", flush=True)\nos._exit(0)\n",
           w->out);

@@ -13,8 +13,17 @@ typedef struct py_writer {
 
 const char *py_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80]);
 
-/* Whether something is checked after what changes the state of the allocator. */
-bool py_checks_after(const py_writer *w);
+/* Whether the statistics are checked after what may change them. */
+bool py_checks_statistics(const py_writer *w);
+
+/* Whether a capture may fail and the script goes on: else it could not run. */
+bool py_guards_captures(const py_writer *w);
+
+/* Whether it is noted which graphs can be launched: it is not certain, or changes. */
+bool py_notes_graphs(const py_writer *w);
+
+/* Whether it is told which failures of captures are the script's own doing. */
+bool py_knows_spoilt(const py_writer *w);
 
 /* Whether it asks for more than a tensor can have. */
 bool py_has_huge_request(const gmd_trace *trace);

@@ -95,18 +95,22 @@ static void put_string(const char *text, FILE *out)
     fputc('"', out);
 }
 
-static void put_comment(const gmd_reproducer *r, FILE *out)
+static void put_comment(const py_writer *w, FILE *out)
 {
+    const gmd_reproducer *r = w->reproducer;
+    bool is_guarded = plan_has(w->plan, STEP_BEGIN_CAPTURE) && py_guards_captures(w);
     fprintf(out, "# Shows a defect of PyTorch's CUDA caching allocator, by itself.\n");
     put_findings(r, "# ", out);
     fprintf(out,
             "# Run: python3 %s (needs a GPU). Exit status: 0 nothing shown, 1 shown, 2 it could "
             "not run.\n",
             r->name);
-    fprintf(out, "import os\nimport sys\nfrom collections import namedtuple\n\n"
-                 "sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))  "
-                 "# 1 would be a defect\n"
-                 "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
+    fprintf(out,
+            "import os\nimport sys\nfrom collections import namedtuple\n%s\n"
+            "sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))  "
+            "# 1 would be a defect\n"
+            "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ",
+            is_guarded ? "from contextlib import contextmanager\n" : "");
     put_string(r->trace->conditions.conf ? r->trace->conditions.conf : "", out);
     fprintf(out, "  # before torch is imported\nimport torch\n\n");
 }
@@ -118,19 +122,20 @@ static bool moves_limit(const py_writer *w)
 }
 
 /* Those that a script can check of the statistics: all, where the verdict is of another kind. */
-static void choose_statistics(const gmd_reproducer *r, fragment_choice *choice)
+static void choose_statistics(const py_writer *w, fragment_choice *choice)
 {
+    const gmd_reproducer *r = w->reproducer;
     static const char *const checks[] = {
         "allocated_active", "active_reserved", "allocated_reserved", "live_allocated",
         "live_requested",   "count_live",      "split_reserved"};
-    bool is_one = false;
+    bool is_one = false, is_checked = py_checks_statistics(w);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         is_one = is_one || checks_has(r, checks[i]);
     }
-    for (size_t i = 0; i < sizeof checks / sizeof *checks && !is_one; i++) {
-        fragment_flag(choice, checks[i], checks_oracle(r, "accounting"));
-    }
-    fragment_flag(choice, "statistics", checks_oracle(r, "accounting"));
+    fragment_flag(choice, "all_statistics", is_checked && (!is_one || !r->verdict));
+    fragment_flag(choice, "live_bytes",
+                  is_checked && (!is_one || checks_has(r, "live_allocated") ||
+                                 checks_has(r, "live_requested")));
 }
 
 static void choose_flags(const py_writer *w, fragment_choice *choice)
@@ -140,17 +145,19 @@ static void choose_flags(const py_writer *w, fragment_choice *choice)
     bool is_eager = r->trace->conditions.schedule.kind == GMD_SCHEDULE_EAGER;
     bool captures = plan_has(p, STEP_BEGIN_CAPTURE);
     checks_choose(r, choice);
-    choose_statistics(r, choice);
+    choose_statistics(w, choice);
     fragment_flag(choice, "captures", captures);
     fragment_flag(choice, "pooled", plan_has(p, STEP_BEGIN_POOL));
-    fragment_flag(choice, "backing", captures && checks_oracle(r, "backing"));
+    fragment_flag(choice, "spoilt", py_knows_spoilt(w));
+    fragment_flag(choice, "graphs_noted", py_notes_graphs(w));
     fragment_flag(choice, "held", !is_eager);
     fragment_flag(choice, "finishes", plan_has(p, STEP_FINISH));
     fragment_flag(choice, "order",
                   !is_eager && p->work_count > 0 && checks_has(r, "order_of_work"));
     fragment_flag(choice, "huge", py_has_huge_request(r->trace));
-    fragment_flag(choice, "after", py_checks_after(w));
-    fragment_flag(choice, "takes", py_has_huge_request(r->trace) || checks_oracle(r, "oom_retry"));
+    fragment_flag(choice, "block",
+                  checks_oracle(r, "overlap") || checks_has(r, "wraps") ||
+                      (checks_oracle(r, "private_pool") && plan_has(p, STEP_BEGIN_POOL)));
 }
 
 /* The case's device is smaller than this one, and PyTorch has some memory for itself. */
@@ -194,16 +201,36 @@ static void put_streams(const py_writer *w)
     }
 }
 
+/* With the first graph PyTorch takes memory that it keeps as long as there is one. */
+static void put_first_graph(const py_writer *w)
+{
+    fprintf(w->out,
+            "first_graph = torch.cuda.CUDAGraph()  # with it PyTorch takes memory for itself\n"
+            "with torch.cuda.graph(first_graph, stream=torch.cuda.Stream(priority=-1)):  "
+            "# no stream of the case\n"
+            "    memory.fill_(1)\n"
+            "first_graph.replay()\n"
+            "del memory\n");
+}
+
 /* What comes before the first request. */
 static void put_set_up(const py_writer *w)
 {
     const gmd_reproducer *r = w->reproducer;
-    fprintf(w->out, "\n\ntorch.empty(1, dtype=torch.uint8, device=\"cuda:0\").fill_(1)\n");
+    bool captures = plan_has(w->plan, STEP_BEGIN_CAPTURE);
+    fprintf(w->out, "\n\n%storch.empty(1, dtype=torch.uint8, device=\"cuda:0\").fill_(1)\n",
+            captures ? "memory = " : "");
     put_streams(w);
-    fputs(plan_has(w->plan, STEP_BEGIN_CAPTURE) ? "first_graph = own_graph()\n" : "", w->out);
+    if (captures) {
+        put_first_graph(w);
+    }
     fprintf(w->out, "torch.cuda.synchronize()\ntorch.cuda.empty_cache()\n");
-    if (moves_limit(w) || checks_oracle(r, "leak") || checks_oracle(r, "accounting")) {
+    if (checks_oracle(r, "accounting")) {
         fprintf(w->out, "own = statistics()  # what PyTorch has for itself\n");
+    }
+    if (moves_limit(w) || checks_oracle(r, "leak")) {
+        fprintf(w->out, "reserved = torch.cuda.memory_stats(0)[\"reserved_bytes.all.current\"]  "
+                        "# PyTorch's own\n");
     }
     put_limit(w);
     fputc('\n', w->out);
@@ -226,7 +253,7 @@ static bool put_script(py_writer *w, FILE *out)
     py_put_requests(w);
     bool is_put = fclose(w->out) == 0;
     if (is_put) {
-        put_comment(w->reproducer, out);
+        put_comment(w, out);
         is_put = fragments_write(script_text, "#", &choice, body, out);
         fputs(body, out);
     }

@@ -59,37 +59,63 @@ CASE
 cat >"$folder/expected" <<'EXPECTED'
 alloc("outside", 4194304, s1)  # alloc outside 4MiB s1
 pool_1 = torch.cuda.MemPool()  # begin_capture p s1
-graph_0 = begin_capture(s1, pool_1.id)
+graph_0 = torch.cuda.CUDAGraph()
+with torch.cuda.stream(s1):
+    graph_0.capture_begin(pool=pool_1.id)
 alloc("a", 2097152, s1)  # alloc a 2MiB s1
 # alloc elsewhere 1MiB s2: CUDA forbids that while a stream is captured
 # sync: CUDA forbids that while a stream is captured
 # empty_cache: CUDA forbids that while a stream is captured
 # use outside s1 10us: CUDA forbids that while a stream is captured
 # wait s1 s2: CUDA forbids that while a stream is captured
-in_capture(lambda: s2.wait_stream(s1))  # wait s2 s1
-capture_work(0, "a", s2, graph_0)  # use a s2 10us
+with in_capture(s2):  # wait s2 s1
+    s2.wait_stream(s1)
+if "a" in blocks:  # use a s2 10us
+    with in_capture(s2):
+        blocks["a"].memory.fill_(1)
+        works[0] = blocks["a"]._replace(memory=None), graph_0
 # use a s3 10us: CUDA forbids that while a stream is captured
-in_capture(lambda: s1.wait_stream(s2))  # free a
+with in_capture(s1):  # free a
+    s1.wait_stream(s2)
 blocks.pop("a", None)
 alloc("b", 2097152, s1)  # alloc b 2MiB s1
-capture_work(1, "b", s1, graph_0)  # use b s1 10us
-in_capture(lambda: s1.wait_stream(s2))  # end_capture p
-end_capture(graph_0, s1)
-launch(graph_0, s3)  # launch p s3
-graph_1 = begin_capture(s2, pool_1.id)  # begin_capture p s2
+if "b" in blocks:  # use b s1 10us
+    with in_capture(s1):
+        blocks["b"].memory.fill_(1)
+        works[1] = blocks["b"]._replace(memory=None), graph_0
+with in_capture(s1):  # end_capture p
+    s1.wait_stream(s2)
+with in_capture(s1):
+    graph_0.capture_end()
+    graphs_done.add(graph_0)
+if graph_0 in graphs_done:  # launch p s3
+    with torch.cuda.stream(s3):
+        graph_0.replay()
+graph_1 = torch.cuda.CUDAGraph()  # begin_capture p s2
+with torch.cuda.stream(s2):
+    graph_1.capture_begin(pool=pool_1.id)
 alloc("c", 2097152, s2)  # alloc c 2MiB s2
-capture_work(2, "c", s2, graph_1)  # use c s2 10us
-end_capture(graph_1, s2)  # end_capture p
+if "c" in blocks:  # use c s2 10us
+    with in_capture(s2):
+        blocks["c"].memory.fill_(1)
+        works[2] = blocks["c"]._replace(memory=None), graph_1
+with in_capture(s2):  # end_capture p
+    graph_1.capture_end()
+    graphs_done.add(graph_1)
 scope = torch.cuda.use_mem_pool(pool_1)  # begin_pool p
 scope.__enter__()
 alloc("d", 2097152, s3)  # alloc d 2MiB s3
 scope.__exit__(None, None, None)  # end_pool p
 # release_pool p
-launch(graph_1, s1)  # launch p s1
+if graph_1 in graphs_done:  # launch p s1
+    with torch.cuda.stream(s1):
+        graph_1.replay()
 torch.cuda.synchronize()  # release_pool p
 graph_0.reset()
 graphs_done.discard(graph_0)
-launch(graph_1, s1)  # launch p s1
+if graph_1 in graphs_done:  # launch p s1
+    with torch.cuda.stream(s1):
+        graph_1.replay()
 blocks.pop("b", None)  # free b
 blocks.pop("c", None)  # free c
 blocks.pop("d", None)  # free d
@@ -101,13 +127,20 @@ torch.cuda.empty_cache()  # empty_cache
 alloc("whole", 62914560, s1)  # alloc whole 60MiB s1
 blocks.pop("whole", None)  # free whole
 pool_2 = torch.cuda.graph_pool_handle()  # begin_capture q s1
-graph_2 = begin_capture(s1, pool_2)
+graph_2 = torch.cuda.CUDAGraph()
+with torch.cuda.stream(s1):
+    graph_2.capture_begin(pool=pool_2)
 alloc("e", 2097152, s1)  # alloc e 2MiB s1
-is_spoilt = True  # sync s1
-in_capture(s1.synchronize)
-capture_work(3, "e", s1, graph_2)  # use e s1 10us
-end_capture(graph_2, s1)  # end_capture q
-launch(graph_2, s1)  # launch q s1
+with in_capture(s1):  # sync s1
+    s1.synchronize()
+if "e" in blocks:  # use e s1 10us
+    with in_capture(s1):
+        blocks["e"].memory.fill_(1)
+        works[3] = blocks["e"]._replace(memory=None), graph_2
+with in_capture(s1):  # end_capture q
+    graph_2.capture_end()
+    graphs_done.add(graph_2)
+# launch q s1
 blocks.pop("e", None)  # free e
 torch.cuda.synchronize()  # release_pool q
 graph_2.reset()

@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 build_program "$folder/program.c" "$library" "$folder/program" "$@"
 
 . "$(dirname "$0")/lengths.sh"
-demand_length "$folder/program.c" "$(most_lines_c "$case" "$verdict")"
+demand_length "$folder/program.c" "$case" "$verdict" c
 
 run() { # WANTED STATUS
     status=0

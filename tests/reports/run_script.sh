@@ -34,7 +34,7 @@ while [ $# -gt 0 ]; do
     case=$1 verdict=$2
     shift 2
     "$gmd" report "$case" -o "$folder/script.py" --allocator torch --oracle "$verdict"
-    case $case in */faulty/*) demand_length "$folder/script.py" "$(most_lines_python "$case" "$verdict")" ;; esac
+    demand_length "$folder/script.py" "$case" "$verdict" python
     [ "$defect" != none ] || { run 0 ""; continue; }
     run 1 "$defect"
     grep -q "^SHOWN ${verdict%%.*}: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }

@@ -147,6 +147,7 @@ class _Tensor:
 
     def fill_(self, value):
         _demand(runtime.cudaMemsetAsync(self.address, value, self.size, current[-1].handle))
+        return self
 
     def record_stream(self, stream):
         allocator.gmd_record_stream(self.address, stream.handle)
@@ -221,12 +222,23 @@ class _CUDAGraph:
     __del__ = reset
 
 
+@contextlib.contextmanager
+def _graph(graph, stream):
+    cuda.synchronize()
+    cuda.empty_cache()
+    with _stream(stream):
+        graph.capture_begin()
+        yield
+        graph.capture_end()
+
+
 class _DeviceMemory:
     """What the allocator has of the device, followed call by call."""
     MALLOC, FREE, MAP, UNMAP = 1, 2, 3, 4  # gmd_sim_call_kind
+    ACTIONS = {FREE: "segment_free", UNMAP: "segment_unmap"}
 
     def __init__(self):
-        self.sizes, self.mapped, self.freed = {}, set(), 0
+        self.sizes, self.freed, self.events = {}, 0, []
         self.observer = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(_Call))(self.note)
         runtime.gmd_sim_observe(ctypes.cast(self.observer, c_void_p), None)
 
@@ -236,21 +248,22 @@ class _DeviceMemory:
             return
         if call.kind in (self.MALLOC, self.MAP):
             self.sizes[call.address] = call.size
-            (self.mapped.add if call.kind == self.MAP else self.mapped.discard)(call.address)
-        elif call.kind in (self.FREE, self.UNMAP):
+        elif call.kind in self.ACTIONS:
             for address in [a for a in self.sizes if call.address <= a < call.address + max(call.size, 1)]:
-                self.freed += self.sizes.pop(address)
+                size = self.sizes.pop(address)
+                self.freed += size
+                self.events.append({"action": self.ACTIONS[call.kind], "addr": address, "size": size})
 
-    def segments(self):
-        """What was mapped side by side is one of them, as in PyTorch."""
-        segments = []
-        for address, size in sorted(self.sizes.items()):
-            last, is_mapped = segments[-1] if segments else None, address in self.mapped
-            if last and is_mapped and last["is_expandable"] and address == last["address"] + last["total_size"]:
-                last["total_size"] += size
-            else:
-                segments.append({"device": 0, "address": address, "total_size": size, "is_expandable": is_mapped})
-        return segments
+
+class _Memory:
+    """torch.cuda.memory"""
+    @staticmethod
+    def _record_memory_history(context):
+        device_memory.events.clear()
+
+    @staticmethod
+    def _snapshot():
+        return {"device_traces": [device_memory.events]}
 
 
 @contextlib.contextmanager
@@ -301,7 +314,7 @@ device_memory = _DeviceMemory()
 class cuda:
     Stream, Event, MemPool, CUDAGraph = _Stream, _Event, _MemPool, _CUDAGraph
     graph_pool_handle = staticmethod(_graph_pool_handle)
-    memory_snapshot = staticmethod(lambda: device_memory.segments())
+    graph, memory = staticmethod(_graph), _Memory
     stream, use_mem_pool = staticmethod(_stream), staticmethod(_use_mem_pool)
     memory_stats, get_device_properties = staticmethod(_memory_stats), staticmethod(_device_properties)
     is_available = staticmethod(lambda: True)

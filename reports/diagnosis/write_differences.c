@@ -1,0 +1,96 @@
+/* write_differences.c - the ranks of a job, or times of it, side by side on a screen. */
+#include "gmd_diagnosis_report.h"
+
+#include "peaks.h"
+
+#include "gmd_report_text.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_findings(const gmd_diagnosis *d, FILE *out)
+{
+    size_t put = 0;
+    for (size_t i = 0; i < d->device_count; i++) {
+        const gmd_job_findings *findings = &d->devices[i].findings;
+        for (size_t k = 0; k < findings->count; k++) {
+            fprintf(out, "%s%s", put++ ? ", " : "",
+                    gmd_finding_class_name(findings->items[k].class));
+        }
+    }
+    fputs(put ? "" : "-", out);
+}
+
+static void put_snapshots(const gmd_diagnosis *diagnoses, size_t count, FILE *out)
+{
+    char peak[24], reserved[24];
+    size_t highest = peaks_highest(diagnoses, count);
+    fputs("       peak   reserved  snapshot and findings\n", out);
+    for (size_t i = 0; i < count; i++) {
+        const gmd_recording *r = &diagnoses[i].devices[0].facts.recording;
+        fprintf(out, "%c %9s %10s  ", i == highest ? '*' : ' ',
+                gmd_format_size(r->peak.amount.allocated, peak),
+                gmd_format_size(r->peak.amount.reserved, reserved));
+        gmd_put_line_text(diagnoses[i].name, out);
+        fputs(": ", out);
+        put_findings(&diagnoses[i], out);
+        fputc('\n', out);
+    }
+}
+
+static void put_line(const gmd_compared_row *row, FILE *out)
+{
+    gmd_place place = gmd_places_get(&row->named_by->places, (uint32_t)row->key);
+    const char *slash = strrchr(place.file, '/');
+    if (!*place.file) {
+        fputs("no frames were recorded\n", out);
+        return;
+    }
+    gmd_put_line_text(slash ? slash + 1 : place.file, out);
+    fprintf(out, ":%" PRIu32 " ", place.line);
+    gmd_put_line_text(place.function, out);
+    fputc('\n', out);
+}
+
+/* From the first to the last as times of a job go, and the least and the most as ranks differ. */
+static void put_rows(const gmd_comparison *lines, uint32_t rows, FILE *out)
+{
+    char first[24], last[24], least[24], most[24], count[32];
+    size_t shown = 0;
+    fputs("\n      first       last      least       most  line\n", out);
+    for (; shown < lines->row_count && shown < rows; shown++) {
+        const gmd_compared_row *row = &lines->rows[shown];
+        uint64_t low = row->bytes[0], high = row->bytes[0];
+        for (size_t i = 1; i < lines->snapshot_count; i++) {
+            low = row->bytes[i] < low ? row->bytes[i] : low;
+            high = row->bytes[i] > high ? row->bytes[i] : high;
+        }
+        fprintf(out, " %10s %10s %10s %10s  ", gmd_format_size(row->bytes[0], first),
+                gmd_format_size(row->bytes[lines->snapshot_count - 1], last),
+                gmd_format_size(low, least), gmd_format_size(high, most));
+        put_line(row, out);
+    }
+    if (shown < lines->row_count) {
+        fprintf(out, " and %s lines more\n", gmd_format_count(lines->row_count - shown, count));
+    }
+}
+
+gmd_status gmd_diagnosis_write_differences(const gmd_diagnosis *diagnoses, size_t count,
+                                           const gmd_diagnosis_view *view, FILE *out,
+                                           gmd_error *error)
+{
+    gmd_comparison lines;
+    char text[32];
+    gmd_status status = peaks_compare(&lines, diagnoses, count, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    fprintf(out, "%s snapshots, each at its peak; *: the highest\n\n",
+            gmd_format_count(count, text));
+    put_snapshots(diagnoses, count, out);
+    put_rows(&lines, view->rows, out);
+    fputc('\n', out);
+    gmd_comparison_free(&lines);
+    return gmd_finish_writing(out, "the differences", error);
+}
