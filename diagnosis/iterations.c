@@ -389,6 +389,9 @@ gmd_status gmd_iterations_find(gmd_iterations *iterations, const gmd_recording *
                                gmd_error *error)
 {
     *iterations = (gmd_iterations){0};
+    if (recording->first == 0) {
+        return GMD_OK; /* segments only */
+    }
     bool ok = find_annotated(iterations, recording) &&
               (iterations->count || find_repeated(iterations, recording));
     if (ok && iterations->count) {

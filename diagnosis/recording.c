@@ -555,7 +555,7 @@ void gmd_recording_walk(const gmd_recording *r, gmd_amount_function *function, v
 
 uint32_t gmd_moment_after(const gmd_recording *r, uint64_t time_us)
 {
-    uint32_t low = r->first, high = r->last + 1;
+    uint32_t low = r->first ? r->first : 1, high = r->last + 1; /* moments begin with 1 */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (r->snapshot->events[middle - 1].time_us <= time_us) {

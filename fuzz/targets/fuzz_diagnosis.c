@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_EVENTS = 4096, UNIT = 256 << 10, STACKS = 6 };
+enum { MOST_EVENTS = 4096, STACKS = 6 };
+#define UNIT ((uint64_t)256 << 10) /* bytes */
 
 /* --- a snapshot of bytes --------------------------------------------------------------------- */
 
@@ -45,8 +46,8 @@ static gmd_snapshot_event event_of(const uint8_t *bytes, size_t index, const uin
         .action = bytes[0] % (GMD_ACTION_OTHER + 1),
         .device = bytes[0] >> 7,
         .origin = origins[bytes[3] % STACKS],
-        .address = (uint64_t)(bytes[1] + 1) * UNIT,
-        .size = (uint64_t)(bytes[2] % 32) * UNIT / 2,
+        .address = (bytes[1] + 1u) * UNIT,
+        .size = bytes[2] % 32u * UNIT / 2,
         .stream = bytes[3] >> 6,
         .time_us = index / 2,
     };
@@ -57,9 +58,9 @@ static void add_segments(gmd_snapshot *s, const uint8_t *bytes, size_t count)
 {
     uint64_t at = UNIT;
     for (size_t i = 0; i + 1 < count; i += 2) {
-        uint64_t size = (uint64_t)(bytes[i] % 16 + 1) * UNIT, block = bytes[i + 1] % 16 * UNIT / 2;
+        uint64_t size = (bytes[i] % 16u + 1) * UNIT, block = bytes[i + 1] % 16u * UNIT / 2;
         block = block > size ? size : block;
-        at += (uint64_t)(bytes[i] >> 6) * UNIT;
+        at += (bytes[i] >> 6u) * UNIT;
         s->segments[s->segment_count++] = (gmd_snapshot_segment){.address = at,
                                                                  .total_size = size,
                                                                  .first_block = s->block_count,

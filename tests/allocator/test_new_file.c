@@ -102,4 +102,33 @@ TEST(a_file_that_cannot_be_put_in_its_place_leaves_nothing)
     assert_int_equal(count_entries(), 0);
 }
 
+/* --- on a stream that somebody else opened ------------------------------------------------ */
+
+TEST(on_a_stream_everything_put_is_written_to_it)
+{
+    gmd_error error = {""};
+    char read[8] = {0};
+    FILE *stream = tmpfile();
+    assert_non_null(stream);
+    new_file_on_stream(&file, stream);
+    new_file_put(&file, "abc", 3);
+    assert_int_equal(new_file_finish(&file, &error), GMD_OK);
+    rewind(stream);
+    assert_int_equal(fread(read, 1, sizeof read, stream), 3);
+    assert_string_equal(read, "abc");
+    fclose(stream);
+}
+
+TEST(a_stream_that_takes_nothing_is_told_at_the_end)
+{
+    gmd_error error = {""};
+    FILE *stream = fopen("/dev/null", "r"); /* reading alone */
+    assert_non_null(stream);
+    new_file_on_stream(&file, stream);
+    new_file_put(&file, "a", 1);
+    assert_int_equal(new_file_finish(&file, &error), GMD_FAILED);
+    assert_non_null(strstr(error.text, "the file: cannot be written"));
+    fclose(stream);
+}
+
 TEST_GROUP(make_folder, remove_folder);

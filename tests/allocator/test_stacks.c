@@ -430,6 +430,19 @@ TEST_F(stacks, return_addresses_are_told_apart_and_written_once)
     }
 }
 
+TEST_F(stacks, the_return_address_that_makes_room_for_others_is_written_once)
+{
+    fixture *f = *state;
+    void *addresses[] = {NULL, (void *)0x1000, (void *)0x2000, (void *)0x1000}; /* recursion */
+    record(f, GMD_STACKS_ALL);
+    told.addresses = addresses;
+    told.count = 4;
+    take(f, 100);
+    told.count = 0;
+    const value *list = key(event(dump(f), 1), "frames");
+    assert_ptr_equal(item(list, 2)->items, item(list, 0)->items);
+}
+
 static void keep_name(void *context, const stack_frame *frame)
 {
     snprintf(context, 64, "%.*s", (int)frame->name_length, frame->name);

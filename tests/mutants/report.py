@@ -1,5 +1,6 @@
 """report.py - what a run found: the table of operators and outcomes, the score, and who survived."""
 
+import collections
 import datetime
 import os
 import subprocess
@@ -59,6 +60,19 @@ def table(figures, key, title):
     return "\n".join(lines + [_row("all", figures["all"])])
 
 
+def assertions(results):
+    """How many mutants each assertion killed, by its place, the most first: [(FILE:LINE, count)]. What an
+    assertion says begins with its place."""
+    places = collections.Counter(":".join(r["killed"]["assertion"].split(":")[:2]) for r in results
+                                 if r["killed"] and r["killed"].get("assertion"))
+    return sorted(places.items(), key=lambda place: (-place[1], place[0]))
+
+
+def assertion_table(results):
+    lines = ["| assertion | mutants |", "|---|---:|"]
+    return "\n".join(lines + ["| `%s` | %d |" % place for place in assertions(results)])
+
+
 def survivors(results, equivalents):
     return [r for r in results if outcome(r, equivalents) == "survived"]
 
@@ -66,6 +80,8 @@ def survivors(results, equivalents):
 def text(results, sorted_out, equivalents, stale):
     figures = summary(results, equivalents)
     parts = [table(figures, "by_operator", "operator"), table(figures, "by_file", "file")]
+    if assertions(results):
+        parts.append(assertion_table(results))
     left = survivors(results, equivalents)
     for r in left:
         parts.append("survived: %s (allocator/%s:%d:%d)\n%s" %
@@ -86,15 +102,15 @@ def _commit():
     return asked.stdout.strip() or "unknown"
 
 
-def page(results, sorted_out, equivalents, seed):
-    """The table as a page of docs/results: columns are short, so that a row fits a line."""
+def page(results, sorted_out, equivalents, command):
+    """The tables as a page of docs/results: columns are short, so that a row fits a line."""
     short = {"quick gate": "quick", "unit tests": "unit", "whole gate": "whole", "sanitizers": "san.",
              "equivalent": "equiv.", ASSERTED: "assert."}
     figures = summary(results, equivalents)
     rows = table(figures, "by_operator", "operator")
     for name, instead in short.items():
         rows = rows.replace(" %s |" % name, " %s |" % instead, 1)
-    head = ["- made by: `ci/mutants -n %d --seed %d`" % (len(results), seed),
+    head = ["- made by: `%s`" % command,
             "- date: %s" % datetime.datetime.now(datetime.timezone.utc).date(), "- commit: %s" % _commit(),
             "- machine: %d cores" % (os.cpu_count() or 0)]
     after = ["%d mutants were sorted out that give the same object code, and %d that do not compile." %
@@ -102,4 +118,6 @@ def page(results, sorted_out, equivalents, seed):
     after += ["", *("- survived: `%s`" % r["name"] for r in survivors(results, equivalents))]
     parts = ["# Mutation testing of the reference allocator", "\n".join(head), rows,
              "\n".join(line for text in after for line in textwrap.wrap(text, 100, break_long_words=False) or [""])]
-    return "\n\n".join(parts) + "\n"
+    if assertions(results):
+        parts.append("What the assertions killed:\n\n" + assertion_table(results))
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutants  # noqa: E402
 import report  # noqa: E402
-from workshop import moved_command  # noqa: E402
+from workshop import moved_command, with_place_of_allocator  # noqa: E402
 
 PROGRAM = """
 #define COUNT 4
@@ -127,11 +127,33 @@ class Mutants(unittest.TestCase):
         words = ["cc", "-Wall", "-Werror", "-o", "elsewhere", "-c", path]
         self.assertEqual(subprocess.run(moved_command(words, {}, path + ".o"), check=False).returncode, 0)
 
+    def test_a_file_gives_the_same_object_in_any_folder(self):
+        objects = []
+        for name in ("base", "job"):
+            folder = os.path.join(self.folder.name, name)
+            os.mkdir(folder)
+            path = os.path.join(folder, "placed.c")
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write("const char *place(void) { return __FILE__; }")
+            words = with_place_of_allocator(["cc", "-fmacro-prefix-map=%s/=" % self.folder.name, "-o",
+                                             path + ".o", "-c", path], folder)
+            subprocess.run(words, check=True)
+            with open(path + ".o", "rb") as stream:
+                objects.append(stream.read())
+        self.assertIn(b"allocator/placed.c", objects[0])
+        self.assertEqual(objects[0], objects[1])
+
+    def test_assertions_are_counted_by_their_place(self):
+        judged = [{"killed": None}, {"killed": {"assertion": None}}]
+        judged += [{"killed": {"assertion": said}} for said in (
+            "allocator/a.c:7: f: x > 0: few", "allocator/a.c:31: f: x: none", "allocator/a.c:31: f: y: some")]
+        self.assertEqual(report.assertions(judged), [("allocator/a.c:31", 2), ("allocator/a.c:7", 1)])
+
     def test_the_page_of_results_fits_the_lines_of_the_manual(self):
         judged = [{"name": m.name, "operator": m.operator, "file": m.file, "killed": None} for m in self.made]
         for result in judged[1:]:
-            result["killed"] = {"judge": "sanitizers", "assertion": True}
-        page = report.page(judged, {"same": 10, "broken": 20}, {}, 1)
+            result["killed"] = {"judge": "sanitizers", "assertion": "allocator/a.c:7: answer: a: a sentence"}
+        page = report.page(judged, {"same": 10, "broken": 20}, {}, "ci/mutants -n 0")
         self.assertIn("- survived: `%s`" % judged[0]["name"], page)
         self.assertEqual([line for line in page.split("\n") if len(line) > 100], [])
 

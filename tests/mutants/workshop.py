@@ -30,6 +30,13 @@ def moved_command(words, replaced, output):
     return words
 
 
+def with_place_of_allocator(words, folder):
+    """A compile command by which __FILE__ is allocator/FILE in whatever folder the file lies: equal code
+    gives equal objects, and an assertion is the same one in every job. Later maps go before earlier ones."""
+    at = words.index("-o")
+    return [*words[:at], "-fmacro-prefix-map=%s/=allocator/" % folder, *words[at:]]
+
+
 def link_forced(source, target):
     """A hard link where that goes (gmd finds its libraries by its own path), else a copy."""
     if os.path.lexists(target):
@@ -119,7 +126,8 @@ class Workshop:
         run_tool(words, self.build)
 
     def _moved(self, words, folder, output):
-        return moved_command(words, {"-I" + self.allocator: "-I" + folder}, output)
+        words = moved_command(words, {"-I" + self.allocator: "-I" + folder}, output)
+        return with_place_of_allocator(words, folder)
 
     def _make_base(self):
         os.makedirs(self.base, exist_ok=True)
@@ -182,12 +190,12 @@ class Job:
         return work
 
     def build(self, mutant):
-        """Builds the library (the original: None). False: the same object code, no mutant at all."""
+        """Builds the library (the original: None). False: the same object code, no mutant at all. The
+        library is linked even then: it must not stay that of the mutant before, where code that differs
+        in one build is the same under sanitizers."""
         self.mutant, self.changed, self.has_tests = mutant, {}, False
         if mutant:
             self._compile(mutant)
-            if not self.changed:
-                return False
         words = list(self.shop.link)
         words[words.index("-o") + 1] = self.library
         for i, word in enumerate(words):
@@ -195,7 +203,7 @@ class Job:
                 source = os.path.basename(word)[:-2]
                 words[i] = self.changed.get(source, self.shop.object_of(source))
         run_tool(words, self.shop.build)
-        return True
+        return not mutant or bool(self.changed)
 
     @contextlib.contextmanager
     def _mutated(self, mutant):
