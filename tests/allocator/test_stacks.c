@@ -435,10 +435,10 @@ TEST_F(stacks, the_return_address_that_makes_room_for_others_is_written_once)
     fixture *f = *state;
     void *addresses[] = {NULL, (void *)0x1000, (void *)0x2000, (void *)0x1000}; /* recursion */
     record(f, GMD_STACKS_ALL);
-    told.addresses = addresses;
-    told.count = 4;
+    planted.addresses = addresses;
+    planted.count = 4;
     take(f, 100);
-    told.count = 0;
+    planted.count = 0;
     const value *list = key(event(dump(f), 1), "frames");
     assert_ptr_equal(item(list, 2)->items, item(list, 0)->items);
 }
