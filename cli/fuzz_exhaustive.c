@@ -89,8 +89,7 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
     }
     if (run.conditions.limit_bytes) {
         return gmd_fail(error, GMD_BAD_INPUT,
-                        "--limit: not with --exhaustive, whose device is as small as it is told to "
-                        "be: --capacity");
+                        "--limit: not with --exhaustive; --capacity sets the size of its device");
     }
     run.conditions.capacity_bytes =
         given->has_capacity ? run.conditions.capacity_bytes : DEFAULT_CAPACITY;

@@ -260,7 +260,7 @@ static void need_store(struct argp_state *state, const char *path)
     }
 }
 
-/* Before anything runs: a PyTorch that is not there is told at once. */
+/* Reports a missing PyTorch before anything runs. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
     if ((strcmp(o->run.subject.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
@@ -418,7 +418,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     }
 }
 
-/* What counts, and where it is told. */
+/* What counts, and where it is reported. */
 static error_t parse_report_option(int key, char *text, struct argp_state *state, cli_options *o)
 {
     switch (key) {

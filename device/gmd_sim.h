@@ -114,7 +114,7 @@ void gmd_sim_observe(gmd_sim_observer *observer, void *context);
 
 /* The calling thread's own CUDA calls from now on are the harness's (true) or the allocator's
  * (false, as in every thread at first). The harness's calls do what they say, but they are not
- * counted, take no planted fault and are not told to the observer. */
+ * counted, take no planted fault and are not reported to the observer. */
 void gmd_sim_harness(bool is_harness);
 
 /* What the CUDA runtime keeps for the calling thread, looked at without a trace. */

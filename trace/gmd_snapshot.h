@@ -98,9 +98,9 @@ typedef struct gmd_snapshot {
     bool has_events; /* false: recording was off (no "device_traces", or all empty) */
 } gmd_snapshot;
 
-/* Reads FILE (.pickle, .pickle.gz, any name: gzip is told by its magic). A segments-only snapshot
- * (a bare list, as old versions wrote) is accepted. On failure `snapshot` is left empty and the
- * error names the file, the byte (in the uncompressed data) and what was expected. */
+/* Reads FILE (.pickle, .pickle.gz, any name: gzip is recognised by its magic). A segments-only
+ * snapshot (a bare list, as old versions wrote) is accepted. On failure `snapshot` is left empty
+ * and the error names the file, the byte (in the uncompressed data) and what was expected. */
 gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error);
 
 /* The same from memory (uncompressed pickle); `name` is used in messages. */

@@ -344,7 +344,7 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     return add_request(b, &request, event, is_oom ? 0 : e->address, is_oom);
 }
 
-/* Work on another stream, which the allocator is told of, and then the free. */
+/* Recorded work on another stream, and then the free. */
 static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size_t event)
 {
     const deferred_event *plan = &b->deferred.events[event];

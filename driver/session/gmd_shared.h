@@ -43,7 +43,7 @@ typedef struct shared_run {
     _Atomic int is_in_request; /* the allocator is being called; else the workload runs */
     gmd_request current;       /* the request under way, for the message after a crash */
     uint64_t current_index;    /* in the trace */
-    char place[160];           /* of the script, "FILE:LINE: ", a moment ago; "": not told yet */
+    char place[160];           /* of the script, "FILE:LINE: ", a moment ago; "": not known yet */
     gmd_refusal refusal;       /* what the allocator answered when it was asked again */
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */

@@ -124,7 +124,7 @@ static void take_fresh(campaign *c, const batch *b, size_t first,
     }
 }
 
-static void note_scouted(campaign *c, const gmd_persistent_result *persistent)
+static void count_batch(campaign *c, const gmd_persistent_result *persistent)
 {
     c->sequences += persistent->passed + persistent->is_suspect;
     c->result->faults_planted += persistent->faults_planted;
@@ -166,7 +166,7 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
             c->status = gmd_fail(c->error, status, "%s", error.text);
             return false;
         }
-        note_scouted(c, &persistent);
+        count_batch(c, &persistent);
         note_lapses(c, interleaves, &persistent);
         take_fresh(c, b, at, &persistent);
         b->next += persistent.passed;

@@ -37,8 +37,7 @@ typedef struct gmd_exhaustive_options {
     bool with_captures; /* and captures into them, where it has pools */
     double seconds;     /* 0: no limit */
     const volatile sig_atomic_t *is_interrupted;
-    void (*progress)(const gmd_exhaustive_result *so_far,
-                     size_t findings); /* NULL: nobody is told */
+    void (*progress)(const gmd_exhaustive_result *so_far, size_t findings); /* NULL: none */
 } gmd_exhaustive_options;
 
 /* GMD_BAD_INPUT: the allocator refuses the device or its settings. */

@@ -238,7 +238,7 @@ static void read_runs(result_reader *r, const json_t *root, const char *key,
     }
 }
 
-/* The gate is one run. One that could not begin has no parts: it is told as any other run. */
+/* The gate is one run. One that could not begin has no parts: it is read like any other run. */
 static void read_gate(result_reader *r, const json_t *root, gmd_result_file *result)
 {
     result_gate(r, root, &result->gate);

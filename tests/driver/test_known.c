@@ -1,7 +1,5 @@
 /* gmd_known.h: an entry covers the defect that it names, and no other. */
-#include "gmd_known.h"
-
-#include "gmd_test.h"
+#include "driver_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +27,9 @@ static int release(void **state)
 
 FIXTURE(known, reset, release);
 
-static gmd_status read_list(const char *text)
+static gmd_status take(const char *list)
 {
-    char path[] = "/tmp/gmd-known-XXXXXX";
-    int file = mkstemp(path);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
-    gmd_status status = gmd_known_read(&known, path, &error);
-    unlink(path);
-    return status;
+    return read_list(&known, list, &error);
 }
 
 /* What covers a violation of some kind of the oracle, with this message. */
@@ -62,7 +54,7 @@ static bool has_kind(gmd_kind kind, const gmd_given_party *parties)
 
 TEST_F(known, an_entry_is_of_its_oracle_and_cause)
 {
-    assert_int_equal(read_list("# a comment\nleak: 2 streams are left\n"), GMD_OK);
+    assert_int_equal(take("# a comment\nleak: 2 streams are left\n"), GMD_OK);
     assert_true(has("leak", "device 0: 2 streams are left"));
     assert_false(has("leak", "device 0: 3 streams are left"));
     assert_false(has("data", "device 0: 2 streams are left"));
@@ -70,7 +62,7 @@ TEST_F(known, an_entry_is_of_its_oracle_and_cause)
 
 TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 {
-    assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
+    assert_int_equal(take("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
     snprintf(context.faults[context.fault_count++], sizeof *context.faults, "cudaMalloc");
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
@@ -80,7 +72,7 @@ TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 
 TEST_F(known, all_conditions_must_be_met)
 {
-    assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
+    assert_int_equal(take("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
     snprintf(context.conf, sizeof context.conf, "max_split_size_mb:20,expandable_segments:True");
     assert_false(has("progress", "any"));
     context.has_destroyed = true;
@@ -90,7 +82,7 @@ TEST_F(known, all_conditions_must_be_met)
 /* A capture opens a pool, too; not every pool is a capture's. */
 TEST_F(known, a_capture_must_have_been_begun)
 {
-    assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
+    assert_int_equal(take("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
     context.has_begun_pool = true;
     assert_false(has("progress", "a"));
     assert_true(has("progress", "b"));
@@ -100,7 +92,7 @@ TEST_F(known, a_capture_must_have_been_begun)
 
 TEST_F(known, another_device_must_have_been_asked)
 {
-    assert_int_equal(read_list("data | device\n"), GMD_OK);
+    assert_int_equal(take("data | device\n"), GMD_OK);
     assert_false(has("data", "any"));
     context.has_second_device = true;
     assert_true(has("data", "any"));
@@ -108,14 +100,14 @@ TEST_F(known, another_device_must_have_been_asked)
 
 TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 {
-    assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
+    assert_int_equal(take("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
     assert_true(entry_of("size", "18446744073709551615 B")->spoils);
     assert_false(entry_of("leak", "2 streams are left")->spoils);
 }
 
 TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
 {
-    assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
+    assert_int_equal(take("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
     assert_non_null(
         strstr(error.text,
                ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
@@ -128,21 +120,21 @@ TEST_F(known, a_bar_with_nothing_behind_it_is_refused)
     static const char *const lists[] = {"leak |\n", "leak | # later\n", "leak: a | end |\n",
                                         "leak || end\n"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        assert_int_equal(read_list(lists[i]), GMD_BAD_INPUT);
+        assert_int_equal(take(lists[i]), GMD_BAD_INPUT);
         assert_non_null(strstr(error.text, ":1: expected 'fault FUNCTION'"));
     }
 }
 
 TEST_F(known, an_entry_of_a_kind_covers_the_kind_whatever_the_words)
 {
-    assert_int_equal(read_list("leak.streams\n"), GMD_OK);
+    assert_int_equal(take("leak.streams\n"), GMD_OK);
     assert_true(has_kind(GMD_KIND(leak, streams), GMD_NO_PARTIES));
     assert_false(has_kind(GMD_KIND(leak, events), GMD_NO_PARTIES));
 }
 
 TEST_F(known, parties_that_an_entry_names_must_be_these_and_others_may_be_any)
 {
-    assert_int_equal(read_list("progress.crash signal=SIGSEGV # at: wherever\n"), GMD_OK);
+    assert_int_equal(take("progress.crash signal=SIGSEGV # at: wherever\n"), GMD_OK);
     assert_true(
         has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}, {"at", "free"})));
     assert_false(
@@ -152,8 +144,7 @@ TEST_F(known, parties_that_an_entry_names_must_be_these_and_others_may_be_any)
 
 TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
 {
-    assert_int_equal(read_list("progress.failed error=\"a | b # c\" fault=hit | destroy\n"),
-                     GMD_OK);
+    assert_int_equal(take("progress.failed error=\"a | b # c\" fault=hit | destroy\n"), GMD_OK);
     const gmd_given_party *parties = GMD_PARTIES({"error", "a | b # c"}, {"fault", "hit"});
     assert_false(has_kind(GMD_KIND(progress, failed), parties));
     context.has_destroyed = true;
@@ -162,7 +153,7 @@ TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
 
 TEST_F(known, an_oracle_can_be_known_by_a_party)
 {
-    assert_int_equal(read_list("peak_bound bound=limit|end"), GMD_OK);
+    assert_int_equal(take("peak_bound bound=limit|end"), GMD_OK);
     assert_true(has_kind(GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", "limit"})));
     assert_true(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "limit"})));
     assert_false(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "device"})));
@@ -178,13 +169,13 @@ TEST_F(known, an_identity_is_printed_as_a_line_that_covers_it)
                       GMD_PARTIES({"error", "it said \"no\" | #1"}, {"fault", "hit"}));
     gmd_identity_print(&identity, line);
     assert_string_equal(line, "progress.failed error=\"it said 'no' | #1\" fault=hit");
-    assert_int_equal(read_list(line), GMD_OK);
+    assert_int_equal(take(line), GMD_OK);
     assert_non_null(known_find(&known, &context, &identity, ""));
 }
 
 TEST_F(known, entries_that_go_by_words_are_counted)
 {
-    assert_int_equal(read_list("leak: streams\nleak\nleak.streams\nsize: : 184 | end\n"), GMD_OK);
+    assert_int_equal(take("leak: streams\nleak\nleak.streams\nsize: : 184 | end\n"), GMD_OK);
     assert_int_equal(gmd_known_count_words(&known), 2);
 }
 
@@ -200,7 +191,7 @@ TEST_F(known, what_is_no_kind_and_no_party_is_refused_with_its_line)
                  {"leak.streams at=\"free\n", "found 'at=\"free'"},
                  {"leak a=1 b=2 c=3 d=4 e=5\n", "found 'e=5'"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(read_list(wrong[i].list), GMD_BAD_INPUT);
+        assert_int_equal(take(wrong[i].list), GMD_BAD_INPUT);
         if (!strstr(error.text, wrong[i].message)) {
             fail_msg("%s", error.text);
         }

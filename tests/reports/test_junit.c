@@ -65,14 +65,7 @@ TEST_F(sample, an_exact_check_is_a_passing_case)
 
 TEST_F(sample, a_check_that_differs_is_a_failure_with_both_sides)
 {
-    gmd_check *check = &sample_exact.check;
-    sample_exact.verdict = GMD_FAIL;
-    check->exact = false;
-    check->matched = 512;
-    check->first_difference.present = true;
-    check->first_difference.request = 512;
-    snprintf(check->first_difference.expected, sizeof check->first_difference.expected, "0x10000");
-    snprintf(check->first_difference.got, sizeof check->first_difference.got, "0x20000");
+    sample_differ();
     const char *text = report_on("differs", &sample_exact, NULL, NULL);
     assert_contains(text, "<failure message=\"512 of 10236 requests matched\" type=\"exact\">");
     assert_contains(text, "expected: 0x10000\ngot: 0x20000");

@@ -32,11 +32,7 @@ TEST_F(result_file, passes_failures_and_exact_replays_survive)
 TEST_F(result_file, an_inexact_replay_survives)
 {
     gmd_check *check = &sample_exact.check;
-    sample_exact.verdict = GMD_FAIL;
-    check->exact = false;
-    check->first_difference.present = true;
-    check->first_difference.request = 512;
-    snprintf(check->first_difference.what, sizeof check->first_difference.what, "address");
+    sample_differ();
     check->quirks[0] = (gmd_check_quirk){.name = "x", .count = 20, .requests = {1, 2, 3}};
     check->quirk_count = 1;
     assert_survives(sample_report("replay", &sample_exact, NULL, NULL));
