@@ -50,8 +50,7 @@ static _Thread_local bool is_harness __attribute__((tls_model("initial-exec")));
 
 static const char *const call_names[CALL_COUNT] = {
 #define CALL_NAME(result, name, parameters, arguments) #name,
-    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDART_FURTHER_FUNCTIONS(CALL_NAME)
-        GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
+    GMD_SIM_CUDA_FUNCTIONS(CALL_NAME)};
 #undef CALL_NAME
 
 /* A child of fork starts with the lock free, whoever held it in the parent. */

@@ -86,7 +86,7 @@ typedef struct gmd_check {
 
 /* What the run has had until now: a known defect may show after that only (gmd_known.h). */
 typedef struct known_context {
-    char conf[160];     /* the allocator's settings */
+    char conf[4097];    /* the allocator's settings: as long as a trace may state them */
     char faults[8][40]; /* functions of the device that were made to fail; the first ones */
     uint32_t fault_count;
     bool has_destroyed;     /* a stream */

@@ -34,8 +34,11 @@ void identity_json(gmd_json *json, const gmd_identity *identity);
 /* What reports name the verdict by: its kind; of an older gmd, which told none, the oracle. */
 const char *violation_rule(const gmd_violation *violation);
 
-/* "    for --known: leak.streams", the line that a known list would have of it; nothing where the
- * kind is not told. */
+/* No violation before number `index` is the same defect. */
+bool is_first_of_identity(const gmd_outcome *outcome, uint32_t index);
+
+/* "    for --known: leak.streams", the line of a known list that covers it and no other; nothing
+ * where the kind is not told. */
 void put_known_line(const gmd_identity *identity, const char *indent, FILE *out);
 
 #endif
