@@ -108,7 +108,7 @@ static void read_finding(result_reader *r, const json_t *from, gmd_gate_finding 
 {
     gmd_violation *v = &f->violation;
     result_text(r, from, "oracle", v->oracle, sizeof v->oracle);
-    result_identity(r, from, &v->identity);
+    result_identity(r, from, v->oracle, &v->identity);
     result_text(r, from, "message", v->message, sizeof v->message);
     v->request = result_number(r, from, "request", UINT64_MAX);
     read_optional(r, from, "case", v->case_path, sizeof v->case_path);

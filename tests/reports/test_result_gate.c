@@ -103,6 +103,7 @@ static void reset_findings(void)
         snprintf(f->replay, sizeof f->replay, "gmd run gmd-cases/overlap.gmd --allocator 'a b.so'");
     }
     findings[1].violation.oracle[0] = 'x';
+    findings[1].violation.identity.kind[0] = 'x';
     findings[1].violation.case_path[0] = '\0';
     findings[1].violation.request = 0;
 }
