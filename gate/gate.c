@@ -122,8 +122,9 @@ bool gmd_gate_begin(gmd_gate *gate, const char *name)
     return gate->item != NULL;
 }
 
-void gmd_gate_count(gmd_gate *gate, uint64_t runs, uint64_t requests)
+void gmd_gate_count(gmd_gate *gate, uint64_t runs, uint64_t requests, uint64_t known)
 {
+    gate->result->known_count += known;
     gate->item->runs += runs;
     gate->item->requests += requests;
 }
@@ -251,7 +252,7 @@ bool gmd_gate_play(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace)
         gmd_gate_note(gate, "refused: %s", error.text);
         return false;
     }
-    gmd_gate_count(gate, 1, outcome->requests);
+    gmd_gate_count(gate, 1, outcome->requests, outcome->known_count);
     if (outcome->violation_count) {
         if (!gmd_gate_is_known(gate, &outcome->violations[0])) {
             gmd_gate_found(gate, runner, trace, &outcome->violations[0]);
@@ -311,7 +312,7 @@ void gmd_gate_run_persistent(gmd_gate *gate, gmd_runner *runner, gmd_persistent_
             gmd_gate_note(gate, "refused: %s", error.text);
             return;
         }
-        gmd_gate_count(gate, persistent.passed, persistent.requests);
+        gmd_gate_count(gate, persistent.passed, persistent.requests, persistent.known);
         gate->lapses += persistent.lapses;
         at += persistent.passed;
         if (persistent.is_suspect) {

@@ -51,7 +51,7 @@ bool gmd_gate_is_over(gmd_gate *gate);
 /* An item begins. False: it is not asked for (--only), or the gate is over. Between this and the
  * end all runs and findings are its own. */
 bool gmd_gate_begin(gmd_gate *gate, const char *name);
-void gmd_gate_count(gmd_gate *gate, uint64_t runs, uint64_t requests);
+void gmd_gate_count(gmd_gate *gate, uint64_t runs, uint64_t requests, uint64_t known);
 void gmd_gate_end(gmd_gate *gate);
 /* An item that is not run. */
 __attribute__((format(printf, 3, 4))) void gmd_gate_skip(gmd_gate *gate, const char *name,

@@ -39,7 +39,7 @@ static void search(gmd_gate *gate, uint32_t depth)
     if (status != GMD_OK) {
         return;
     }
-    gmd_gate_count(gate, result.runs, result.requests);
+    gmd_gate_count(gate, result.runs, result.requests, result.known);
     gmd_gate_take_findings(gate);
     gate->item->hits += result.cut + (gate->found.count - found);
 }

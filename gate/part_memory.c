@@ -131,7 +131,7 @@ static gmd_status run_isolated(gmd_gate *gate, gmd_run_options *options, const g
     options->cases.directory = NULL;
     gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
     if (status == GMD_OK) {
-        gmd_gate_count(gate, 1, outcome->requests);
+        gmd_gate_count(gate, 1, outcome->requests, outcome->known_count);
         if (t->is_done) {
             keep(gate, t);
         } else {

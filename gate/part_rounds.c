@@ -63,7 +63,7 @@ static void play(gmd_gate *gate, gmd_trace *round)
     gmd_status status = gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error);
     gmd_gate_fail(gate, status, &error);
     if (status == GMD_OK) {
-        gmd_gate_count(gate, 1, outcome->requests);
+        gmd_gate_count(gate, 1, outcome->requests, outcome->known_count);
         const gmd_violation *violation = &outcome->violations[0];
         if (!outcome->violation_count) {
             if (outcome->verdict == GMD_ERROR) {

@@ -156,7 +156,7 @@ static gmd_status measure_time(gmd_gate *gate, const char *name, gmd_error *erro
     if (status != GMD_OK) {
         return status;
     }
-    gmd_gate_count(gate, t.rounds, 0);
+    gmd_gate_count(gate, t.rounds, 0, 0);
     if (t.count == TRIES) {
         gmd_gate_measured(gate, "time", "ratio", span_of(&t));
     } else if (t.state == GMD_BENCH_SKIPPED) {
@@ -182,7 +182,7 @@ static bool count_instructions(gmd_gate *gate, const char *name)
         return false;
     }
     double value = counted.instructions_per_op;
-    gmd_gate_count(gate, 1, 0);
+    gmd_gate_count(gate, 1, 0, 0);
     gmd_gate_measured(gate, "instructions", "instructions", (gmd_gate_span){value, value, value});
     if (counted.is_least) {
         gmd_gate_note(gate, "there are more instructions than were counted");

@@ -547,7 +547,7 @@ static void hand_over_all(gmd_fork_server *n, const gmd_persistent_input *traces
     list->count = 0;
     s->function_count = 0;
     s->request_count = 0;
-    list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
+    list->requests = list->faults_planted = list->faults_unfired = list->lapses = list->known = 0;
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;
     atomic_store(&list->passed, 0);
@@ -612,6 +612,7 @@ gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persiste
     result->requests = list->requests;
     result->fresh = list->fresh;
     result->lapses = list->lapses;
+    result->known = list->known;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;
     return GMD_OK;

@@ -82,14 +82,6 @@ static void reap(pid_t child, int *exit_status)
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-static void note_known(gmd_outcome *o)
-{
-    if (o->known_count && o->note_count < GMD_NOTE_MAX) {
-        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-                 "%" PRIu64 " violations are known (--known) and not counted", o->known_count);
-    }
-}
-
 /* The process itself is watched, which nothing that the allocator does with descriptors can
  * deceive. */
 static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
@@ -179,7 +171,7 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
         munmap(shared->answers, sizeof *shared->answers);
     }
     if (status == GMD_OK) {
-        note_known(&shared->outcome);
+        gmd_outcome_note_known(&shared->outcome);
         case_write(options, workload, shared);
         ask_second_opinion(options, workload, shared, gmd_run_isolated);
         *outcome = shared->outcome;

@@ -208,6 +208,9 @@ void result_gate(result_reader *r, const json_t *root, gmd_gate_result *gate)
     gate->is_quick = result_bool(r, from, "quick");
     read_optional(r, from, "ended_early", gate->ended_early, sizeof gate->ended_early);
     gate->seconds = result_seconds(r, from, "seconds");
+    if (result_member(r, from, "known_violations", RESULT_NUMBER, false)) {
+        gate->known_count = result_number(r, from, "known_violations", UINT64_MAX);
+    }
     read_baseline(r, from, &gate->baseline);
     read_figures(r, from, gate);
     read_parts(r, from, gate);
