@@ -1,11 +1,16 @@
 /* Many inputs in one process: each under its own header where the allocator can
- * follow, and what is found is that of the input alone. */
+ * follow, and what is found is that of the input alone; and what an allocator does to the memory
+ * that the processes share harms nobody else. */
 #include "gmd_fork_server.h"
 #include "gmd_size.h"
 #include "gmd_test.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static gmd_run_options options_of(const char *allocator)
 {
@@ -130,4 +135,112 @@ TEST(a_black_box_follows_to_no_header)
                        .conditions.capacity_bytes = options.conditions.capacity_bytes};
     assert_false(gmd_fork_server_can_follow(n, &trace));
     gmd_fork_server_close(n);
+}
+
+/* --- an allocator that writes over the shared memory --------------------------------------- */
+
+static const gmd_outcome *run_text(gmd_fork_server *n, const char *lines)
+{
+    char text[1024];
+    gmd_trace trace;
+    gmd_error error = {""};
+    const gmd_outcome *outcome = NULL;
+    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", lines);
+    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
+    gmd_status status = gmd_fork_server_run(n, &trace, &outcome, &error);
+    gmd_trace_free(&trace);
+    if (status != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return outcome;
+}
+
+/* Without a third allocation, also where requests are made again. */
+static const char no_block[] = "empty_cache\n";
+static const char three_blocks[] = "alloc a 4096 s0\nalloc b 4096 s0\nalloc c 4096 s0\n";
+
+typedef struct bystander {
+    pid_t process;
+    char number[24];
+} bystander;
+
+static int begin_bystander(void **state)
+{
+    static bystander b;
+    b.process = fork();
+    if (b.process == 0) {
+        pause();
+        _exit(EXIT_SUCCESS);
+    }
+    snprintf(b.number, sizeof b.number, "%ld", (long)b.process);
+    setenv("GMD_PLANT_PROCESS", b.number, 1);
+    setenv("GMD_PLANT", "fill_and_hang", 1);
+    *state = &b;
+    return b.process < 0;
+}
+
+static int end_bystander(void **state)
+{
+    bystander *b = *state;
+    unsetenv("GMD_PLANT");
+    unsetenv("GMD_PLANT_PROCESS");
+    kill(b->process, SIGKILL);
+    return waitpid(b->process, NULL, 0) == b->process ? 0 : -1;
+}
+
+FIXTURE(bystander, begin_bystander, end_bystander);
+
+static bool is_alive(const bystander *b)
+{
+    return waitpid(b->process, NULL, WNOHANG) == 0;
+}
+
+static gmd_run_options hasty_options(void)
+{
+    gmd_run_options options = options_of(GMD_TEST_PLANTED);
+    options.process.call_budget_s = 1;
+    return options;
+}
+
+TEST_F(bystander, a_run_that_hangs_is_killed_and_no_process_that_it_names)
+{
+    const gmd_run_options options = hasty_options();
+    gmd_fork_server *n = open_server(&options);
+    const gmd_outcome *o = run_text(n, three_blocks);
+    assert_true(is_alive(*state));
+    assert_int_equal(o->violation_count, 1);
+    assert_string_equal(o->violations[0].identity.kind, "progress.overwrote_gmd");
+    assert_int_equal(run_text(n, no_block)->verdict, GMD_PASS);
+    gmd_fork_server_close(n);
+}
+
+TEST_F(bystander, many_inputs_that_end_so_are_suspected_and_the_next_run_is_judged)
+{
+    const gmd_run_options options = hasty_options();
+    gmd_fork_server *n = open_server(&options);
+    gmd_persistent_result r =
+        run_persistent(n, (const char *const[]){no_block, three_blocks, NULL});
+    assert_true(is_alive(*state));
+    assert_true(r.is_suspect);
+    assert_true(r.passed <= 1);
+    assert_int_equal(run_text(n, no_block)->verdict, GMD_PASS);
+    gmd_fork_server_close(n);
+}
+
+TEST_F(bystander, a_run_of_its_own_is_killed_likewise)
+{
+    const gmd_run_options options = hasty_options();
+    gmd_trace trace;
+    gmd_error error = {""};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    char text[1024];
+    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", three_blocks);
+    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
+    const gmd_workload workload = {
+        .name = "test", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    assert_int_equal(gmd_run_isolated(&options, &workload, o, &error), GMD_OK);
+    assert_true(is_alive(*state));
+    assert_string_equal(o->violations[0].identity.kind, "progress.overwrote_gmd");
+    gmd_trace_free(&trace);
+    free(o);
 }
