@@ -288,7 +288,7 @@ static void run_benchmark(comparison *c, size_t index, gmd_bench_row *row)
         }
     }
     if (of->kind == BENCH_FIRST) {
-        c->states[c->party_count - 1] = GMD_BENCH_SKIPPED; /* the floor has nothing to make */
+        c->states[c->party_count - 1] = GMD_BENCH_SKIPPED; /* the floor makes no allocator */
     }
     run_rounds(c, of, &request);
     for (uint32_t i = 0; i < c->party_count; i++) {

@@ -300,8 +300,7 @@ int main(int argc, char **argv)
         return 2;
     }
     gmd_run_options options = {.subject.allocator = argc > 1 ? argv[1] : "reference",
-                               .subject.lib_directory =
-                                   gmd_bench_libraries(argv[0], path, sizeof path),
+                               .subject.lib_directory = bench_libraries(argv[0], path, sizeof path),
                                .device.kind = GMD_DEVICE_SIM,
                                .conditions.device_count = 1,
                                .conditions.capacity_bytes = GMD_GIB,

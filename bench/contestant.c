@@ -20,7 +20,7 @@ static void become_worker(const char *program, int socket)
     } else if (dup2(socket, BENCH_SOCKET) < 0) {
         _exit(127);
     }
-    personality(ADDR_NO_RANDOMIZE); /* where memory lies makes a difference: the same one always */
+    personality(ADDR_NO_RANDOMIZE); /* where memory lies makes a difference: always the same */
     char name[] = "gmd-bench-worker";
     char *const arguments[] = {name, NULL};
     execv(program, arguments);
@@ -112,7 +112,7 @@ void bench_contestant_ask(bench_contestant *c, const bench_request *request, ben
         *reply = (bench_reply){.answer = BENCH_FAILED, .text = "its process has ended"};
         return;
     }
-    send(c->socket, request, sizeof *request, MSG_NOSIGNAL); /* a dead one is told of by receive */
+    send(c->socket, request, sizeof *request, MSG_NOSIGNAL); /* receive tells of a dead worker */
     receive(c, reply);
 }
 

@@ -24,7 +24,7 @@ typedef struct gmd_bench_counted {
     char reason[768];
     double instructions_per_op; /* of user space */
     bool is_stepped;            /* step by step: this machine offers no counter of instructions */
-    bool is_least;              /* there are more: it was ended, as steps take long */
+    bool is_least;              /* there are more: counting was ended, because steps take long */
 } gmd_bench_counted;
 
 /* The instructions of the benchmark of that name, of the first allocator. */

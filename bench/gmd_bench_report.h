@@ -17,7 +17,7 @@ typedef struct gmd_bench_options {
         *allocators[GMD_BENCH_ALLOCATOR_MAX]; /* the first is what the others are held against */
     uint32_t allocator_count;
     const char *filter; /* a part of the names of the benchmarks to run; NULL: all */
-    bool is_whole_name; /* the filter is: of one benchmark */
+    bool is_whole_name; /* the filter is the whole name of one benchmark */
     gmd_device_kind device;
     uint32_t device_count;
     uint64_t capacity_bytes;
@@ -25,13 +25,13 @@ typedef struct gmd_bench_options {
     const char *lib_directory; /* gmd's own libraries, and the worker */
     const char *torch_adapter; /* for `torch` */
     double seconds;            /* of measuring, for each benchmark and allocator */
-    double patience_s;         /* longer, and a step of a benchmark hangs */
+    double patience_s;         /* a step of a benchmark that takes longer hangs */
     uint64_t seed;
     bool shows_progress;
 } gmd_bench_options;
 
 typedef struct gmd_bench_interval {
-    double median, low, high; /* the true median lies within in 95 of 100 cases */
+    double median, low, high; /* the true median lies between these in 95 of 100 cases */
 } gmd_bench_interval;
 
 typedef enum gmd_bench_state {
@@ -60,7 +60,7 @@ typedef struct gmd_bench_row {
 typedef struct gmd_bench_machine {
     char processor[128], governor[32];
     uint32_t core_count;
-    int cores[GMD_BENCH_CORE_MAX]; /* the first one for all that has one thread */
+    int cores[GMD_BENCH_CORE_MAX]; /* benchmarks with one thread run on the first one */
     double load_before, load_after;
 } gmd_bench_machine;
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct shared_count { /* of the copy and its parent */
+typedef struct shared_count { /* between the copy and its parent */
     uint64_t count;
     bool is_counted, has_failed;
 } shared_count;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *gmd_bench_libraries(const char *program, char *path, size_t size)
+const char *bench_libraries(const char *program, char *path, size_t size)
 {
     const char *set = getenv("GMD_LIB_DIR"), *slash = strrchr(program, '/');
     if (set && *set) {

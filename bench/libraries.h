@@ -5,6 +5,6 @@
 #include <stddef.h>
 
 /* $GMD_LIB_DIR, else ../lib/gmd beside the folder of `program` (argv[0]), written to `path`. */
-const char *gmd_bench_libraries(const char *program, char *path, size_t size);
+const char *bench_libraries(const char *program, char *path, size_t size);
 
 #endif

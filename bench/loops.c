@@ -69,7 +69,7 @@ static bool misses(const bench_calls *calls, uint64_t bytes, uint64_t count)
     return true;
 }
 
-/* Under a limit that holds one block: that of the other stream is in the cache, and in the way. */
+/* The limit holds one block: that of the other stream is in the cache, and in the way. */
 static bool retries(const bench_calls *calls, uint64_t bytes, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {

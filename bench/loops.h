@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* What the loops call. NULL where the allocator has it not; malloc and free are always there. */
+/* What the loops call. NULL: the allocator does not have it; malloc and free are always there. */
 typedef struct bench_calls {
     void *(*malloc)(size_t size, int device, cudaStream_t stream);
     void (*free)(void *ptr, size_t size, int device, cudaStream_t stream);

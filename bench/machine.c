@@ -14,7 +14,7 @@ _Static_assert(GMD_BENCH_CORE_MAX == BENCH_THREAD_MAX,
                "each thread has a core where there are enough");
 
 #define WIDE_INTERVAL 0.1 /* of the median, from one end to the other */
-#define FINEST_NS     0.5 /* what nobody needs to know better, of differences above all */
+#define FINEST_NS     0.5 /* finer differences matter to nobody */
 #define CALM_LOAD     0.5 /* runnable processes for each core */
 
 static double load_now(void)

@@ -26,10 +26,10 @@ typedef struct bench_setup {
     bool has_conf, conf_is_optional;
     char conf[4096];
     uint32_t core_count;
-    int cores[BENCH_THREAD_MAX]; /* the first one for all that has one thread */
+    int cores[BENCH_THREAD_MAX]; /* benchmarks with one thread run on the first one */
 } bench_setup;
 
-/* COUNT needs no PREPARE: of a loop of its own, the instructions of some operations. */
+/* COUNT needs no PREPARE: it counts the instructions of some operations in a loop of its own. */
 typedef enum bench_verb { BENCH_PREPARE, BENCH_MEASURE, BENCH_COUNT, BENCH_FINISH } bench_verb;
 
 typedef struct bench_request {
@@ -41,7 +41,7 @@ typedef struct bench_request {
 
 typedef enum bench_answer {
     BENCH_DONE,
-    BENCH_SKIPPED, /* the allocator has not what it takes; `text` says what */
+    BENCH_SKIPPED, /* the allocator lacks something; `text` says what */
     BENCH_FAILED,  /* `text` says why */
     BENCH_REFUSED, /* the worker cannot start: `status` and `text` */
 } bench_answer;
@@ -51,7 +51,7 @@ typedef struct bench_reply {
     gmd_status status;
     double ns_per_op;
     double instructions_per_op; /* of COUNT */
-    bool is_stepped, is_least;  /* of COUNT: not by the processor's counter; there are more */
+    bool is_stepped, is_least;  /* of COUNT: counted step by step; there are more */
     uint64_t elapsed_ns;        /* of the timed part */
     bool is_disturbed;          /* the kernel ran something else on the core meanwhile */
     char text[768];

@@ -19,11 +19,11 @@
 
 #define WARM_UP_NS     50000000u   /* until caches, tables and free lists have their size */
 #define WARM_UP_MAX_NS 2000000000u /* for loops that need a number of operations first */
-#define WARM_UP_PART   8           /* of a round, untimed, as another process had the core before */
+#define WARM_UP_PART   8 /* an untimed part of each round, as another process had the core before */
 
-#define COUNTED_OPERATIONS 8     /* of which the instructions are counted */
-#define COUNTED_WARM_UP    1000  /* before them; a number and no time: always the same */
-#define COUNTED_STEPS_MAX  60000 /* of all; whoever takes more is slow enough */
+#define COUNTED_OPERATIONS 8     /* operations whose instructions are counted */
+#define COUNTED_WARM_UP    1000  /* operations before them: a number, which is always the same */
+#define COUNTED_STEPS_MAX  60000 /* steps for all of them; more is slow enough to tell */
 
 #define HISTORY_ENTRIES  65536
 #define EVENTS_OF_A_PAIR 3 /* alloc, free requested, free completed */
@@ -142,8 +142,8 @@ static gmd_status keep_history(worker *w, uint64_t entries, gmd_error *error)
     return gmd_fail(error, GMD_FAILED, "gmd_record_history was refused: %s", message);
 }
 
-/* The same pairs without the history and with it, which is first filled: a first event costs its
- * memory's first use. */
+/* Runs the same pairs without the history and with it. The history is filled first: events that use
+ * its memory for the first time cost more. */
 static gmd_status time_history(worker *w, double *ns, bool *is_disturbed, gmd_error *error)
 {
     double without = 0, with = 0;

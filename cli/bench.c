@@ -196,7 +196,7 @@ static gmd_status bench(const bench_arguments *a, int *exit_status, gmd_error *e
     if (status == GMD_OK && o->json_path) {
         status = write_json(o, &report, error);
     }
-    *exit_status = gmd_bench_failures(&report) ? GMD_EXIT_FINDING : GMD_EXIT_OK;
+    *exit_status = gmd_bench_failures(&report) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
     gmd_bench_report_free(&report);
     return status;
 }
@@ -206,11 +206,11 @@ int cli_bench(int argc, char **argv)
     bench_arguments a = {.seconds = 0.5};
     cli_options_init(&a.common);
     int usage = cli_parse(&bench_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     gmd_error error = {""};
-    int exit_status = GMD_EXIT_OK;
+    int exit_status = CLI_EXIT_OK;
     gmd_status status = bench(&a, &exit_status, &error);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd bench: %s\n", error.text);

@@ -200,10 +200,10 @@ static void interrupt(int signal_number)
 
 typedef struct status_line {
     double next_shown;    /* seconds of the campaign */
-    double seconds, runs; /* when it ends; 0: not by that */
+    double seconds, runs; /* where the campaign ends; 0: not by these */
 } status_line;
 
-/* By whichever end comes first. */
+/* Until the end by time or by runs, whichever comes first. */
 static const char *time_left(const status_line *line, const gmd_search_status *s, char *text)
 {
     double runs = (double)s->runs;
@@ -249,7 +249,7 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
         c->has_capacity || c->run.conditions.limit_bytes ? c->run.conditions.capacity_bytes : 0;
     bool is_real = c->run.device.kind != GMD_DEVICE_SIM;
     if (c->run.conditions.limit_bytes &&
-        is_real) { /* which has the memory that it has: less is a limit */
+        is_real) { /* a real device has the memory that it has: less is a limit */
         space->capacity_bytes = c->run.conditions.limit_bytes;
     } else if (c->run.conditions.limit_bytes) {
         space->fraction =
@@ -409,7 +409,7 @@ int cli_fuzz(int argc, char **argv)
     fuzz_arguments a = {0};
     cli_options_init(&a.common);
     int usage = cli_parse(&fuzz_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     signal(SIGINT, interrupt);

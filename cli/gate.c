@@ -85,10 +85,11 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
         argp_error(state, "--update-baseline: needs --baseline FILE, which it writes");
     }
     if (g->rounds_file && g->baseline) {
-        argp_error(state, "--rounds: judges one file, and no baseline");
+        argp_error(state, "--rounds judges one file: --baseline cannot be given with it");
     }
     if ((g->versus || g->history_count) && !g->baseline) {
-        argp_error(state, "--versus and --history: are of memory and speed, which need --baseline");
+        argp_error(state,
+                   "--versus and --history are about memory and speed, which need --baseline");
     }
     return 0;
 }
@@ -255,7 +256,7 @@ int cli_gate(int argc, char **argv)
     cli_options_init(&a.common);
     a.common.run.process.call_budget_s = TIMEOUT_SECONDS;
     int usage = cli_parse(&gate_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     signal(SIGINT, interrupt);

@@ -51,7 +51,7 @@ static void finish_stdout(void)
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "gmd: standard output: writing failed\n");
-        _exit(GMD_EXIT_FAILURE);
+        _exit(CLI_EXIT_FAILURE);
     }
 }
 
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     atexit(finish_stdout);
     if (gmd_log_begin(getenv("GMD_LOG"), &error) != GMD_OK) {
         fprintf(stderr, "gmd: %s\n", error.text);
-        return GMD_EXIT_USAGE;
+        return CLI_EXIT_USAGE;
     }
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "help") == 0 && argc == 3) { /* gmd help COMMAND */
@@ -73,11 +73,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 || strcmp(name, "-h") == 0) {
         print_help(argc > 1 ? stdout : stderr);
-        return argc > 1 ? GMD_EXIT_OK : GMD_EXIT_USAGE;
+        return argc > 1 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     }
     if (strcmp(name, "--version") == 0) {
         printf("gmd %s\n", GMD_VERSION);
-        return GMD_EXIT_OK;
+        return CLI_EXIT_OK;
     }
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
         if (strcmp(name, subcommands[i].name) == 0) {
@@ -88,5 +88,5 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr, "gmd: '%s' is not a command; 'gmd --help' lists them\n", name);
-    return GMD_EXIT_USAGE;
+    return CLI_EXIT_USAGE;
 }

@@ -207,7 +207,7 @@ int cli_minimize(int argc, char **argv)
     minimize_arguments a = {0};
     cli_options_init(&a.common);
     int usage = cli_parse(&minimize_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     gmd_error error = {""};

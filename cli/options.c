@@ -314,7 +314,7 @@ void cli_refuse_overwriting(struct argp_state *state, const cli_options *options
     }
 }
 
-/* Before anything runs; of two in one file the second would replace the first. */
+/* Before anything runs: two reports in one file would replace each other. */
 static void check_reports(struct argp_state *state, const cli_options *options)
 {
     report_file files[REPORT_MAX];
@@ -517,13 +517,13 @@ const struct argp cli_common_argp = {.parser = hand_on, .children = common_child
 
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-    argp_err_exit_status = GMD_EXIT_USAGE;
-    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? GMD_EXIT_OK : GMD_EXIT_USAGE;
+    argp_err_exit_status = CLI_EXIT_USAGE;
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 }
 
 int cli_exit_status(gmd_status status)
 {
-    return status == GMD_OK          ? GMD_EXIT_OK
-           : status == GMD_BAD_INPUT ? GMD_EXIT_USAGE
-                                     : GMD_EXIT_FAILURE;
+    return status == GMD_OK          ? CLI_EXIT_OK
+           : status == GMD_BAD_INPUT ? CLI_EXIT_USAGE
+                                     : CLI_EXIT_FAILURE;
 }

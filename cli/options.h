@@ -7,10 +7,10 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#define GMD_EXIT_OK      0
-#define GMD_EXIT_FINDING 1 /* a defect, regression or finding */
-#define GMD_EXIT_USAGE   2 /* bad usage or unreadable input */
-#define GMD_EXIT_FAILURE 3 /* gmd itself failed */
+#define CLI_EXIT_OK      0
+#define CLI_EXIT_FINDING 1 /* a defect, regression or finding */
+#define CLI_EXIT_USAGE   2 /* bad usage or unreadable input */
+#define CLI_EXIT_FAILURE 3 /* gmd itself failed */
 
 typedef struct cli_options {
     gmd_run_options run;

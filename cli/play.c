@@ -72,7 +72,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
     return status;
 }
 
-/* A schedule with a seed takes part in what the runs differ in. `seed`: of the body, or NULL. */
+/* A seed in the schedule differs from run to run, too. `seed`: of the body, or NULL. */
 static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
                          const gmd_workload *workload, uint64_t *seed, cli_results *results,
                          gmd_error *error)

@@ -313,8 +313,8 @@ static gmd_status sweep_history(const replay_arguments *a, const gmd_history *hi
     return status;
 }
 
-/* With all quirks the check says where each mattered: one without some of them needs to know. NULL:
- * it has all, or the recording is not matched anyway. The caller frees it. */
+/* The outcome of a check with all quirks, which says where each mattered, for a check without some
+ * of them. NULL: that has all, or the recording is not matched anyway. The caller frees it. */
 static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_options *options,
                                       const gmd_history *history, const gmd_check_input *input)
 {
@@ -355,7 +355,7 @@ static void place_as_recorded(const replay_arguments *a, const gmd_history *hist
     }
     if (history->limit_inferred &&
         options->conditions.limit_bytes > options->conditions.capacity_bytes) {
-        options->conditions.limit_bytes = 0; /* what was refused passed all that the device has */
+        options->conditions.limit_bytes = 0; /* the device itself was full */
     }
 }
 
@@ -532,7 +532,7 @@ int cli_replay(int argc, char **argv)
     replay_arguments a = {0};
     cli_options_init(&a.common);
     int usage = cli_parse(&replay_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
+    if (usage != CLI_EXIT_OK) {
         return usage;
     }
     bool gives_trace = a.trace_path && strcmp(a.trace_path, "-") == 0;

@@ -26,7 +26,7 @@ enum { OUTPUT_MAX = 16 };
 typedef struct format {
     const char *ending;
     size_t slot;                 /* of cli_options: where the path of such a report goes */
-    cli_reproduce_fn *reproduce; /* a program instead, of a case that is not run */
+    cli_reproduce_fn *reproduce; /* makes a program of a case, which is not run */
     bool of_results;             /* can be made of what --json wrote */
 } format;
 
@@ -155,7 +155,7 @@ static void add_input(report_arguments *a, char *text, struct argp_state *state)
     }
 }
 
-/* To where the writers find it: from here on it is as if the option had been given. */
+/* Puts the path where the writers look: from here on it is as if the option had been given. */
 static void place_output(report_arguments *a, size_t index, struct argp_state *state)
 {
     gmd_error error = {""};
@@ -347,7 +347,7 @@ static int report(report_arguments *a)
         return cli_exit_status(status);
     }
     if (a->common.runs_nothing) {
-        return GMD_EXIT_OK;
+        return CLI_EXIT_OK;
     }
     return cli_is_result(a->input) ? render_result(a) : run_input(a);
 }
@@ -358,7 +358,7 @@ int cli_report(int argc, char **argv)
     cli_options_init(&a.common);
     a.common.runs_nothing = true;
     int status = cli_parse(&report_argp, argc, argv, &a);
-    if (status == GMD_EXIT_OK) {
+    if (status == CLI_EXIT_OK) {
         status = report(&a);
     }
     cli_options_free(&a.common);

@@ -26,7 +26,7 @@ void cli_results_open(cli_results *results, const cli_options *options)
 static bool reserve(cli_results *r)
 {
     size_t needed = r->count + 1, inspections = r->capacity, timelines = r->capacity,
-           journals = r->capacity; /* of one size, as long as none was refused */
+           journals = r->capacity; /* the lists have one size unless a growth failed */
     return GMD_GROW(&r->inspections, &inspections, needed) &&
            GMD_GROW(&r->timelines, &timelines, needed) &&
            GMD_GROW(&r->journals, &journals, needed) && GMD_GROW(&r->items, &r->capacity, needed);
@@ -166,9 +166,9 @@ static int status_of_outcome(const gmd_outcome *outcome)
 {
     switch (outcome->verdict) {
     case GMD_PASS:
-        return GMD_EXIT_OK;
+        return CLI_EXIT_OK;
     case GMD_FAIL:
-        return GMD_EXIT_FINDING;
+        return CLI_EXIT_FINDING;
     default:
         return cli_exit_status(outcome->error_status);
     }
@@ -176,7 +176,7 @@ static int status_of_outcome(const gmd_outcome *outcome)
 
 static int status_of(const gmd_outcome *const *outcomes, size_t count)
 {
-    int status = GMD_EXIT_OK;
+    int status = CLI_EXIT_OK;
     for (size_t i = 0; i < count; i++) {
         int one = status_of_outcome(outcomes[i]);
         status = one > status ? one : status;
@@ -314,7 +314,7 @@ int cli_results_rewrite(gmd_report report, const cli_options *options)
     }
     /* Where nothing was run, nothing was checked. */
     return report.outcome_count ? status_of(report.outcomes, report.outcome_count)
-                                : GMD_EXIT_FAILURE;
+                                : CLI_EXIT_FAILURE;
 }
 
 void cli_results_free(cli_results *results)

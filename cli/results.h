@@ -12,11 +12,11 @@ typedef struct cli_results {
     gmd_inspection **inspections;        /* what was seen inside each; NULL: nothing */
     gmd_timeline **timelines;            /* of each run; NULL: none was kept */
     gmd_journal **journals;              /* likewise */
-    bool keeps_timelines, keeps_journal; /* a journal: of one run, and no more are made */
+    bool keeps_timelines, keeps_journal; /* a journal holds one run: a second one is refused */
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count, repeat_capacity;
-    const char *speaker;         /* of errors: the command; NULL: the one that is reported */
+    const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;
 

@@ -349,7 +349,7 @@ int cli_run(int argc, char **argv)
     run_arguments a = {.repeat = 1};
     cli_options_init(&a.common);
     int status = cli_parse(&run_argp, argc, argv, &a);
-    if (status == GMD_EXIT_OK) {
+    if (status == CLI_EXIT_OK) {
         scenario_directory(&a.common, directory, sizeof directory);
         if (a.lists_oracles) {
             cli_list_oracles();

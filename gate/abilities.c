@@ -17,8 +17,8 @@ static gmd_status look_and_play(void *context, gmd_session *session, gmd_error *
     return gmd_play_trace(NULL, session, error);
 }
 
-gmd_status gmd_gate_find_abilities(gmd_abilities *abilities, const gmd_run_options *run,
-                                   gmd_outcome *outcome, gmd_error *error)
+gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
+                          gmd_outcome *outcome, gmd_error *error)
 {
     gmd_trace trace;
     gmd_status status =
@@ -49,7 +49,7 @@ gmd_status gmd_gate_find_abilities(gmd_abilities *abilities, const gmd_run_optio
     return status;
 }
 
-const char *gmd_gate_lacks(const gmd_abilities *a, const gmd_trace *trace)
+const char *abilities_lacking(const gmd_abilities *a, const gmd_trace *trace)
 {
     for (size_t i = 0; i < trace->count; i++) {
         switch (trace->requests[i].op) {

@@ -8,10 +8,10 @@
 /* Loads the allocator, makes one small allocation and frees it, in a process of its own.
  * GMD_BAD_INPUT: it cannot be loaded. A crash or a hang is told in `outcome` (which the caller
  * allocates). */
-gmd_status gmd_gate_find_abilities(gmd_abilities *abilities, const gmd_run_options *run,
-                                   gmd_outcome *outcome, gmd_error *error);
+gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
+                          gmd_outcome *outcome, gmd_error *error);
 
 /* Why a trace is not for this allocator: it needs what is not exported. NULL: it can be run. */
-const char *gmd_gate_lacks(const gmd_abilities *abilities, const gmd_trace *trace);
+const char *abilities_lacking(const gmd_abilities *abilities, const gmd_trace *trace);
 
 #endif

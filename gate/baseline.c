@@ -13,7 +13,7 @@
 #define HEADER    "gmd-baseline 1"
 #define OTHER_MAX 4200
 
-/* Beyond what repeated measuring on a busy machine varies by (docs/gate.md has figures). */
+/* More than repeated measuring on a busy machine varies by (docs/gate.md has figures). */
 #define RATIO_TOLERANCE       0.50
 #define INSTRUCTION_TOLERANCE 0.03
 
@@ -35,7 +35,7 @@ static int compare_figures(const void *left, const void *right)
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-static char *header_field(gmd_baseline *b, const char *key, size_t *size)
+static char *header_field(gate_baseline *b, const char *key, size_t *size)
 {
     const struct {
         const char *key;
@@ -96,7 +96,7 @@ static bool read_figure(const char *line, gmd_gate_figure *f)
            (strcmp(f->category, "memory") == 0 || strcmp(f->category, "speed") == 0);
 }
 
-static gmd_status append(gmd_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
+static gmd_status append(gate_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
 {
     if (!GMD_GROW(&b->figures, &b->capacity, b->count + 1)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a baseline");
@@ -105,7 +105,7 @@ static gmd_status append(gmd_baseline *b, const gmd_gate_figure *figure, gmd_err
     return GMD_OK;
 }
 
-static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_t number,
+static gmd_status read_line(gate_baseline *b, char *line, const char *path, size_t number,
                             gmd_error *error)
 {
     gmd_gate_figure figure;
@@ -134,7 +134,7 @@ static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_
     return append(b, &figure, error);
 }
 
-static gmd_status read_lines(gmd_baseline *b, char *text, const char *path, gmd_error *error)
+static gmd_status read_lines(gate_baseline *b, char *text, const char *path, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     size_t number = 1;
@@ -158,10 +158,10 @@ static gmd_status read_lines(gmd_baseline *b, char *text, const char *path, gmd_
     return status;
 }
 
-/* Sorts them. A file that says nothing, or two things, must not pass for one to judge by. */
-static gmd_status check_figures(gmd_baseline *b, const char *path, gmd_error *error)
+/* Sorts the figures. A file that has none, or two values for one, is no baseline to judge by. */
+static gmd_status check_figures(gate_baseline *b, const char *path, gmd_error *error)
 {
-    gmd_baseline_sort(b);
+    baseline_sort(b);
     if (!b->count) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "%s: no figures: expected lines 'CATEGORY ITEM NAME VALUE UNIT'; "
@@ -178,11 +178,11 @@ static gmd_status check_figures(gmd_baseline *b, const char *path, gmd_error *er
     return GMD_OK;
 }
 
-gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error *error)
+gmd_status baseline_read(gate_baseline *baseline, const char *path, gmd_error *error)
 {
     uint8_t *bytes = NULL;
     size_t size = 0;
-    *baseline = (gmd_baseline){.count = 0};
+    *baseline = (gate_baseline){.count = 0};
     gmd_status status = gmd_file_read(path, &bytes, &size, error);
     char *text = status == GMD_OK ? malloc(size + 1) : NULL;
     if (status == GMD_OK && !text) {
@@ -199,7 +199,7 @@ gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error
         status = check_figures(baseline, path, error);
     }
     if (status != GMD_OK) {
-        gmd_baseline_free(baseline);
+        baseline_free(baseline);
     }
     return status;
 }
@@ -220,7 +220,7 @@ static void put_figure(const gmd_gate_figure *f, FILE *out)
     }
 }
 
-static void put_all(const gmd_baseline *b, FILE *out)
+static void put_all(const gate_baseline *b, FILE *out)
 {
     fputs(HEADER "\n"
                  "# What the allocator took when these figures were accepted: gmd gate --baseline "
@@ -239,7 +239,7 @@ static void put_all(const gmd_baseline *b, FILE *out)
     }
 }
 
-/* It is written beside, under this name, and takes the file's place when it is complete. */
+/* The file is written under this name first, and takes the other's place when it is complete. */
 static gmd_status name_beside(const char *path, char other[OTHER_MAX], gmd_error *error)
 {
     return (size_t)snprintf(other, OTHER_MAX, "%s.new", path) < OTHER_MAX
@@ -247,7 +247,7 @@ static gmd_status name_beside(const char *path, char other[OTHER_MAX], gmd_error
                : gmd_fail(error, GMD_BAD_INPUT, "--baseline: the name of the file is too long");
 }
 
-gmd_status gmd_baseline_probe(const char *path, gmd_error *error)
+gmd_status baseline_probe(const char *path, gmd_error *error)
 {
     char other[OTHER_MAX];
     struct stat file;
@@ -267,7 +267,7 @@ gmd_status gmd_baseline_probe(const char *path, gmd_error *error)
     return GMD_OK;
 }
 
-gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gmd_error *error)
+gmd_status baseline_write(const gate_baseline *baseline, const char *path, gmd_error *error)
 {
     char other[OTHER_MAX];
     gmd_status status = name_beside(path, other, error);
@@ -291,15 +291,15 @@ gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gm
 
 /* --- the figures ------------------------------------------------------------------------- */
 
-void gmd_baseline_sort(gmd_baseline *baseline)
+void baseline_sort(gate_baseline *baseline)
 {
     if (baseline->count) {
         qsort(baseline->figures, baseline->count, sizeof *baseline->figures, compare_figures);
     }
 }
 
-const gmd_gate_figure *gmd_baseline_find(const gmd_baseline *baseline, const char *category,
-                                         const char *item, const char *name)
+const gmd_gate_figure *baseline_find(const gate_baseline *baseline, const char *category,
+                                     const char *item, const char *name)
 {
     size_t low = 0, high = baseline->count;
     while (low < high) {
@@ -314,9 +314,9 @@ const gmd_gate_figure *gmd_baseline_find(const gmd_baseline *baseline, const cha
     return NULL;
 }
 
-gmd_status gmd_baseline_set(gmd_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
+gmd_status baseline_set(gate_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
 {
-    for (size_t i = 0; i < b->count; i++) { /* not sorted yet; of one gate, some hundreds */
+    for (size_t i = 0; i < b->count; i++) { /* not sorted yet, and some hundreds at most */
         if (compare_figures(&b->figures[i], figure) == 0) {
             b->figures[i] = *figure;
             return GMD_OK;
@@ -332,7 +332,7 @@ static double tolerance_of(const gmd_gate_figure *f)
                                                   : 0;
 }
 
-void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before)
+void baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before)
 {
     double more = 1 + tolerance_of(figure);
     const gmd_gate_span *now = &figure->now, *then = &before->now;
@@ -343,8 +343,8 @@ void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before)
                                                     : GMD_GATE_SAME;
 }
 
-void gmd_baseline_free(gmd_baseline *baseline)
+void baseline_free(gate_baseline *baseline)
 {
     free(baseline->figures);
-    *baseline = (gmd_baseline){.count = 0};
+    *baseline = (gate_baseline){.count = 0};
 }

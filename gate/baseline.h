@@ -15,39 +15,38 @@
 #include "gmd_error.h"
 #include "gmd_gate_result.h"
 
-typedef struct gmd_baseline {
+typedef struct gate_baseline {
     char allocator[512];      /* SPEC */
-    char machine[160];        /* that the figures of speed are of */
-    char versus[512];         /* SPEC of what they are held against */
+    char machine[160];        /* where the figures of speed were measured */
+    char versus[512];         /* SPEC of the allocator that they are held against */
     char conf[512];           /* settings; empty: none were given */
     gmd_gate_figure *figures; /* sorted by category, item and name */
     size_t count, capacity;
-} gmd_baseline;
+} gate_baseline;
 
 /* GMD_BAD_INPUT names the file, the line and what was expected. On failure it is left empty. */
-gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error *error);
+gmd_status baseline_read(gate_baseline *baseline, const char *path, gmd_error *error);
 
 /* Whether the file can be written: GMD_BAD_INPUT says why not. Nothing is left behind. */
-gmd_status gmd_baseline_probe(const char *path, gmd_error *error);
+gmd_status baseline_probe(const char *path, gmd_error *error);
 
-/* The whole file at once, by way of another one beside it. */
-gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gmd_error *error);
+/* Replaces the file as a whole: writes another one beside it, which then takes its name. */
+gmd_status baseline_write(const gate_baseline *baseline, const char *path, gmd_error *error);
 
-/* Replaces the figure of that category, item and name, or adds it. The order is then to be made
- * again. */
-gmd_status gmd_baseline_set(gmd_baseline *baseline, const gmd_gate_figure *figure,
-                            gmd_error *error);
-void gmd_baseline_sort(gmd_baseline *baseline);
+/* Replaces the figure of that category, item and name, or adds it. baseline_sort is to be called
+ * afterwards. */
+gmd_status baseline_set(gate_baseline *baseline, const gmd_gate_figure *figure, gmd_error *error);
+void baseline_sort(gate_baseline *baseline);
 
 /* NULL: there is none. */
-const gmd_gate_figure *gmd_baseline_find(const gmd_baseline *baseline, const char *category,
-                                         const char *item, const char *name);
+const gmd_gate_figure *baseline_find(const gate_baseline *baseline, const char *category,
+                                     const char *item, const char *name);
 
-/* How `figure` compares with `before`: fills in before, change and excess. Exact figures change by
- * whatever differs; others when the intervals lie apart by more than repeated measuring varies by.
- */
-void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before);
+/* Compares `figure` with `before`: fills in before, change and excess. An exact figure changes by
+ * whatever differs; any other when the intervals lie apart by more than repeated measuring varies
+ * by. */
+void baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before);
 
-void gmd_baseline_free(gmd_baseline *baseline);
+void baseline_free(gate_baseline *baseline);
 
 #endif

@@ -1,14 +1,90 @@
-/* findings.c - the findings as they are told: the worst first, each with the command that shows it
- * again. */
-#include "gate.h"
+#include "findings.h"
 
+#include "gmd_clock.h"
 #include "gmd_command.h"
+#include "gmd_grow.h"
 #include "gmd_search.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MINIMIZE_SECONDS 10 /* for each finding, as long as there are few */
+#define MINIMIZE_FEW     4
+#define MINIMIZE_HASTE   2
+#define MINIMIZE_TRIES   1500
+#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
+
+/* --- while parts run --------------------------------------------------------------------- */
+
+static void tell_minimising(void *context, size_t requests, uint64_t tries)
+{
+    (void)requests;
+    (void)tries;
+    gate_tell(context, "minimising");
+}
+
+void gate_open_findings(gate_state *gate)
+{
+    gate->found = (gmd_findings){.out_directory = gate->options->run->cases.directory,
+                                 .origin = gate->origin,
+                                 .allocator = gate->run.subject.allocator,
+                                 .minimize_seconds = MINIMIZE_SECONDS,
+                                 .minimize_tries = MINIMIZE_TRIES,
+                                 .hang_seconds = HANG_SECONDS,
+                                 .progress = tell_minimising,
+                                 .context = gate};
+}
+
+void gate_close_findings(gate_state *gate)
+{
+    gmd_findings_free(&gate->found);
+    free(gate->marks);
+}
+
+void gate_take_findings(gate_state *gate)
+{
+    if (gate->mark_count == gate->found.count) {
+        return;
+    }
+    if (!GMD_GROW(&gate->marks, &gate->mark_capacity, gate->found.count)) {
+        gate_out_of_memory(gate, "findings");
+        return;
+    }
+    gate->found.minimize_seconds =
+        gate->found.count < MINIMIZE_FEW ? MINIMIZE_SECONDS : MINIMIZE_HASTE;
+    while (gate->mark_count < gate->found.count) {
+        finding_mark *m = &gate->marks[gate->mark_count++];
+        *m = (finding_mark){.seconds = gmd_clock_s() - gate->start};
+        snprintf(m->part, sizeof m->part, "%s", gate->part->name);
+        snprintf(m->item, sizeof m->item, "%s", gate->item ? gate->item->name : "");
+    }
+}
+
+void gate_add_finding(gate_state *gate, gmd_runner *runner, const gmd_trace *trace,
+                      const gmd_violation *violation)
+{
+    gmd_error error;
+    gmd_violation copy = *violation; /* the next run overwrites it */
+    gmd_status status = gmd_findings_add(&gate->found, runner, trace, &copy, 0, 0, &error);
+    gate_fail(gate, status, &error);
+    gate_take_findings(gate);
+    if (gate->item) {
+        gate->item->hits++;
+    }
+}
+
+bool gate_is_known(gate_state *gate, const gmd_violation *violation)
+{
+    bool is_known = gmd_findings_hit(&gate->found, violation);
+    if (is_known && gate->item) {
+        gate->item->hits++;
+    }
+    return is_known;
+}
+
+/* --- as they are told: the worst first --------------------------------------------------- */
 
 static int compare_findings(const void *left, const void *right)
 {
@@ -21,7 +97,7 @@ static int compare_findings(const void *left, const void *right)
 }
 
 /* The case by itself; where none was written, the item of the battery. */
-static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
+static void write_replay(const gate_state *gate, const finding_mark *mark,
                          const gmd_violation *violation, char *out, size_t size)
 {
     bool has_case = violation->case_path[0], is_run = has_case && !mark->is_round;
@@ -49,18 +125,17 @@ static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
     gmd_command_end(&c);
 }
 
-void gmd_gate_tell_findings(gmd_gate *gate)
+void gate_write_findings(gate_state *gate)
 {
     size_t count = gate->found.count < gate->mark_count ? gate->found.count : gate->mark_count;
     gmd_gate_finding *list = calloc(count + 1, sizeof *list);
     if (!list) {
-        gmd_error error;
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for findings"), &error);
+        gate_out_of_memory(gate, "findings");
         return;
     }
     for (size_t i = 0; i < count; i++) {
         const gmd_finding *from = &gate->found.items[i];
-        const gmd_gate_mark *mark = &gate->marks[i];
+        const finding_mark *mark = &gate->marks[i];
         gmd_gate_finding *to = &list[i];
         to->violation = from->violation;
         to->case_requests = from->requests;

@@ -132,7 +132,7 @@ size_t gmd_gate_part_skipped(const gmd_gate_part *part);
 /* Findings that the part came upon first. */
 size_t gmd_gate_part_findings(const gmd_gate_result *result, const gmd_gate_part *part);
 
-/* The gate as one run, as those reports show it that know of runs only. `outcome` is empty. */
+/* The gate as one run, for reports that know of runs only. `outcome` is empty before. */
 void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome);
 
 void gmd_gate_result_free(gmd_gate_result *result);

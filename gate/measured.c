@@ -1,5 +1,4 @@
-/* measured.c - the figures of memory and speed: kept, and held against the baseline. */
-#include "gate.h"
+#include "measured.h"
 
 #include "gmd_command.h"
 #include "gmd_grow.h"
@@ -12,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void gmd_gate_note_baseline(gmd_gate *gate, const char *text, ...)
+__attribute__((format(printf, 2, 3))) static void note_baseline(gate_state *gate, const char *text,
+                                                                ...)
 {
     gmd_gate_against *a = &gate->result->baseline;
     if (a->note_count < GMD_GATE_NOTE_MAX) {
@@ -25,7 +25,7 @@ void gmd_gate_note_baseline(gmd_gate *gate, const char *text, ...)
 
 /* --- the baseline ------------------------------------------------------------------------ */
 
-static const char *conf_of(const gmd_gate *gate)
+static const char *conf_of(const gate_state *gate)
 {
     return gate->options->run->conditions.conf ? gate->options->run->conditions.conf : "";
 }
@@ -49,32 +49,32 @@ static void name_machine(char *out, size_t size)
     snprintf(out, size, "%s, %ld cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* What does not fit is said, and compared all the same where it can be. */
-static void compare_headers(gmd_gate *gate, const char *machine)
+/* Notes where the baseline does not fit; its figures are compared all the same where they can
+ * be. */
+static void compare_headers(gate_state *gate, const char *machine)
 {
-    const gmd_baseline *b = &gate->baseline;
+    const gate_baseline *b = &gate->baseline;
     const char *path = gate->options->baseline;
     if (strcmp(gmd_file_name(b->allocator), gmd_file_name(gate->run.subject.allocator)) != 0) {
-        gmd_gate_note_baseline(gate,
-                               "%.120s is of the allocator %.80s, and this is %.80s: its figures "
-                               "say little about another one",
-                               path, b->allocator, gate->run.subject.allocator);
+        note_baseline(gate,
+                      "%.120s is of the allocator %.80s, and this is %.80s: its figures "
+                      "say little about another one",
+                      path, b->allocator, gate->run.subject.allocator);
     }
     if (strcmp(b->conf, conf_of(gate)) != 0) {
-        gmd_gate_note_baseline(gate,
-                               "%.120s was made with the settings '%.80s', and these are '%.80s'",
-                               path, b->conf, conf_of(gate));
+        note_baseline(gate, "%.120s was made with the settings '%.80s', and these are '%.80s'",
+                      path, b->conf, conf_of(gate));
     }
     gate->is_other_machine = strcmp(b->machine, machine) != 0;
     if (gate->is_other_machine) {
-        gmd_gate_note_baseline(gate,
-                               "%.120s was made on another machine (%.80s; this is %.80s): memory "
-                               "is judged, speed is not",
-                               path, b->machine, machine);
+        note_baseline(gate,
+                      "%.120s was made on another machine (%.80s; this is %.80s): memory "
+                      "is judged, speed is not",
+                      path, b->machine, machine);
     }
 }
 
-static void write_commands(gmd_gate *gate)
+static void write_commands(gate_state *gate)
 {
     gmd_gate_against *a = &gate->result->baseline;
     snprintf(a->path, sizeof a->path, "%s", gate->options->baseline);
@@ -87,7 +87,7 @@ static void write_commands(gmd_gate *gate)
     gmd_command_end(&c);
 }
 
-gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error)
+gmd_status gate_open_baseline(gate_state *gate, gmd_error *error)
 {
     const gmd_gate_options *o = gate->options;
     gmd_status status = GMD_OK;
@@ -100,16 +100,16 @@ gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error)
     name_machine(machine, sizeof machine);
     bool is_there = access(o->baseline, F_OK) == 0;
     if (is_there || !o->updates_baseline) {
-        status = gmd_baseline_read(&gate->baseline, o->baseline, error);
+        status = baseline_read(&gate->baseline, o->baseline, error);
     }
     if (status == GMD_OK && o->updates_baseline) {
-        status = gmd_baseline_probe(o->baseline, error); /* not after minutes of measuring */
+        status = baseline_probe(o->baseline, error); /* not after minutes of measuring */
     }
     if (status == GMD_OK && !o->updates_baseline) {
         compare_headers(gate, machine);
     }
     if (status == GMD_OK && o->updates_baseline) {
-        gmd_baseline *b = &gate->baseline;
+        gate_baseline *b = &gate->baseline;
         snprintf(b->allocator, sizeof b->allocator, "%s", gate->run.subject.allocator);
         snprintf(b->conf, sizeof b->conf, "%s", conf_of(gate));
         snprintf(b->machine, sizeof b->machine, "%s", machine);
@@ -122,10 +122,10 @@ gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error)
     return status;
 }
 
-/* What was not measured stays as it is where only a part was asked for, else it goes. */
-static gmd_status write_baseline(gmd_gate *gate, gmd_error *error)
+/* With --only, figures that were not measured stay as they are; without it they are dropped. */
+static gmd_status write_baseline(gate_state *gate, gmd_error *error)
 {
-    gmd_baseline *b = &gate->baseline;
+    gate_baseline *b = &gate->baseline;
     gmd_status status = GMD_OK;
     if (!gate->options->only) {
         b->count = 0;
@@ -133,22 +133,22 @@ static gmd_status write_baseline(gmd_gate *gate, gmd_error *error)
     for (size_t i = 0; i < gate->result->figure_count && status == GMD_OK; i++) {
         const gmd_gate_figure *f = &gate->result->figures[i];
         if (f->change != GMD_GATE_LOST) {
-            status = gmd_baseline_set(b, f, error);
+            status = baseline_set(b, f, error);
         }
     }
     if (status == GMD_OK && !b->count) {
-        gmd_gate_note_baseline(gate, "the baseline was not written: nothing was measured");
+        note_baseline(gate, "the baseline was not written: nothing was measured");
         return GMD_OK;
     }
-    gmd_baseline_sort(b);
+    baseline_sort(b);
     if (status == GMD_OK) {
-        status = gmd_baseline_write(b, gate->options->baseline, error);
+        status = baseline_write(b, gate->options->baseline, error);
     }
     gate->result->baseline.was_written = status == GMD_OK;
     return status;
 }
 
-static bool was_measured(const gmd_gate *gate, const gmd_gate_figure *like)
+static bool was_measured(const gate_state *gate, const gmd_gate_figure *like)
 {
     for (size_t i = 0; i < gate->result->figure_count; i++) {
         const gmd_gate_figure *f = &gate->result->figures[i];
@@ -160,32 +160,23 @@ static bool was_measured(const gmd_gate *gate, const gmd_gate_figure *like)
     return false;
 }
 
-static bool was_asked_for(const gmd_gate *gate, const gmd_gate_figure *f)
-{
-    const char *only = gate->options->only;
-    size_t length = strlen(f->category);
-    return !only || (strncmp(only, f->category, length) == 0 &&
-                     (!only[length] || strcmp(only + length + 1, f->item) == 0));
-}
-
 /* Figures of the baseline for which there are none now. */
-static void note_leftovers(gmd_gate *gate)
+static void note_leftovers(gate_state *gate)
 {
     size_t count = 0, first = 0;
-    const gmd_baseline *b = &gate->baseline;
+    const gate_baseline *b = &gate->baseline;
     for (size_t i = b->count; i-- > 0;) {
         bool is_judged = strcmp(b->figures[i].category, "speed") != 0 || !gate->is_other_machine;
-        if (is_judged && was_asked_for(gate, &b->figures[i]) &&
+        if (is_judged && gate_asks_for_item(gate, b->figures[i].category, b->figures[i].item) &&
             !was_measured(gate, &b->figures[i])) {
             first = i;
             count++;
         }
     }
     if (count) {
-        gmd_gate_note_baseline(
-            gate, "%zu figure%s of the baseline %s not measured here, first: %s %s %s", count,
-            count == 1 ? "" : "s", count == 1 ? "was" : "were", b->figures[first].category,
-            b->figures[first].item, b->figures[first].name);
+        note_baseline(gate, "%zu figure%s of the baseline %s not measured here, first: %s %s %s",
+                      count, count == 1 ? "" : "s", count == 1 ? "was" : "were",
+                      b->figures[first].category, b->figures[first].item, b->figures[first].name);
     }
 }
 
@@ -206,7 +197,7 @@ static int compare_figures(const void *left, const void *right)
     return order ? order : strcmp(a->name, b->name);
 }
 
-gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error)
+gmd_status gate_close_baseline(gate_state *gate, gmd_error *error)
 {
     gmd_gate_result *r = gate->result;
     gmd_status status = GMD_OK;
@@ -220,7 +211,7 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error)
     if (gate->options->updates_baseline && is_whole) {
         status = write_baseline(gate, error);
     } else if (gate->options->updates_baseline) {
-        gmd_gate_note_baseline(gate, "the baseline was not written: the gate ended early");
+        note_baseline(gate, "the baseline was not written: the gate ended early");
     } else if (is_whole) {
         note_leftovers(gate);
     }
@@ -229,12 +220,20 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error)
 
 /* --- a figure ---------------------------------------------------------------------------- */
 
-static gmd_gate_figure *add_figure(gmd_gate *gate)
+bool gate_wants_figures(gate_state *gate)
+{
+    if (!gate->wants_figures) {
+        snprintf(gate->part->reason, sizeof gate->part->reason,
+                 "no baseline is given (--baseline FILE; --update-baseline writes one)");
+    }
+    return gate->wants_figures;
+}
+
+static gmd_gate_figure *add_figure(gate_state *gate)
 {
     gmd_gate_result *r = gate->result;
     if (!GMD_GROW(&r->figures, &r->figure_capacity, r->figure_count + 1)) {
-        gmd_error error;
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for figures"), &error);
+        gate_out_of_memory(gate, "figures");
         return NULL;
     }
     gmd_gate_figure *f = &r->figures[r->figure_count++];
@@ -244,7 +243,7 @@ static gmd_gate_figure *add_figure(gmd_gate *gate)
     return f;
 }
 
-void gmd_gate_measured(gmd_gate *gate, const char *name, const char *unit, gmd_gate_span now)
+void gate_add_figure(gate_state *gate, const char *name, const char *unit, gmd_gate_span now)
 {
     gmd_gate_figure *f = gate->item ? add_figure(gate) : NULL;
     if (!f) {
@@ -253,20 +252,19 @@ void gmd_gate_measured(gmd_gate *gate, const char *name, const char *unit, gmd_g
     f->now = now;
     snprintf(f->name, sizeof f->name, "%s", name);
     snprintf(f->unit, sizeof f->unit, "%s", unit);
-    const gmd_gate_figure *before =
-        gmd_baseline_find(&gate->baseline, f->category, f->item, f->name);
+    const gmd_gate_figure *before = baseline_find(&gate->baseline, f->category, f->item, f->name);
     if (before && strcmp(before->unit, unit) == 0 && !gate->options->updates_baseline) {
-        gmd_baseline_judge(f, before);
+        baseline_judge(f, before);
     }
     gate->item->hits += gmd_gate_is_regression(f);
 }
 
-void gmd_gate_not_measured(gmd_gate *gate, const char *reason)
+void gate_lose_figures(gate_state *gate, const char *reason)
 {
-    const gmd_baseline *b = &gate->baseline;
-    gmd_gate_note(gate, "not measured: %s", reason);
+    const gate_baseline *b = &gate->baseline;
+    gate_note(gate, "not measured: %s", reason);
     if (gate->item && gate->options->updates_baseline) {
-        gate->item->hits++; /* nobody would hold it against what is written now */
+        gate->item->hits++; /* the new file would lack it, and no later gate would judge it */
     }
     for (size_t i = 0; gate->item && i < b->count; i++) {
         const gmd_gate_figure *before = &b->figures[i];

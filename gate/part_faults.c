@@ -1,9 +1,11 @@
 /* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces.
- * So does each other call, once: what an allocator answers then is its own affair, but that it
- * answers is not. */
+ * Each other call fails once, too: what an allocator answers then is up to it, but it must
+ * answer. */
+#include "abilities.h"
 #include "case_files.h"
-#include "gate.h"
-#include "plan.h"
+#include "findings.h"
+#include "parts.h"
+#include "play.h"
 
 #include "gmd_fault_sweep.h"
 #include "gmd_search.h"
@@ -12,21 +14,21 @@
 #include <string.h>
 
 typedef struct sweeping {
-    gmd_gate *gate;
+    gate_state *gate;
     gmd_runner *runner;
 } sweeping;
 
 static bool note_found(void *context, const gmd_trace *trace, const gmd_violation *violation)
 {
     const sweeping *s = context;
-    gmd_gate_found(s->gate, s->runner, trace, violation);
-    return !gmd_gate_is_over(s->gate);
+    gate_add_finding(s->gate, s->runner, trace, violation);
+    return !gate_is_over(s->gate);
 }
 
 static bool was_found(void *context, const gmd_violation *violation)
 {
     const sweeping *s = context;
-    return gmd_gate_is_known(s->gate, violation);
+    return gate_is_known(s->gate, violation);
 }
 
 static void tell(void *context, uint64_t done, uint64_t all, const char *what)
@@ -35,44 +37,43 @@ static void tell(void *context, uint64_t done, uint64_t all, const char *what)
     (void)all;
     (void)what;
     if (done % 16 == 0) {
-        gmd_gate_tell(s->gate, "running");
+        gate_tell(s->gate, "running");
     }
 }
 
-static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
+static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     sweeping s = {gate, &runner};
-    gmd_sweep_options options = {
-        .memory_only = true,
-        .is_persistent = true,
-        .has_budgets = has_budgets,
-        .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
-        .progress = tell,
-        .found = note_found,
-        .is_known = was_found,
-        .context = &s};
+    gmd_sweep_options options = {.memory_only = true,
+                                 .is_persistent = true,
+                                 .has_budgets = has_budgets,
+                                 .runs = gate_budget(gate, plan_sweep_runs),
+                                 .progress = tell,
+                                 .found = note_found,
+                                 .is_known = was_found,
+                                 .context = &s};
     gmd_sweep_result result = {0};
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
-    gmd_gate_count(gate, result.runs, runner.requests, runner.known);
+    gate_count(gate, result.runs, runner.requests, runner.known);
     if (!result.runs) {
-        gmd_gate_note(gate, "the allocator makes no call here that could fail");
+        gate_note(gate, "the allocator makes no call here that could fail");
     }
-    if (status == GMD_OK && result.case_fails && !gmd_gate_is_known(gate, &result.violation)) {
-        gmd_gate_found(gate, &runner, trace, &result.violation);
+    if (status == GMD_OK && result.case_fails && !gate_is_known(gate, &result.violation)) {
+        gate_add_finding(gate, &runner, trace, &result.violation);
     } else if (status == GMD_BAD_INPUT || result.case_is_refused) {
-        gmd_gate_note(gate, "refused: %s", error.text);
+        gate_note(gate, "refused: %s", error.text);
     } else {
-        gmd_gate_fail(gate, status, &error);
+        gate_fail(gate, status, &error);
     }
     gmd_runner_close(&runner);
 }
 
 #define ANSWER_SECONDS 3 /* of a request in a trace that takes milliseconds */
 
-/* An allocator may even end the process, as one does that takes any error for the end. */
+/* An allocator may even end the process: some do so on any error. */
 static bool counts_for_nothing(void *context, const gmd_violation *violation)
 {
     return !gmd_is_without_end(violation) || was_found(context, violation);
@@ -83,57 +84,56 @@ static bool note_hang(void *context, const gmd_trace *trace, const gmd_violation
     return gmd_is_without_end(violation) ? note_found(context, trace, violation) : true;
 }
 
-static void sweep_others(gmd_gate *gate, const gmd_trace *trace)
+static void sweep_others(gate_state *gate, const gmd_trace *trace)
 {
     const gmd_run_options hasty = gmd_options_hurried(&gate->run, ANSWER_SECONDS);
     gmd_runner runner;
     gmd_runner_init(&runner, &hasty);
     sweeping s = {gate, &runner};
-    gmd_sweep_options options = {
-        .others_only = true,
-        .is_persistent = true,
-        .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
-        .progress = tell,
-        .found = note_hang,
-        .is_known = counts_for_nothing,
-        .context = &s};
+    gmd_sweep_options options = {.others_only = true,
+                                 .is_persistent = true,
+                                 .runs = gate_budget(gate, plan_sweep_runs),
+                                 .progress = tell,
+                                 .found = note_hang,
+                                 .is_known = counts_for_nothing,
+                                 .context = &s};
     gmd_sweep_result result = {0};
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
-    gmd_gate_count(gate, result.runs, runner.requests, runner.known);
+    gate_count(gate, result.runs, runner.requests, runner.known);
     if (!result.runs) {
-        gmd_gate_note(gate, "the allocator makes no call here that could fail");
+        gate_note(gate, "the allocator makes no call here that could fail");
     }
-    gmd_gate_fail(gate, status == GMD_BAD_INPUT ? GMD_OK : status, &error);
+    gate_fail(gate, status == GMD_BAD_INPUT ? GMD_OK : status, &error);
     gmd_runner_close(&runner);
 }
 
-static void sweep_with(gmd_gate *gate, const char *planned, gmd_trace *trace, const char *conf,
+static void sweep_with(gate_state *gate, const char *planned, gmd_trace *trace, const char *conf,
                        bool has_budgets)
 {
     char name[96];
     snprintf(name, sizeof name, "%s%s%.60s", planned, conf ? ", " : "", conf ? conf : "");
-    if (gmd_gate_begin(gate, name)) {
-        if (gmd_gate_set_conf(gate, trace, conf)) {
+    if (gate_begin_item(gate, name)) {
+        if (gate_set_conf(gate, trace, conf)) {
             sweep(gate, trace, has_budgets);
         }
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
 }
 
-static void run_sweep(gmd_gate *gate, const char *root, const char *file, bool has_budgets)
+static void run_sweep(gate_state *gate, const char *root, const char *file, bool has_budgets)
 {
-    const char *planned = file + strlen(GMD_GATE_SWEEPS);
+    const char *planned = file + strlen(SWEEP_CASES);
     gmd_trace trace;
     gmd_error error;
-    gmd_status status = gmd_gate_read_named(&trace, root, file, &error);
+    gmd_status status = case_file_read_named(&trace, root, file, &error);
     if (status != GMD_OK) {
-        gmd_gate_fail(gate, status, &error);
+        gate_fail(gate, status, &error);
         return;
     }
-    const char *lacks = gmd_gate_lacks(&gate->abilities, &trace);
+    const char *lacks = abilities_lacking(&gate->abilities, &trace);
     if (lacks) {
-        gmd_gate_skip(gate, planned, "%s", lacks);
+        gate_skip_item(gate, planned, "%s", lacks);
         gmd_trace_free(&trace);
         return;
     }
@@ -142,13 +142,13 @@ static void run_sweep(gmd_gate *gate, const char *root, const char *file, bool h
     }
     char others[96];
     snprintf(others, sizeof others, "%.60s, other calls", planned);
-    if (gmd_gate_begin(gate, others)) {
-        if (gmd_gate_set_conf(gate, &trace, gate->conf_is_fixed ? gate->confs[0] : NULL)) {
+    if (gate_begin_item(gate, others)) {
+        if (gate_set_conf(gate, &trace, gate->conf_is_fixed ? gate->confs[0] : NULL)) {
             sweep_others(gate, &trace);
         }
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
-    size_t most = gmd_gate_runs(gate, gmd_gate_plan_confs.full, gmd_gate_plan_confs.quick);
+    size_t most = gate_budget(gate, plan_confs);
     for (size_t i = 0; i < gate->conf_count && i < most; i++) {
         sweep_with(gate, planned, &trace, gate->confs[i], has_budgets);
     }
@@ -157,18 +157,19 @@ static void run_sweep(gmd_gate *gate, const char *root, const char *file, bool h
 
 static void run_if_a_sweep(void *context, const char *root, const char *name)
 {
-    gmd_gate *gate = context;
-    if (strncmp(name, GMD_GATE_SWEEPS, strlen(GMD_GATE_SWEEPS)) == 0 && !gmd_gate_is_over(gate)) {
+    gate_state *gate = context;
+    if (strncmp(name, SWEEP_CASES, strlen(SWEEP_CASES)) == 0 && !gate_is_over(gate)) {
         run_sweep(gate, root, name, gate->space.has_budgets);
     }
 }
 
-void gmd_gate_faults(gmd_gate *gate)
+void part_faults(gate_state *gate)
 {
     gmd_error error;
     if (!gate->space.has_faults) {
-        gmd_gate_skip(gate, "all", "faults cannot be planted under this allocator");
+        gate_skip_item(gate, "all", "faults cannot be planted under this allocator");
         return;
     }
-    gmd_gate_fail(gate, gmd_gate_each_case(gate, run_if_a_sweep, &error), &error);
+    gate_fail(gate, case_files_each(gate->run.subject.lib_directory, run_if_a_sweep, gate, &error),
+              &error);
 }

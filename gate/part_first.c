@@ -1,5 +1,6 @@
 /* part_first.c - a few requests, with each of the settings that the allocator takes. */
-#include "gate.h"
+#include "parts.h"
+#include "play.h"
 
 #include <string.h>
 
@@ -10,27 +11,27 @@ static const char first_text[] = "gmd-trace 1\n"
                                  "free a\n"
                                  "alloc b 4MiB s1\n"
                                  "free b\n";
-/* Here whoever serves nothing has no excuse (oom_retry). */
+/* On so large a device there is no excuse for a refusal (oom_retry). */
 static const char large_text[] = "gmd-trace 1\n"
                                  "capacity 128GiB\n"
                                  "alloc a 1000 s1\n"
                                  "free a\n";
 
-static void play_text(gmd_gate *gate, gmd_runner *runner, const char *text, const char *conf)
+static void play_text(gate_state *gate, gmd_runner *runner, const char *text, const char *conf)
 {
     gmd_trace trace;
     gmd_error error;
     gmd_status status = gmd_trace_parse(&trace, text, strlen(text), "first", &error);
     if (status == GMD_OK) {
-        if (gmd_gate_set_conf(gate, &trace, conf)) {
-            gmd_gate_play(gate, runner, &trace);
+        if (gate_set_conf(gate, &trace, conf)) {
+            gate_play(gate, runner, &trace);
         }
         gmd_trace_free(&trace);
     }
-    gmd_gate_fail(gate, status, &error);
+    gate_fail(gate, status, &error);
 }
 
-static void play(gmd_gate *gate, const char *conf)
+static void play(gate_state *gate, const char *conf)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
@@ -39,19 +40,19 @@ static void play(gmd_gate *gate, const char *conf)
     gmd_runner_close(&runner);
 }
 
-void gmd_gate_first(gmd_gate *gate)
+void part_first(gate_state *gate)
 {
-    if (!gate->conf_is_fixed && gmd_gate_begin(gate, "no settings")) {
+    if (!gate->conf_is_fixed && gate_begin_item(gate, "no settings")) {
         play(gate, NULL);
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
     for (size_t i = 0; i < gate->conf_count; i++) {
-        if (gmd_gate_begin(gate, gate->confs[i])) {
+        if (gate_begin_item(gate, gate->confs[i])) {
             play(gate, gate->confs[i]);
-            gmd_gate_end(gate);
+            gate_end_item(gate);
         }
     }
     if (!gate->abilities.configure) {
-        gmd_gate_skip(gate, "settings", "the allocator exports no gmd_configure");
+        gate_skip_item(gate, "settings", "the allocator exports no gmd_configure");
     }
 }

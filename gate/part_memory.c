@@ -1,6 +1,8 @@
 /* part_memory.c - what scenarios and recorded histories take of the device. On the simulated one
  * the figures are exact: the same allocator gives the same ones on any machine, however busy. */
-#include "gate.h"
+#include "measured.h"
+#include "parts.h"
+#include "play.h"
 #include "recording.h"
 
 #include "gmd_history.h"
@@ -22,8 +24,8 @@
 
 typedef struct taken { /* in memory that the process of the run shares */
     uint64_t peak_reserved;
-    double unused, shares; /* sums over the requests: of the share of reserved bytes that no live
-                              block asked for, and of requests with anything reserved */
+    double unused, shares; /* sums over the requests with anything reserved: of the share that no
+                              live block asked for, and of 1 */
     uint64_t api_calls, retries, refused;
     bool has_retries, is_done;
 } taken;
@@ -92,12 +94,12 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
     return GMD_OK;
 }
 
-static void measured(gmd_gate *gate, const char *name, const char *unit, double value)
+static void measured(gate_state *gate, const char *name, const char *unit, double value)
 {
-    gmd_gate_measured(gate, name, unit, (gmd_gate_span){value, value, value});
+    gate_add_figure(gate, name, unit, (gmd_gate_span){value, value, value});
 }
 
-static void keep(gmd_gate *gate, const taken *t)
+static void keep(gate_state *gate, const taken *t)
 {
     double unused = t->shares > 0 ? t->unused / t->shares : 0;
     measured(gate, "peak_reserved", "B", (double)t->peak_reserved);
@@ -109,7 +111,7 @@ static void keep(gmd_gate *gate, const taken *t)
     }
 }
 
-/* What it did wrong is for correctness to say; here it only could not be measured. */
+/* The parts of correctness tell what the allocator did wrong; here it only has no figures. */
 static const char *why_not(const gmd_outcome *o)
 {
     return o->violation_count ? o->violations[0].message
@@ -117,7 +119,7 @@ static const char *why_not(const gmd_outcome *o)
                               : "the run ended before its last request";
 }
 
-static gmd_status run_isolated(gmd_gate *gate, gmd_run_options *options, const gmd_trace *trace,
+static gmd_status run_isolated(gate_state *gate, gmd_run_options *options, const gmd_trace *trace,
                                taken *t, gmd_error *error)
 {
     watch w = {.trace = trace, .taken = t};
@@ -131,51 +133,51 @@ static gmd_status run_isolated(gmd_gate *gate, gmd_run_options *options, const g
     options->cases.directory = NULL;
     gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
     if (status == GMD_OK) {
-        gmd_gate_count(gate, 1, outcome->requests, outcome->known_count);
+        gate_count(gate, 1, outcome->requests, outcome->known_count);
         if (t->is_done) {
             keep(gate, t);
         } else {
-            gmd_gate_not_measured(gate, why_not(outcome));
+            gate_lose_figures(gate, why_not(outcome));
         }
     }
     free(outcome);
     return status;
 }
 
-static void measure(gmd_gate *gate, gmd_run_options *options, const gmd_trace *trace)
+static void measure(gate_state *gate, gmd_run_options *options, const gmd_trace *trace)
 {
     gmd_error error = {""};
     taken *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (t == MAP_FAILED) {
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
+        gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
         return;
     }
-    gmd_gate_fail(gate, run_isolated(gate, options, trace, t, &error), &error);
+    gate_fail(gate, run_isolated(gate, options, trace, t, &error), &error);
     munmap(t, sizeof *t);
 }
 
 /* --- scenarios --------------------------------------------------------------------------- */
 
-static void measure_within(gmd_gate *gate, gmd_scenario *scenario, const char *how,
-                           const gmd_gate_recording *recording, uint64_t capacity)
+static void measure_within(gate_state *gate, gmd_scenario *scenario, const char *how,
+                           const scenario_recording *recording, uint64_t capacity)
 {
     char name[96];
     snprintf(name, sizeof name, "scenarios/%.60s/%s", gmd_scenario_name(scenario), how);
-    if (gmd_gate_begin(gate, name)) {
-        gmd_run_options options = gmd_gate_options_as_given(gate);
+    if (gate_begin_item(gate, name)) {
+        gmd_run_options options = gate_options_as_given(gate);
         options.conditions.capacity_bytes = capacity;
         measure(gate, &options, &recording->trace);
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
 }
 
-/* With memory to spare, and with hardly more than what is live: there fragments and retries tell.
- * The seed is always the same: figures are not drawn. */
-static void measure_scenario(gmd_gate *gate, gmd_scenario *scenario)
+/* With memory to spare, and with hardly more than what is live, where fragmentation and retries
+ * show. The seed is always the same: figures are not drawn. */
+static void measure_scenario(gate_state *gate, gmd_scenario *scenario)
 {
     gmd_param params[2];
     size_t count = 0;
-    gmd_gate_recording recording;
+    scenario_recording recording;
     gmd_error error = {""};
     if (gmd_scenario_declares(scenario, "leak")) {
         params[count++] = (gmd_param){"leak", "false"};
@@ -183,14 +185,14 @@ static void measure_scenario(gmd_gate *gate, gmd_scenario *scenario)
     if (gmd_scenario_declares(scenario, "iterations")) {
         params[count++] = (gmd_param){"iterations", "4"};
     }
-    gmd_status status = gmd_gate_record(&recording, scenario, params, count, 0, &error);
-    gmd_gate_fail(gate, status, &error);
+    gmd_status status = recording_make(&recording, scenario, params, count, 0, &error);
+    gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         uint64_t pages = recording.peak_bytes / GMD_SIM_PAGE_BYTES + 1;
         measure_within(gate, scenario, "ample", &recording, AMPLE_BYTES);
         measure_within(gate, scenario, "scarce", &recording,
                        (pages + pages / 16 + 10) * GMD_SIM_PAGE_BYTES);
-        gmd_gate_recording_free(&recording);
+        recording_free(&recording);
     }
 }
 
@@ -207,9 +209,9 @@ static void name_history(const char *path, char *name, size_t size)
     }
 }
 
-static void measure_history(gmd_gate *gate, const gmd_history *history, const char *conf)
+static void measure_history(gate_state *gate, const gmd_history *history, const char *conf)
 {
-    gmd_run_options options = gmd_gate_options_as_given(gate);
+    gmd_run_options options = gate_options_as_given(gate);
     if (!options.conditions.conf && gate->abilities.configure) {
         options.conditions.conf = conf;
     }
@@ -221,7 +223,7 @@ static void measure_history(gmd_gate *gate, const gmd_history *history, const ch
     measure(gate, &options, &history->trace);
 }
 
-static gmd_status read_and_measure(gmd_gate *gate, const char *path, gmd_error *error)
+static gmd_status read_and_measure(gate_state *gate, const char *path, gmd_error *error)
 {
     gmd_snapshot snapshot = {0};
     gmd_history history = {0};
@@ -241,7 +243,7 @@ static gmd_status read_and_measure(gmd_gate *gate, const char *path, gmd_error *
     return status;
 }
 
-/* Two of one name would be one line of the baseline. */
+/* Two histories of one name would share their lines of the baseline. */
 static bool is_taken(const gmd_gate_part *part, const char *name)
 {
     for (size_t i = 0; i < part->item_count; i++) {
@@ -252,19 +254,19 @@ static bool is_taken(const gmd_gate_part *part, const char *name)
     return false;
 }
 
-static void try_history(gmd_gate *gate, const char *path)
+static void try_history(gate_state *gate, const char *path)
 {
     char name[96];
     gmd_error error = {""};
     name_history(path, name, sizeof name);
     if (is_taken(gate->part, name)) {
-        gmd_gate_fail(gate,
-                      gmd_fail(&error, GMD_BAD_INPUT,
-                               "--history %s: there is another '%s': rename the file", path, name),
-                      &error);
-    } else if (gmd_gate_begin(gate, name)) {
-        gmd_gate_fail(gate, read_and_measure(gate, path, &error), &error);
-        gmd_gate_end(gate);
+        gate_fail(gate,
+                  gmd_fail(&error, GMD_BAD_INPUT,
+                           "--history %s: there is another '%s': rename the file", path, name),
+                  &error);
+    } else if (gate_begin_item(gate, name)) {
+        gate_fail(gate, read_and_measure(gate, path, &error), &error);
+        gate_end_item(gate);
     }
 }
 
@@ -273,7 +275,7 @@ static int is_history(const struct dirent *entry)
     return strstr(entry->d_name, ".pickle") != NULL;
 }
 
-static void measure_shipped(gmd_gate *gate)
+static void measure_shipped(gate_state *gate)
 {
     char folder[4200], path[4500];
     struct dirent **entries = NULL;
@@ -281,7 +283,7 @@ static void measure_shipped(gmd_gate *gate)
     int count = scandir(folder, &entries, is_history, alphasort);
     if (count <= 0) {
         gmd_error error;
-        gmd_gate_fail(
+        gate_fail(
             gate,
             gmd_fail(&error, GMD_FAILED, "%s: no histories there: is gmd installed whole?", folder),
             &error);
@@ -294,14 +296,12 @@ static void measure_shipped(gmd_gate *gate)
     free(entries);
 }
 
-void gmd_gate_memory(gmd_gate *gate)
+void part_memory(gate_state *gate)
 {
-    if (!gate->wants_figures) {
-        snprintf(gate->part->reason, sizeof gate->part->reason,
-                 "no baseline is given (--baseline FILE; --update-baseline writes one)");
+    if (!gate_wants_figures(gate)) {
         return;
     }
-    gmd_gate_each_scenario(gate, measure_scenario);
+    gate_each_scenario(gate, measure_scenario);
     measure_shipped(gate);
     for (size_t i = 0; i < gate->options->history_count; i++) {
         try_history(gate, gate->options->histories[i]);

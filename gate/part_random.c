@@ -1,8 +1,10 @@
 /* part_random.c - random sequences, by the search of `gmd fuzz`, of kinds that the plan names. */
-#include "gate.h"
-#include "gmd_search.h"
-#include "plan.h"
+#include "findings.h"
+#include "parts.h"
 
+#include "gmd_clock.h"
+#include "gmd_random.h"
+#include "gmd_search.h"
 #include "gmd_size.h"
 
 #include <stdio.h>
@@ -17,7 +19,8 @@ static uint32_t within(uint32_t drawn, uint32_t least, uint32_t most)
     return most && drawn > most ? most : drawn;
 }
 
-/* Many blocks of sizes that a size class or a list has many of, with a large one now and then. */
+/* Many blocks of few sizes, so that a size class or a list has many, and now and then one of
+ * another size. */
 static void make_small(gmd_profile *p)
 {
     static const uint64_t sizes[] = {512, 1000, 4096, 65536, 300000, 2 * GMD_MIB};
@@ -27,7 +30,7 @@ static void make_small(gmd_profile *p)
     p->cap_percent = 0;
 }
 
-static void shape_weights(gmd_profile *p, const gmd_gate_kind *kind)
+static void shape_weights(gmd_profile *p, const plan_kind *kind)
 {
     if (kind->has_no_faults) {
         p->weights[GMD_OP_FAULT] = p->weights[GMD_OP_BUDGET] = 0;
@@ -41,7 +44,7 @@ static void shape_weights(gmd_profile *p, const gmd_gate_kind *kind)
         p->weights[GMD_OP_RECORD] = kind->record_weight;
         p->weights[GMD_OP_WAIT] = 25;
     }
-    if (kind->live_most > 1000) { /* the figures of thousands are in balance */
+    if (kind->live_most > 1000) { /* keeps thousands of blocks live */
         p->weights[GMD_OP_ALLOC] = 400;
         p->weights[GMD_OP_FREE] = 380;
         p->weights[GMD_OP_EMPTY_CACHE] = p->weights[GMD_OP_FRACTION] = 0;
@@ -51,7 +54,7 @@ static void shape_weights(gmd_profile *p, const gmd_gate_kind *kind)
 
 static void shape(gmd_profile *p, const void *context)
 {
-    const gmd_gate_kind *kind = context;
+    const plan_kind *kind = context;
     bool was_single = p->stream_count == 1;
     p->stream_count = within(p->stream_count, kind->streams_least, kind->streams_most);
     p->live_max = kind->live_most ? kind->live_most : p->live_max;
@@ -79,20 +82,20 @@ static void shape(gmd_profile *p, const void *context)
 /* --- running it -------------------------------------------------------------------------- */
 
 typedef struct watching {
-    gmd_gate *gate;
+    gate_state *gate;
     uint64_t runs, requests, known; /* counted so far */
 } watching;
 
 static void take_status(void *context, const gmd_search_status *s)
 {
     watching *w = context;
-    gmd_gate_count(w->gate, s->runs - w->runs, s->requests - w->requests, s->known - w->known);
+    gate_count(w->gate, s->runs - w->runs, s->requests - w->requests, s->known - w->known);
     w->runs = s->runs;
     w->requests = s->requests;
     w->known = s->known;
-    gmd_gate_take_findings(w->gate);
-    gmd_gate_tell(w->gate, strcmp(s->doing, "minimising") == 0 ? s->doing : "running");
-    gmd_gate_is_over(w->gate); /* sets what ends the search */
+    gate_take_findings(w->gate);
+    gate_tell(w->gate, strcmp(s->doing, "minimising") == 0 ? s->doing : "running");
+    gate_is_over(w->gate); /* sets gives_up, which ends the search */
 }
 
 static uint64_t count_hits(const gmd_findings *found)
@@ -104,24 +107,24 @@ static uint64_t count_hits(const gmd_findings *found)
     return hits;
 }
 
-static void note_result(gmd_gate *gate, const gmd_search_result *result)
+static void note_result(gate_state *gate, const gmd_search_result *result)
 {
     if (result->unconfirmed) {
-        gmd_gate_note(gate,
-                      "%llu sequences showed something only after others in one process: "
-                      "%s: %.120s",
-                      (unsigned long long)result->unconfirmed, result->unconfirmed_first.oracle,
-                      result->unconfirmed_first.message);
+        gate_note(gate,
+                  "%llu sequences showed something only after others in one process: "
+                  "%s: %.120s",
+                  (unsigned long long)result->unconfirmed, result->unconfirmed_first.oracle,
+                  result->unconfirmed_first.message);
     } else if (result->spins_since) {
-        gmd_gate_note(gate,
-                      "threads spin or block outside the scheduler's control: few are interleaved");
+        gate_note(gate,
+                  "threads spin or block outside the scheduler's control: few are interleaved");
     } else if (result->refused) {
-        gmd_gate_note(gate, "%llu rounds were refused: %.160s", (unsigned long long)result->refused,
-                      result->refusal);
+        gate_note(gate, "%llu rounds were refused: %.160s", (unsigned long long)result->refused,
+                  result->refusal);
     }
 }
 
-static void carry_out(gmd_gate *gate, gmd_search_options *options)
+static void carry_out(gate_state *gate, gmd_search_options *options)
 {
     watching w = {.gate = gate};
     gmd_search_result result;
@@ -131,15 +134,15 @@ static void carry_out(gmd_gate *gate, gmd_search_options *options)
     gmd_error error = {""};
     uint64_t hits = count_hits(&gate->found);
     void (*tell)(void *, size_t, uint64_t) = gate->found.progress;
-    gmd_gate_fail(gate, gmd_search(options, &gate->found, &result, &error), &error);
-    gate->found.progress = tell; /* the search has its own */
+    gate_fail(gate, gmd_search(options, &gate->found, &result, &error), &error);
+    gate->found.progress = tell; /* the search put its own there */
     gate->found.context = gate;
-    gmd_gate_take_findings(gate);
+    gate_take_findings(gate);
     gate->item->hits += count_hits(&gate->found) - hits;
     note_result(gate, &result);
 }
 
-static void search(gmd_gate *gate, const gmd_profile_space *space, const gmd_gate_kind *kind,
+static void search(gate_state *gate, const gmd_profile_space *space, const plan_kind *kind,
                    uint64_t seed, uint64_t runs)
 {
     gmd_search_options options = {.run = &gate->run,
@@ -153,8 +156,8 @@ static void search(gmd_gate *gate, const gmd_profile_space *space, const gmd_gat
     carry_out(gate, &options);
 }
 
-/* Goes on from sequences that brought the allocator into states that none before had. */
-static void search_guided(gmd_gate *gate, const gmd_profile_space *space, uint64_t seed,
+/* Goes on from sequences that brought the allocator into new states. */
+static void search_guided(gate_state *gate, const gmd_profile_space *space, uint64_t seed,
                           uint64_t runs, double seconds)
 {
     gmd_run_options run = gate->run;
@@ -163,7 +166,7 @@ static void search_guided(gmd_gate *gate, const gmd_profile_space *space, uint64
         mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     gmd_error error;
     if (map == MAP_FAILED) {
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
+        gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
         return;
     }
     run.recording.features = map;
@@ -174,12 +177,12 @@ static void search_guided(gmd_gate *gate, const gmd_profile_space *space, uint64
                                   .seconds = seconds,
                                   .corpus = &corpus};
     carry_out(gate, &options);
-    gmd_gate_note(gate, "%zu sequences led to states that none before had", corpus.count);
+    gate_note(gate, "%zu sequences led to states that none before had", corpus.count);
     gmd_corpus_free(&corpus);
     munmap(map, sizeof *map);
 }
 
-static gmd_profile_space space_of(const gmd_gate *gate, const gmd_gate_kind *kind)
+static gmd_profile_space space_of(const gate_state *gate, const plan_kind *kind)
 {
     gmd_profile_space s = gate->space;
     s.device_max = kind->devices ? kind->devices : gate->options->device_max;
@@ -195,8 +198,8 @@ static gmd_profile_space space_of(const gmd_gate *gate, const gmd_gate_kind *kin
     return s;
 }
 
-/* NULL: it can be run. */
-static const char *why_not(const gmd_gate *gate, const gmd_gate_kind *kind,
+/* Why a kind of sequences cannot be run here; NULL: it can. */
+static const char *why_not(const gate_state *gate, const plan_kind *kind,
                            const gmd_profile_space *space)
 {
     return kind->has_only_faults && !gate->space.has_faults
@@ -207,52 +210,49 @@ static const char *why_not(const gmd_gate *gate, const gmd_gate_kind *kind,
                                                         : NULL;
 }
 
-static uint64_t seed_of(const gmd_gate *gate, size_t kind, uint64_t again)
+static uint64_t seed_of(const gate_state *gate, size_t kind, uint64_t again)
 {
     return gmd_random_derive(gmd_random_derive(gate->run.seed, kind), again);
 }
 
-static void run_kind(gmd_gate *gate, size_t index)
+static void run_kind(gate_state *gate, size_t index)
 {
-    const gmd_gate_kind *kind = &gmd_gate_plan_kinds[index];
+    const plan_kind *kind = &plan_kinds[index];
     gmd_profile_space space = space_of(gate, kind);
     const char *reason = why_not(gate, kind, &space);
     if (reason) {
-        gmd_gate_skip(gate, kind->name, "%s", reason);
-    } else if (gmd_gate_begin(gate, kind->name)) {
-        search(gate, &space, kind, seed_of(gate, index, 0),
-               gmd_gate_runs(gate, kind->runs.full, kind->runs.quick));
-        gmd_gate_end(gate);
+        gate_skip_item(gate, kind->name, "%s", reason);
+    } else if (gate_begin_item(gate, kind->name)) {
+        search(gate, &space, kind, seed_of(gate, index, 0), gate_budget(gate, kind->runs));
+        gate_end_item(gate);
     }
 }
 
-static const gmd_gate_kind any_kind = {.name = "any"};
+static const plan_kind any_kind = {.name = "any"};
 
-void gmd_gate_random(gmd_gate *gate)
+void part_random(gate_state *gate)
 {
-    for (size_t i = 0; i < gmd_gate_plan_kind_count && !gmd_gate_is_over(gate); i++) {
+    for (size_t i = 0; i < plan_kind_count && !gate_is_over(gate); i++) {
         run_kind(gate, i);
     }
-    if (gmd_gate_begin(gate, "guided by states")) {
+    if (gate_begin_item(gate, "guided by states")) {
         gmd_profile_space space = space_of(gate, &any_kind);
-        search_guided(
-            gate, &space, seed_of(gate, gmd_gate_plan_kind_count, 0),
-            gmd_gate_runs(gate, gmd_gate_plan_guided_runs.full, gmd_gate_plan_guided_runs.quick),
-            0);
-        gmd_gate_end(gate);
+        search_guided(gate, &space, seed_of(gate, plan_kind_count, 0),
+                      gate_budget(gate, plan_guided_runs), 0);
+        gate_end_item(gate);
     }
 }
 
-static bool has_time(gmd_gate *gate)
+static bool has_time(gate_state *gate)
 {
-    return gmd_clock_s() - gate->start < gate->options->seconds && !gmd_gate_is_over(gate);
+    return gmd_clock_s() - gate->start < gate->options->seconds && !gate_is_over(gate);
 }
 
-static void search_more(gmd_gate *gate)
+static void search_more(gate_state *gate)
 {
     for (uint64_t again = 1; has_time(gate); again++) {
-        for (size_t i = 0; i < gmd_gate_plan_kind_count && has_time(gate); i++) {
-            const gmd_gate_kind *kind = &gmd_gate_plan_kinds[i];
+        for (size_t i = 0; i < plan_kind_count && has_time(gate); i++) {
+            const plan_kind *kind = &plan_kinds[i];
             gmd_profile_space space = space_of(gate, kind);
             if (!why_not(gate, kind, &space)) {
                 search(gate, &space, kind, seed_of(gate, i, again), kind->runs.quick);
@@ -262,19 +262,19 @@ static void search_more(gmd_gate *gate)
 }
 
 /* Half of the time that is left is for the guided search, which needs it in one piece. */
-void gmd_gate_more(gmd_gate *gate)
+void part_random_more(gate_state *gate)
 {
     double left = gate->options->seconds - (gmd_clock_s() - gate->start);
     if (!(gate->options->seconds > 0) || left <= 0) {
         return;
     }
-    if (gmd_gate_begin(gate, "more, guided by states")) {
+    if (gate_begin_item(gate, "more, guided by states")) {
         gmd_profile_space space = space_of(gate, &any_kind);
-        search_guided(gate, &space, seed_of(gate, gmd_gate_plan_kind_count, 1), 0, left / 2);
-        gmd_gate_end(gate);
+        search_guided(gate, &space, seed_of(gate, plan_kind_count, 1), 0, left / 2);
+        gate_end_item(gate);
     }
-    if (gmd_gate_begin(gate, "more of all kinds")) {
+    if (gate_begin_item(gate, "more of all kinds")) {
         search_more(gate);
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
 }

@@ -1,7 +1,9 @@
 /* part_rounds.c - rounds that ship with gmd and rounds that are drawn, each repeated (rounds.h). */
+#include "abilities.h"
 #include "case_files.h"
-#include "gate.h"
-#include "plan.h"
+#include "findings.h"
+#include "parts.h"
+#include "play.h"
 #include "rounds.h"
 
 #include "gmd_size.h"
@@ -10,67 +12,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t allocations(const gmd_gate *gate)
+static uint64_t allocations(const gate_state *gate)
 {
-    return gmd_gate_runs(gate, gmd_gate_plan_rounds.full, gmd_gate_plan_rounds.quick);
+    return gate_budget(gate, plan_rounds);
 }
 
 /* What an oracle found on the way becomes a common trace, minimised like any other. */
-static void found_on_the_way(gmd_gate *gate, const gmd_trace *round, const gmd_violation *violation)
+static void found_on_the_way(gate_state *gate, const gmd_trace *round,
+                             const gmd_violation *violation)
 {
     gmd_trace all;
     gmd_error error;
     size_t in_a_round = round->count ? round->count : 1;
     uint32_t count = (uint32_t)(violation->request / in_a_round) + 1;
-    uint32_t most = gmd_rounds_count(round, allocations(gate));
+    uint32_t most = rounds_count(round, allocations(gate));
     count = count < most ? count : most;
-    gmd_status status = gmd_rounds_unroll(round, count, &all, &error);
+    gmd_status status = rounds_unroll(round, count, &all, &error);
     if (status != GMD_OK) {
-        gmd_gate_fail(gate, status, &error);
+        gate_fail(gate, status, &error);
         return;
     }
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
-    gmd_gate_found(gate, &runner, &all, violation);
+    gate_add_finding(gate, &runner, &all, violation);
     gmd_runner_close(&runner);
     gmd_trace_free(&all);
 }
 
-static void found_growth(gmd_gate *gate, gmd_trace *round, const gmd_violation *violation)
+static void found_growth(gate_state *gate, gmd_trace *round, const gmd_violation *violation)
 {
     gmd_violation copy = *violation;
-    gmd_gate_tell(gate, "minimising");
-    gmd_rounds_minimize(&gate->run, round, allocations(gate));
+    gate_tell(gate, "minimising");
+    rounds_minimize(&gate->run, round, allocations(gate));
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     size_t marks = gate->mark_count;
-    gmd_gate_found(gate, &runner, round, &copy);
+    gate_add_finding(gate, &runner, round, &copy);
     for (; marks < gate->mark_count; marks++) {
         gate->marks[marks].is_round = true;
     }
     gmd_runner_close(&runner);
 }
 
-static void play(gmd_gate *gate, gmd_trace *round)
+static void play(gate_state *gate, gmd_trace *round)
 {
     gmd_error error;
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     if (!outcome) {
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for an outcome"),
-                      &error);
+        gate_out_of_memory(gate, "an outcome");
         return;
     }
-    gmd_status status = gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error);
-    gmd_gate_fail(gate, status, &error);
+    gmd_status status = rounds_run(&gate->run, round, allocations(gate), outcome, &error);
+    gate_fail(gate, status, &error);
     if (status == GMD_OK) {
-        gmd_gate_count(gate, 1, outcome->requests, outcome->known_count);
+        gate_count(gate, 1, outcome->requests, outcome->known_count);
         const gmd_violation *violation = &outcome->violations[0];
         if (!outcome->violation_count) {
             if (outcome->verdict == GMD_ERROR) {
-                gmd_gate_note(gate, "refused: %s", outcome->error);
+                gate_note(gate, "refused: %s", outcome->error);
             }
-        } else if (!gmd_gate_is_known(gate, violation)) {
-            if (gmd_rounds_is_growth(violation)) {
+        } else if (!gate_is_known(gate, violation)) {
+            if (rounds_is_growth(violation)) {
                 found_growth(gate, round, violation);
             } else {
                 found_on_the_way(gate, round, violation);
@@ -80,12 +82,12 @@ static void play(gmd_gate *gate, gmd_trace *round)
     free(outcome);
 }
 
-/* PyTorch's algorithm, which the reference keeps to, grows by its own policy where its segments of
- * 20 MiB count as oversize themselves: no request below that is served from one again, until the
- * device is full. With --conf it is judged all the same. */
+/* With this setting PyTorch's algorithm, which the reference keeps to, grows by its own policy: its
+ * segments of 20 MiB count as oversize themselves, and serve no smaller request again until the
+ * device is full. Where --conf gives the setting, it is judged all the same. */
 static const char left_out[] = "max_split_size_mb:20";
 
-static size_t usual_confs(const gmd_gate *gate, const char **confs)
+static size_t usual_confs(const gate_state *gate, const char **confs)
 {
     size_t count = 0;
     for (size_t i = 0; i < gate->conf_count; i++) {
@@ -98,51 +100,51 @@ static size_t usual_confs(const gmd_gate *gate, const char **confs)
 
 /* --- those that ship with gmd ------------------------------------------------------------ */
 
-static void play_with_settings(gmd_gate *gate, gmd_trace *round)
+static void play_with_settings(gate_state *gate, gmd_trace *round)
 {
-    size_t most = gmd_gate_runs(gate, gmd_gate_plan_confs.full, gmd_gate_plan_confs.quick);
-    const char *confs[GMD_GATE_CONF_MAX];
+    size_t most = gate_budget(gate, plan_confs);
+    const char *confs[CONF_MAX];
     size_t count = usual_confs(gate, confs);
-    if (!gate->conf_is_fixed && gmd_gate_set_conf(gate, round, NULL)) {
+    if (!gate->conf_is_fixed && gate_set_conf(gate, round, NULL)) {
         play(gate, round);
     }
-    for (size_t i = 0; i < count && i < most && !gmd_gate_is_over(gate); i++) {
-        if (gmd_gate_set_conf(gate, round, confs[i])) {
+    for (size_t i = 0; i < count && i < most && !gate_is_over(gate); i++) {
+        if (gate_set_conf(gate, round, confs[i])) {
             play(gate, round);
         }
     }
 }
 
-static void run_file(gmd_gate *gate, const char *name, gmd_trace *round)
+static void run_file(gate_state *gate, const char *name, gmd_trace *round)
 {
-    const char *lacks = gmd_gate_lacks(&gate->abilities, round);
+    const char *lacks = abilities_lacking(&gate->abilities, round);
     if (lacks) {
-        gmd_gate_skip(gate, name, "%s", lacks);
-    } else if (gmd_gate_begin(gate, name)) {
+        gate_skip_item(gate, name, "%s", lacks);
+    } else if (gate_begin_item(gate, name)) {
         play_with_settings(gate, round);
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
 }
 
 static void run_if_a_round(void *context, const char *root, const char *name)
 {
-    gmd_gate *gate = context;
+    gate_state *gate = context;
     gmd_trace round;
     gmd_error error;
-    if (strncmp(name, GMD_GATE_ROUNDS, strlen(GMD_GATE_ROUNDS)) != 0 || gmd_gate_is_over(gate)) {
+    if (strncmp(name, ROUND_CASES, strlen(ROUND_CASES)) != 0 || gate_is_over(gate)) {
         return;
     }
-    gmd_status status = gmd_gate_read_named(&round, root, name, &error);
-    gmd_gate_fail(gate, status, &error);
+    gmd_status status = case_file_read_named(&round, root, name, &error);
+    gate_fail(gate, status, &error);
     if (status == GMD_OK) {
-        run_file(gate, name + strlen(GMD_GATE_ROUNDS), &round);
+        run_file(gate, name + strlen(ROUND_CASES), &round);
         gmd_trace_free(&round);
     }
 }
 
 /* --- those that are drawn ---------------------------------------------------------------- */
 
-static void draw_profile(const gmd_gate *gate, uint64_t seed, gmd_profile *p,
+static void draw_profile(const gate_state *gate, uint64_t seed, gmd_profile *p,
                          gmd_profile_space *space, const char **confs)
 {
     *space = gate->space;
@@ -165,54 +167,54 @@ static void draw_profile(const gmd_gate *gate, uint64_t seed, gmd_profile *p,
     }
 }
 
-static void run_drawn(gmd_gate *gate, uint64_t index)
+static void run_drawn(gate_state *gate, uint64_t index)
 {
     gmd_profile profile;
     gmd_profile_space space;
-    const char *confs[GMD_GATE_CONF_MAX];
+    const char *confs[CONF_MAX];
     gmd_trace round;
     gmd_error error;
     uint64_t seed = gmd_random_derive(gate->run.seed, 1000 + index);
     draw_profile(gate, seed, &profile, &space, confs);
     gmd_trace_init(&round);
     gmd_status status = gmd_generate(&profile, &space, seed, &round, &error);
-    gmd_gate_fail(gate, status, &error);
+    gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         play(gate, &round);
     }
     gmd_trace_free(&round);
 }
 
-void gmd_gate_rounds(gmd_gate *gate)
+void part_rounds(gate_state *gate)
 {
     gmd_error error;
-    gmd_gate_fail(gate, gmd_gate_each_case(gate, run_if_a_round, &error), &error);
-    uint64_t count =
-        gmd_gate_runs(gate, gmd_gate_plan_random_rounds.full, gmd_gate_plan_random_rounds.quick);
-    if (gmd_gate_begin(gate, "drawn")) {
-        for (uint64_t i = 0; i < count && !gmd_gate_is_over(gate); i++) {
+    gate_fail(gate, case_files_each(gate->run.subject.lib_directory, run_if_a_round, gate, &error),
+              &error);
+    uint64_t count = gate_budget(gate, plan_random_rounds);
+    if (gate_begin_item(gate, "drawn")) {
+        for (uint64_t i = 0; i < count && !gate_is_over(gate); i++) {
             run_drawn(gate, i);
         }
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
 }
 
-void gmd_gate_rounds_of_file(gmd_gate *gate, const char *path)
+void part_rounds_of_file(gate_state *gate, const char *path)
 {
     gmd_trace round;
     gmd_error error;
-    gate->part = gmd_gate_part_named(gate, "rounds");
-    gmd_status status = gmd_gate_read_case(&round, path, &error);
-    gmd_gate_fail(gate, status, &error);
+    gate->part = gate_part_named(gate, "rounds");
+    gmd_status status = case_file_read(&round, path, &error);
+    gate_fail(gate, status, &error);
     if (status != GMD_OK) {
         return;
     }
-    if (gmd_gate_begin(gate, path)) {
+    if (gate_begin_item(gate, path)) {
         if (gate->conf_is_fixed) {
-            gmd_gate_set_conf(gate, &round, gate->confs[0]);
+            gate_set_conf(gate, &round, gate->confs[0]);
         }
         play(gate, &round);
-        gmd_gate_end(gate);
+        gate_end_item(gate);
     }
     gmd_trace_free(&round);
 }

@@ -3,8 +3,8 @@
  * A scenario's requests are recorded first, as if everything were served, and then run like any
  * other trace: so a finding comes with a case that can be minimised. They run with room to spare
  * and with hardly any; it is the allocator that is judged, and not the leak. */
-#include "gate.h"
-#include "plan.h"
+#include "parts.h"
+#include "play.h"
 #include "recording.h"
 
 #include "gmd_size.h"
@@ -20,26 +20,26 @@ typedef struct variant {
     size_t count;
 } variant;
 
-static void play_within(gmd_gate *gate, gmd_trace *trace, uint64_t capacity)
+static void play_within(gate_state *gate, gmd_trace *trace, uint64_t capacity)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     trace->conditions.capacity_bytes = capacity;
-    gmd_gate_play(gate, &runner, trace);
+    gate_play(gate, &runner, trace);
     gmd_runner_close(&runner);
 }
 
 /* Full memory makes an allocator split, merge, retry and refuse. */
-static void play(gmd_gate *gate, gmd_trace *trace, uint64_t peak)
+static void play(gate_state *gate, gmd_trace *trace, uint64_t peak)
 {
     uint64_t pages = peak / (2 * GMD_MIB) + 1;
-    const char *confs[GMD_GATE_CONF_MAX + 1] = {NULL};
-    size_t count = gate->conf_is_fixed ? 0 : 1, most = gmd_gate_runs(gate, 3, 1);
+    const char *confs[CONF_MAX + 1] = {NULL};
+    size_t count = gate->conf_is_fixed ? 0 : 1, most = gate_budget(gate, plan_scenario_confs);
     for (size_t i = 0; i < gate->conf_count && i < most; i++) {
         confs[count++] = gate->confs[i];
     }
-    for (size_t i = 0; i < count && !gmd_gate_is_over(gate); i++) {
-        if (gmd_gate_set_conf(gate, trace, confs[i])) {
+    for (size_t i = 0; i < count && !gate_is_over(gate); i++) {
+        if (gate_set_conf(gate, trace, confs[i])) {
             play_within(gate, trace, ROOM_BYTES);
             play_within(gate, trace, (pages + pages / 16 + 10) * 2 * GMD_MIB);
             play_within(gate, trace, (pages - pages / 8) * 2 * GMD_MIB);
@@ -47,20 +47,20 @@ static void play(gmd_gate *gate, gmd_trace *trace, uint64_t peak)
     }
 }
 
-static void run_variant(gmd_gate *gate, gmd_scenario *scenario, const variant *v)
+static void run_variant(gate_state *gate, gmd_scenario *scenario, const variant *v)
 {
-    gmd_gate_recording recording;
+    scenario_recording recording;
     gmd_error error = {""};
     gmd_status status =
-        gmd_gate_record(&recording, scenario, v->params, v->count, gate->run.seed, &error);
-    gmd_gate_fail(gate, status, &error);
+        recording_make(&recording, scenario, v->params, v->count, gate->run.seed, &error);
+    gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         play(gate, &recording.trace, recording.peak_bytes);
-        gmd_gate_recording_free(&recording);
+        recording_free(&recording);
     }
 }
 
-static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
+static void run_scenario(gate_state *gate, gmd_scenario *scenario)
 {
     static const char *const values[] = {"false", "true"};
     bool has_leak = gmd_scenario_declares(scenario, "leak");
@@ -75,14 +75,14 @@ static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
         if (gmd_scenario_declares(scenario, "iterations")) {
             v.params[v.count++] = (gmd_param){"iterations", "4"};
         }
-        if (gmd_gate_begin(gate, name)) {
+        if (gate_begin_item(gate, name)) {
             run_variant(gate, scenario, &v);
-            gmd_gate_end(gate);
+            gate_end_item(gate);
         }
     }
 }
 
-void gmd_gate_scenarios(gmd_gate *gate)
+void part_scenarios(gate_state *gate)
 {
-    gmd_gate_each_scenario(gate, run_scenario);
+    gate_each_scenario(gate, run_scenario);
 }

@@ -2,8 +2,8 @@
  * change; where they cannot be counted, time in turns with another allocator on one core, so that
  * what slows one down slows the other down too. There, what looks slower is measured again for
  * longer before it counts. */
-#include "gate.h"
-#include "plan.h"
+#include "measured.h"
+#include "parts.h"
 
 #include "gmd_bench.h"
 #include "gmd_size.h"
@@ -30,7 +30,7 @@ static const gmd_bench_row *row_named(const gmd_bench_report *report, const char
     return NULL;
 }
 
-static gmd_bench_options bench_options(const gmd_gate *gate, double seconds)
+static gmd_bench_options bench_options(const gate_state *gate, double seconds)
 {
     return (gmd_bench_options){.allocators = {gate->run.subject.allocator},
                                .allocator_count = 1,
@@ -46,7 +46,7 @@ static gmd_bench_options bench_options(const gmd_gate *gate, double seconds)
 
 /* --- time -------------------------------------------------------------------------------- */
 
-static gmd_status bench(const gmd_gate *gate, const char *name, double seconds,
+static gmd_status bench(const gate_state *gate, const char *name, double seconds,
                         gmd_bench_result *versus, gmd_bench_result *own, gmd_error *error)
 {
     gmd_bench_report report;
@@ -67,8 +67,8 @@ static gmd_status bench(const gmd_gate *gate, const char *name, double seconds,
     return GMD_OK;
 }
 
-/* Where a process happens to have its memory makes its loops faster or slower for as long as it
- * lives: each try is of new processes, and what is said of all holds in each. */
+/* The loops of a process are faster or slower for as long as it lives, by where its memory happens
+ * to lie. So each try has new processes, and what is said of all of them holds in each. */
 typedef struct tries {
     gmd_bench_interval ratios[TRIES];
     size_t count;
@@ -96,7 +96,7 @@ static gmd_gate_span span_of(const tries *t)
     return span;
 }
 
-static gmd_status measure_once(const gmd_gate *gate, const char *name, double seconds, tries *t,
+static gmd_status measure_once(const gate_state *gate, const char *name, double seconds, tries *t,
                                gmd_error *error)
 {
     gmd_bench_result versus, own;
@@ -118,7 +118,7 @@ static gmd_status measure_once(const gmd_gate *gate, const char *name, double se
 }
 
 /* `t->count` is TRIES, or the state and the reason tell why it is not. */
-static gmd_status measure_all(const gmd_gate *gate, const char *name, double seconds, tries *t,
+static gmd_status measure_all(const gate_state *gate, const char *name, double seconds, tries *t,
                               gmd_error *error)
 {
     gmd_status status = GMD_OK;
@@ -130,81 +130,76 @@ static gmd_status measure_all(const gmd_gate *gate, const char *name, double sec
 }
 
 /* The baseline's figure says that it got slower. */
-static bool is_slower(const gmd_gate *gate, const char *name, gmd_gate_span now)
+static bool is_slower(const gate_state *gate, const char *name, gmd_gate_span now)
 {
-    const gmd_gate_figure *before =
-        gmd_baseline_find(&gate->baseline, "speed", gate->item->name, name);
+    const gmd_gate_figure *before = baseline_find(&gate->baseline, "speed", gate->item->name, name);
     gmd_gate_figure f = {.now = now, .unit = "ratio"};
     if (!before || gate->options->updates_baseline) {
         return false;
     }
-    gmd_baseline_judge(&f, before);
+    baseline_judge(&f, before);
     return f.change == GMD_GATE_WORSE;
 }
 
-static gmd_status measure_time(gmd_gate *gate, const char *name, gmd_error *error)
+static gmd_status measure_time(gate_state *gate, const char *name, gmd_error *error)
 {
     tries t;
-    double seconds =
-        (double)gmd_gate_runs(gate, gmd_gate_plan_speed_ms.full, gmd_gate_plan_speed_ms.quick) /
-        1000;
+    double seconds = (double)gate_budget(gate, plan_speed_ms) / 1000;
     gmd_status status = measure_all(gate, name, seconds, &t, error);
     if (status == GMD_OK && t.count == TRIES && is_slower(gate, "time", span_of(&t))) {
-        gmd_gate_tell(gate, "measuring again");
+        gate_tell(gate, "measuring again");
         status = measure_all(gate, name, seconds * AGAIN_TIMES, &t, error);
     }
     if (status != GMD_OK) {
         return status;
     }
-    gmd_gate_count(gate, t.rounds, 0, 0);
+    gate_count(gate, t.rounds, 0, 0);
     if (t.count == TRIES) {
-        gmd_gate_measured(gate, "time", "ratio", span_of(&t));
+        gate_add_figure(gate, "time", "ratio", span_of(&t));
     } else if (t.state == GMD_BENCH_SKIPPED) {
-        gmd_gate_note(gate, "skipped: %s", t.reason);
+        gate_note(gate, "skipped: %s", t.reason);
     } else {
-        gmd_gate_not_measured(gate, t.reason);
+        gate_lose_figures(gate, t.reason);
     }
     return GMD_OK;
 }
 
 /* --- instructions ------------------------------------------------------------------------ */
 
-/* False: they cannot be counted, or not all, and it is time that tells. */
-static bool count_instructions(gmd_gate *gate, const char *name)
+/* False: they cannot be counted, or not all of them, and time is measured instead. */
+static bool count_instructions(gate_state *gate, const char *name)
 {
     gmd_bench_counted counted;
     gmd_error error = {""};
     gmd_bench_options options = bench_options(gate, 0);
     gmd_status status = gmd_bench_count(&options, name, &counted, &error);
     if (status != GMD_OK || counted.state != GMD_BENCH_MEASURED) {
-        gmd_gate_note(gate, "instructions are not counted: %s",
-                      status != GMD_OK ? error.text : counted.reason);
+        gate_note(gate, "instructions are not counted: %s",
+                  status != GMD_OK ? error.text : counted.reason);
         return false;
     }
     double value = counted.instructions_per_op;
-    gmd_gate_count(gate, 1, 0, 0);
-    gmd_gate_measured(gate, "instructions", "instructions", (gmd_gate_span){value, value, value});
+    gate_count(gate, 1, 0, 0);
+    gate_add_figure(gate, "instructions", "instructions", (gmd_gate_span){value, value, value});
     if (counted.is_least) {
-        gmd_gate_note(gate, "there are more instructions than were counted");
+        gate_note(gate, "there are more instructions than were counted");
     }
     return !counted.is_least;
 }
 
-static void measure(gmd_gate *gate, const char *name)
+static void measure(gate_state *gate, const char *name)
 {
     gmd_error error = {""};
     bool is_counted = count_instructions(gate, name);
-    if (!is_counted || !gate->options->is_quick) { /* time knows of what waits, too */
-        gmd_gate_fail(gate, measure_time(gate, name, &error), &error);
+    if (!is_counted || !gate->options->is_quick) { /* only time shows what waits */
+        gate_fail(gate, measure_time(gate, name, &error), &error);
     }
 }
 
-void gmd_gate_speed(gmd_gate *gate)
+void part_speed(gate_state *gate)
 {
     gmd_gate_part *p = gate->part;
-    if (!gate->wants_figures) {
-        snprintf(p->reason, sizeof p->reason,
-                 "no baseline is given (--baseline FILE; --update-baseline writes one)");
+    if (!gate_wants_figures(gate)) {
         return;
     }
     if (gate->is_other_machine) {
@@ -213,9 +208,9 @@ void gmd_gate_speed(gmd_gate *gate)
         return;
     }
     for (size_t i = 0; i < sizeof benchmarks / sizeof *benchmarks; i++) {
-        if (gmd_gate_begin(gate, benchmarks[i])) {
+        if (gate_begin_item(gate, benchmarks[i])) {
             measure(gate, benchmarks[i]);
-            gmd_gate_end(gate);
+            gate_end_item(gate);
         }
     }
 }

@@ -4,23 +4,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-static const char correctness[] = "correctness";
-
-const gmd_gate_planned_part gmd_gate_plan_parts[] = {
-    {"first", correctness, "it loads, serves and takes back a few blocks", gmd_gate_first},
-    {"cases", correctness, "sequences that real allocators failed on", gmd_gate_cases},
-    {"scenarios", correctness, "what training loops ask for, with leaks and without",
-     gmd_gate_scenarios},
-    {"faults", correctness, "each call that takes memory fails in turn", gmd_gate_faults},
-    {"random", correctness, "random sequences of several kinds", gmd_gate_random},
-    {"exhaustive", correctness, "every short sequence over a small alphabet", gmd_gate_exhaustive},
-    {"rounds", correctness, "the same round again and again needs no more memory", gmd_gate_rounds},
-    {"memory", "memory", "what scenarios and recorded histories take", gmd_gate_memory},
-    {"speed", "speed", "what requests cost", gmd_gate_speed},
-};
-const size_t gmd_gate_plan_part_count = COUNT(gmd_gate_plan_parts);
-
-const gmd_schedule gmd_gate_plan_schedules[] = {
+const gmd_schedule plan_schedules[] = {
     {.kind = GMD_SCHEDULE_TIMED},
     {.kind = GMD_SCHEDULE_LAZY},
     {.kind = GMD_SCHEDULE_SEEDED, .seed = 1},
@@ -28,11 +12,12 @@ const gmd_schedule gmd_gate_plan_schedules[] = {
     {.kind = GMD_SCHEDULE_SEEDED, .seed = 2},
     {.kind = GMD_SCHEDULE_SEEDED, .seed = 3},
 };
-const gmd_gate_budget gmd_gate_plan_schedule_count = {COUNT(gmd_gate_plan_schedules), 3};
-const gmd_gate_budget gmd_gate_plan_interleavings = {48, 16};
-const gmd_gate_budget gmd_gate_plan_confs = {GMD_GATE_CONF_MAX, 2};
+const plan_budget plan_schedule_count = {COUNT(plan_schedules), 3};
+const plan_budget plan_interleavings = {48, 16};
+const plan_budget plan_confs = {CONF_MAX, 2};
+const plan_budget plan_scenario_confs = {3, 1};
 
-const gmd_gate_kind gmd_gate_plan_kinds[] = {
+const plan_kind plan_kinds[] = {
     {.name = "near the limit, one stream",
      .runs = {6000, 1200},
      .round_runs = 48,
@@ -98,11 +83,11 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
      .has_no_faults = true,
      .conditions.capacity_bytes = 4 * GMD_GIB},
 };
-const size_t gmd_gate_plan_kind_count = COUNT(gmd_gate_plan_kinds);
+const size_t plan_kind_count = COUNT(plan_kinds);
 
-const gmd_gate_budget gmd_gate_plan_guided_runs = {6000, 1000};
-const gmd_gate_budget gmd_gate_plan_depth = {4, 3};
-const gmd_gate_budget gmd_gate_plan_speed_ms = {1000, 200};
-const gmd_gate_budget gmd_gate_plan_sweep_runs = {120, 30};
-const gmd_gate_budget gmd_gate_plan_rounds = {8192, 4096};
-const gmd_gate_budget gmd_gate_plan_random_rounds = {60, 12};
+const plan_budget plan_guided_runs = {6000, 1000};
+const plan_budget plan_depth = {4, 3};
+const plan_budget plan_speed_ms = {1000, 200};
+const plan_budget plan_sweep_runs = {120, 30};
+const plan_budget plan_rounds = {8192, 4096};
+const plan_budget plan_random_rounds = {60, 12};

@@ -67,9 +67,9 @@ static bool know_no_memory(void *context, gmd_sink_memory *memory)
     return false;
 }
 
-gmd_status gmd_gate_record(gmd_gate_recording *recording, gmd_scenario *scenario,
-                           const gmd_param *params, size_t param_count, uint64_t seed,
-                           gmd_error *error)
+gmd_status recording_make(scenario_recording *recording, gmd_scenario *scenario,
+                          const gmd_param *params, size_t param_count, uint64_t seed,
+                          gmd_error *error)
 {
     gmd_trace_init(&recording->trace);
     recorder r = {.trace = &recording->trace};
@@ -90,7 +90,7 @@ gmd_status gmd_gate_record(gmd_gate_recording *recording, gmd_scenario *scenario
     return status;
 }
 
-void gmd_gate_recording_free(gmd_gate_recording *recording)
+void recording_free(scenario_recording *recording)
 {
     gmd_trace_free(&recording->trace);
 }
@@ -98,9 +98,9 @@ void gmd_gate_recording_free(gmd_gate_recording *recording)
 /* --- the scenarios ----------------------------------------------------------------------- */
 
 typedef struct round_trip {
-    gmd_gate *gate;
+    gate_state *gate;
     const char *directory;
-    void (*visit)(gmd_gate *gate, gmd_scenario *scenario);
+    void (*visit)(gate_state *gate, gmd_scenario *scenario);
 } round_trip;
 
 static void visit_scenario(void *context, const char *name)
@@ -108,22 +108,22 @@ static void visit_scenario(void *context, const char *name)
     const round_trip *r = context;
     gmd_scenario *scenario = NULL;
     gmd_error error;
-    if (gmd_gate_is_over(r->gate)) {
+    if (gate_is_over(r->gate)) {
         return;
     }
     gmd_status status = gmd_scenario_open(&scenario, name, r->directory, &error);
-    gmd_gate_fail(r->gate, status, &error);
+    gate_fail(r->gate, status, &error);
     if (status == GMD_OK) {
         r->visit(r->gate, scenario);
     }
     gmd_scenario_close(scenario);
 }
 
-void gmd_gate_each_scenario(gmd_gate *gate, void (*visit)(gmd_gate *gate, gmd_scenario *scenario))
+void gate_each_scenario(gate_state *gate, void (*visit)(gate_state *gate, gmd_scenario *scenario))
 {
     char directory[4200];
     gmd_error error;
     snprintf(directory, sizeof directory, "%s/scenarios", gate->run.subject.lib_directory);
     round_trip r = {gate, directory, visit};
-    gmd_gate_fail(gate, gmd_scenario_each(directory, visit_scenario, &r, &error), &error);
+    gate_fail(gate, gmd_scenario_each(directory, visit_scenario, &r, &error), &error);
 }

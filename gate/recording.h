@@ -3,22 +3,22 @@
 #ifndef GMD_GATE_RECORDING_H
 #define GMD_GATE_RECORDING_H
 
-#include "gate.h"
+#include "state.h"
 
 #include "gmd_scenario.h"
 
-typedef struct gmd_gate_recording {
+typedef struct scenario_recording {
     gmd_trace trace;
     uint64_t peak_bytes; /* of what is live at once, as asked for */
-} gmd_gate_recording;
+} scenario_recording;
 
 /* Calls `visit` with each scenario that ships with gmd, opened, until the gate is over. */
-void gmd_gate_each_scenario(gmd_gate *gate, void (*visit)(gmd_gate *gate, gmd_scenario *scenario));
+void gate_each_scenario(gate_state *gate, void (*visit)(gate_state *gate, gmd_scenario *scenario));
 
 /* On failure there is nothing to free. */
-gmd_status gmd_gate_record(gmd_gate_recording *recording, gmd_scenario *scenario,
-                           const gmd_param *params, size_t param_count, uint64_t seed,
-                           gmd_error *error);
-void gmd_gate_recording_free(gmd_gate_recording *recording);
+gmd_status recording_make(scenario_recording *recording, gmd_scenario *scenario,
+                          const gmd_param *params, size_t param_count, uint64_t seed,
+                          gmd_error *error);
+void recording_free(scenario_recording *recording);
 
 #endif

@@ -34,11 +34,11 @@ static const char *const held_names[HELD_KINDS] = {
     "bytes of memory", "allocations", "physical handles", "bytes of reserved addresses",
     "events",          "streams"};
 
-typedef struct rounds_run {
+typedef struct repetition {
     const gmd_trace *round;
     uint32_t count, block_count;
     uint64_t most[WINDOWS][HELD_KINDS]; /* in each window */
-} rounds_run;
+} repetition;
 
 static void look(const gmd_session *session, uint32_t device_count, uint64_t *most)
 {
@@ -71,7 +71,7 @@ static int window_of(uint32_t index, uint32_t count)
     return window;
 }
 
-static bool grows(const rounds_run *run, int kind)
+static bool grows(const repetition *run, int kind)
 {
     uint64_t last = 0;
     for (int w = 1; w < WINDOWS; w++) {
@@ -87,7 +87,7 @@ static bool grows(const rounds_run *run, int kind)
     return true;
 }
 
-static void judge(gmd_session *session, const rounds_run *run, uint64_t requests)
+static void judge(gmd_session *session, const repetition *run, uint64_t requests)
 {
     for (int kind = 0; kind < HELD_KINDS; kind++) {
         if (!grows(run, kind)) {
@@ -125,7 +125,7 @@ static gmd_request free_of(uint32_t block, uint32_t round, uint32_t block_count)
 }
 
 /* A free of what is not live is left out by the session. */
-static bool play_round(gmd_session *session, const rounds_run *run, uint32_t index,
+static bool play_round(gmd_session *session, const repetition *run, uint32_t index,
                        uint64_t *requests)
 {
     for (size_t i = 0; i < run->round->count; i++) {
@@ -157,7 +157,7 @@ static bool play_round(gmd_session *session, const rounds_run *run, uint32_t ind
 
 static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *error)
 {
-    rounds_run *run = context;
+    repetition *run = context;
     uint64_t requests = 0;
     uint32_t devices =
         run->round->conditions.device_count ? run->round->conditions.device_count : 1;
@@ -172,7 +172,7 @@ static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *er
     return GMD_OK;
 }
 
-uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations)
+uint32_t rounds_count(const gmd_trace *round, uint64_t allocations)
 {
     uint64_t in_a_round = 0;
     uint32_t count = COUNT_LEAST;
@@ -185,11 +185,11 @@ uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations)
     return count;
 }
 
-gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
-                          uint64_t allocations, gmd_outcome *outcome, gmd_error *error)
+gmd_status rounds_run(const gmd_run_options *given, const gmd_trace *round, uint64_t allocations,
+                      gmd_outcome *outcome, gmd_error *error)
 {
-    rounds_run run = {.round = round,
-                      .count = gmd_rounds_count(round, allocations),
+    repetition run = {.round = round,
+                      .count = rounds_count(round, allocations),
                       .block_count = round->blocks.count};
     gmd_run_options options = *given;
     options.cases.directory = NULL;
@@ -200,7 +200,7 @@ gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
     return gmd_run_isolated(&options, &workload, outcome, error);
 }
 
-bool gmd_rounds_is_growth(const gmd_violation *violation)
+bool rounds_is_growth(const gmd_violation *violation)
 {
     return gmd_identity_is(&violation->identity, GMD_KIND(progress, growth));
 }
@@ -250,8 +250,7 @@ static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
     return status;
 }
 
-gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
-                             gmd_error *error)
+gmd_status rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out, gmd_error *error)
 {
     gmd_status status = gmd_trace_copy(out, round, error);
     if (status != GMD_OK) {
@@ -280,8 +279,8 @@ static bool still_grows(const gmd_run_options *given, const gmd_trace *round, ui
                         gmd_outcome *outcome)
 {
     gmd_error error;
-    return gmd_rounds_run(given, round, allocations, outcome, &error) == GMD_OK &&
-           outcome->violation_count && gmd_rounds_is_growth(&outcome->violations[0]);
+    return rounds_run(given, round, allocations, outcome, &error) == GMD_OK &&
+           outcome->violation_count && rounds_is_growth(&outcome->violations[0]);
 }
 
 /* A block goes with all its requests. */
@@ -318,7 +317,7 @@ typedef struct reduction {
     gmd_outcome *outcome;
 } reduction;
 
-/* Keeps what is in `round` where it still grows, and puts back what was there where not. */
+/* Keeps the shorter round if it still grows, and else puts back the one before. */
 static bool try_it(reduction *r)
 {
     bool is_smaller = r->round->count < r->kept_count;
@@ -352,7 +351,7 @@ static void reduce(reduction *r)
     }
 }
 
-void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
+void rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
 {
     reduction r = {.given = given,
                    .round = round,

@@ -14,7 +14,7 @@ typedef struct peaks {
 
 typedef struct figures_seen {
     peaks seen[GMD_MAX_DEVICES];
-    gmd_waiting waiting;
+    waiting_blocks waiting;
 } figures_seen;
 
 static void *create(void)
@@ -103,8 +103,9 @@ static void check_order(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-/* Counters only rise: an out-of-memory by one with each refusal, and with nothing else. What fails
- * by a planted fault, or with an error that `progress` tells, may be another kind of failure. */
+/* Counters only rise. That of refusals rises by one with each refusal and with nothing else, but a
+ * request that fails by a planted fault, or with an error that `progress` tells, need not be a
+ * refusal. */
 static void check_counters(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats.now, *before = view->stats.before;
@@ -179,9 +180,9 @@ static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
     check_peak(judge, "active_bytes", s->active_bytes, s->active_bytes_peak, &seen->active);
 }
 
-/* Reserved is what the device gave: between the sum of the sizes asked of it and the whole pages
- * that these took. What a stream-ordered pool holds beyond what it handed out is the pool's: of its
- * memory an allocator may count as little as it uses. */
+/* Reserved memory is what the device gave: at least the sizes that were asked of it, at most the
+ * whole pages that these took. A stream-ordered pool may hold more than it handed out: that is the
+ * pool's, and an allocator may count only what it uses of it. */
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
     uint64_t asked = view->figures.now->allocated_bytes + view->figures.now->mapped_bytes -
@@ -232,7 +233,7 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
 static void check_waiting(figures_seen *b, const gmd_view *view, gmd_judge *judge)
 {
     uint64_t excess;
-    if (gmd_waiting_after(&b->waiting, view, &excess)) {
+    if (waiting_after(&b->waiting, view, &excess)) {
         gmd_violation_add(judge, GMD_KIND(accounting, kept_active), GMD_NO_PARTIES,
                           "active_bytes = %" PRIu64 " is %" PRIu64
                           " more than allocated_bytes and all freed blocks whose streams may still "
@@ -283,8 +284,8 @@ static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_accounting = {
-    .entry = GMD_ENTRY(accounting),
+const gmd_oracle oracle_accounting = {
+    .entry = ORACLE_ENTRY(accounting),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,

@@ -19,7 +19,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_alignment = {
-    .entry = GMD_ENTRY(alignment),
+const gmd_oracle oracle_alignment = {
+    .entry = ORACLE_ENTRY(alignment),
     .after_alloc = after_alloc,
 };

@@ -25,8 +25,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_api_misuse = {
-    .entry = GMD_ENTRY(api_misuse),
+const gmd_oracle oracle_api_misuse = {
+    .entry = ORACLE_ENTRY(api_misuse),
     .blind_spot = blind_spot,
     .after_request = after_request,
     .at_end = after_request,

@@ -75,8 +75,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_backing = {
-    .entry = GMD_ENTRY(backing),
+const gmd_oracle oracle_backing = {
+    .entry = ORACLE_ENTRY(backing),
     .blind_spot = blind_spot,
     .after_alloc = after_alloc,
     .before_free = before_free,

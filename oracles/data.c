@@ -1,7 +1,7 @@
 /* data - what was written to a block is what is read from it until it is freed: nothing but the
- * block's own work writes there. What the allocator itself writes into a live block is found, two
- * blocks over the same physical memory through different addresses, and work of an earlier owner
- * that ran too late. */
+ * block's own work writes there. This finds writes of the allocator itself into a live block, two
+ * blocks that share physical memory at different addresses, and work of an earlier owner that ran
+ * too late. */
 #include "list.h"
 
 #include <inttypes.h>
@@ -59,8 +59,8 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
     }
 }
 
-const gmd_oracle gmd_oracle_data = {
-    .entry = GMD_ENTRY(data),
+const gmd_oracle oracle_data = {
+    .entry = ORACLE_ENTRY(data),
     .blind_spot = blind_spot,
     .before_free = before_free,
     .on_canary_finding = on_canary_finding,

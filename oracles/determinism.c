@@ -11,7 +11,7 @@ static const char *blind_spot(const gmd_view *view)
     return view->workload.no_second_run;
 }
 
-const gmd_oracle gmd_oracle_determinism = {
-    .entry = GMD_ENTRY(determinism),
+const gmd_oracle oracle_determinism = {
+    .entry = ORACLE_ENTRY(determinism),
     .blind_spot = blind_spot,
 };

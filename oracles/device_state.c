@@ -44,8 +44,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_device_state = {
-    .entry = GMD_ENTRY(device_state),
+const gmd_oracle oracle_device_state = {
+    .entry = ORACLE_ENTRY(device_state),
     .after_request = after_request,
     .at_end = after_request,
 };

@@ -73,7 +73,7 @@ typedef struct gmd_identity {
     uint32_t party_count;
 } gmd_identity;
 
-/* As it is given by who raises a violation; one without a value is left out. */
+/* A party as a violation is raised with it; one without a value is left out. */
 typedef struct gmd_given_party {
     const char *name, *value;
 } gmd_given_party;

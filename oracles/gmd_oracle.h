@@ -31,8 +31,9 @@ typedef struct gmd_live_block {
     uint32_t pool; /* that its request went to; 0: the default one (gmd_pool_number) */
 } gmd_live_block;
 
-/* A private pool is called {0, serial number}: a multiple of GMD_MAX_POOLS and 1 + its index in the
- * trace, so that one that is made when the last of its name is gone is another one. */
+/* A private pool is called {0, serial number}. The serial number is a multiple of GMD_MAX_POOLS
+ * plus 1 plus the pool's index in the trace: one that is made when the last of its name is gone has
+ * another number. */
 static inline uint32_t gmd_pool_number(uint32_t serial)
 {
     return (serial - 1) % GMD_MAX_POOLS;

@@ -129,8 +129,8 @@ static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_leak = {
-    .entry = GMD_ENTRY(leak),
+const gmd_oracle oracle_leak = {
+    .entry = ORACLE_ENTRY(leak),
     .blind_spot = blind_spot,
     .create = create,
     .destroy = free,

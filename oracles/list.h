@@ -4,11 +4,10 @@
 
 #include "gmd_oracle.h"
 
-#define GMD_ORACLE_DECLARATION(name, severity, holds_when)                                         \
-    extern const gmd_oracle gmd_oracle_##name;
-GMD_ORACLE_LIST(GMD_ORACLE_DECLARATION, GMD_NO_ENTRY, GMD_NO_ENTRY)
+#define DECLARE_ORACLE(name, severity, holds_when) extern const gmd_oracle oracle_##name;
+GMD_ORACLE_LIST(DECLARE_ORACLE, GMD_NO_ENTRY, GMD_NO_ENTRY)
 
-/* .entry = GMD_ENTRY(leak) */
-#define GMD_ENTRY(name) (&gmd_judges[gmd_judge_##name])
+/* .entry = ORACLE_ENTRY(leak) */
+#define ORACLE_ENTRY(name) (&gmd_judges[gmd_judge_##name])
 
 #endif

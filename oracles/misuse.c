@@ -51,7 +51,7 @@ static void demand(const gmd_view *view, gmd_judge *judge, const char *name, uin
     }
 }
 
-/* A free may look for pending work that is over meanwhile, whatever it is a free of. */
+/* Any free, a wrong one too, may notice that pending work is over. */
 static void check_books(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats.now, *before = view->stats.before;
@@ -109,8 +109,8 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     }
 }
 
-const gmd_oracle gmd_oracle_misuse = {
-    .entry = GMD_ENTRY(misuse),
+const gmd_oracle oracle_misuse = {
+    .entry = ORACLE_ENTRY(misuse),
     .blind_spot = blind_spot,
     .after_wrong_free = after_wrong_free,
 };

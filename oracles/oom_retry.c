@@ -51,14 +51,15 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
                       .has_budget = s->has_budget || is_lowered,
                       .was_hit = s->was_hit};
     }
-    /* What the cache serves was had before the budget, or the lower limit, came. */
+    /* The cache serves memory that was taken before the budget, or the lower limit, came. */
     if (!s->has_budget || asked_device(view)) {
         s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
     }
 }
 
-/* Whatever an allocator's policy, and whatever it takes before its first block: of a large device
- * that is as good as empty it can give a page. Device 0 alone: some serve no other one. */
+/* A large device that is as good as empty has a page left, whatever the allocator's policy and
+ * whatever it takes before its first block. Device 0 alone is judged: some allocators serve no
+ * other one. */
 #define LARGE_DEVICE (64 * GMD_GIB)
 #define LITTLE       4096
 
@@ -73,7 +74,7 @@ static bool never_serves(const served *s, const gmd_view *view)
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     served *s = &((history *)state)->devices[view->device];
-    s->was_hit = s->was_hit || view->faults.hit; /* perhaps when it was to make its start */
+    s->was_hit = s->was_hit || view->faults.hit; /* perhaps while the allocator made its start */
     if (view->request->op == GMD_OP_BUDGET) {
         s->largest = 0;
         s->has_budget = true;
@@ -205,8 +206,8 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
     check_afterwards(&((history *)state)->devices[view->device], view, judge);
 }
 
-const gmd_oracle gmd_oracle_oom_retry = {
-    .entry = GMD_ENTRY(oom_retry),
+const gmd_oracle oracle_oom_retry = {
+    .entry = ORACLE_ENTRY(oom_retry),
     .needs_quiet = true,
     .create = create,
     .destroy = free,

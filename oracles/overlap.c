@@ -46,8 +46,8 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     gmd_intervals_remove(state, view->block->address);
 }
 
-const gmd_oracle gmd_oracle_overlap = {
-    .entry = GMD_ENTRY(overlap),
+const gmd_oracle oracle_overlap = {
+    .entry = ORACLE_ENTRY(overlap),
     .create = create,
     .destroy = destroy,
     .after_alloc = after_alloc,

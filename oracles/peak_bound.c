@@ -48,8 +48,9 @@ static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     }
 }
 
-/* What the device had handed out before the request and at most within it, from what it is now and
- * the calls in between, so that nothing that other requests did can be taken for this one's. */
+/* What the device had handed out before the request, and at most during it. Both are worked out
+ * from what it is now and from the calls in between, so that what other requests did does not count
+ * for this one. */
 static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uint64_t *most)
 {
     uint64_t height = now;
@@ -115,8 +116,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     check_stated(view, judge);
 }
 
-const gmd_oracle gmd_oracle_peak_bound = {
-    .entry = GMD_ENTRY(peak_bound),
+const gmd_oracle oracle_peak_bound = {
+    .entry = ORACLE_ENTRY(peak_bound),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .after_request = after_request,

@@ -205,8 +205,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_private_pool = {
-    .entry = GMD_ENTRY(private_pool),
+const gmd_oracle oracle_private_pool = {
+    .entry = ORACLE_ENTRY(private_pool),
     .needs_pools = true,
     .blind_spot = blind_spot,
     .create = create,

@@ -1,7 +1,7 @@
 /* progress - no crash, no assertion, no deadlock, no call slower than its budget. Crashes and hangs
- * end the child process in which the requests run, so it is its parent, the driver, that sees them
- * and speaks in this oracle's name (driver/process/isolate.c). What an allocator tells of
- * (gmd_last_error) is judged here: a planted fault may make a request fail in any way but by an
+ * end the child process in which the requests run, so the driver, its parent, sees them and speaks
+ * in this oracle's name (driver/process/child.c). What the allocator itself tells of
+ * (gmd_last_error) is judged here: a planted fault may make a request fail in any way except by an
  * assertion. */
 #include "list.h"
 
@@ -20,8 +20,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_progress = {
-    .entry = GMD_ENTRY(progress),
+const gmd_oracle oracle_progress = {
+    .entry = ORACLE_ENTRY(progress),
     .after_request = after_request,
     .at_end = after_request,
 };

@@ -17,7 +17,7 @@ static const char *blind_spot(const gmd_view *view)
                                         : view->workload.no_second_run;
 }
 
-const gmd_oracle gmd_oracle_reference = {
-    .entry = GMD_ENTRY(reference),
+const gmd_oracle oracle_reference = {
+    .entry = ORACLE_ENTRY(reference),
     .blind_spot = blind_spot,
 };

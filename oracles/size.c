@@ -57,8 +57,8 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-const gmd_oracle gmd_oracle_size = {
-    .entry = GMD_ENTRY(size),
+const gmd_oracle oracle_size = {
+    .entry = ORACLE_ENTRY(size),
     .blind_spot = blind_spot,
     .after_alloc = after_alloc,
 };

@@ -300,7 +300,8 @@ static void demand_sum(gmd_judge *judge, const gmd_view *view, const char *name,
     }
 }
 
-/* An expandable segment is one to the statistics, and as many as it has mapped parts to a walk. */
+/* The statistics count an expandable segment once; a walk shows one for each of its mapped
+ * parts. */
 static void check_sums(const gmd_view *view, const sums *s, gmd_judge *judge)
 {
     const gmd_stats *stats = view->stats.now;
@@ -360,8 +361,8 @@ static void when_over(void *state, const gmd_view *view, gmd_judge *judge)
     inspect(state, view, judge);
 }
 
-const gmd_oracle gmd_oracle_snapshot = {
-    .entry = GMD_ENTRY(snapshot),
+const gmd_oracle oracle_snapshot = {
+    .entry = ORACLE_ENTRY(snapshot),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,

@@ -352,8 +352,8 @@ static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
     after_request(state, view, judge);
 }
 
-const gmd_oracle gmd_oracle_stream_order = {
-    .entry = GMD_ENTRY(stream_order),
+const gmd_oracle oracle_stream_order = {
+    .entry = ORACLE_ENTRY(stream_order),
     .blind_spot = blind_spot,
     .create = create,
     .destroy = destroy,

@@ -44,8 +44,8 @@ static bool is_missing_symbol(const char *text, const char *word, size_t word_le
            (member && is_driver_function(member + 1) && word[word_length - 1] == '_');
 }
 
-/* What decides of PyTorch's sentences: an assertion's condition without the place in its sources,
- * an error without the advice behind it. For others it is the first line. */
+/* What identifies an allocator's words: the condition of PyTorch's assertions, without the place in
+ * its sources; its errors without the advice behind them; of other words the first line. */
 static size_t telling_length(const char *text)
 {
     static const char assertion[] = " INTERNAL ASSERT FAILED";

@@ -7,8 +7,8 @@ static uint64_t bit_of(uint32_t stream)
     return stream < 63 ? (uint64_t)1 << stream : ANY_STREAM;
 }
 
-/* Those that record_stream named, whose work up to the free is waited for; and those of uses that
- * it was not told of: an allocator may know of them otherwise. */
+/* The streams that record_stream named, whose work up to the free is waited for, and those of uses
+ * that the allocator was not told of: it may know of them otherwise. */
 static uint64_t streams_of(const gmd_view *view)
 {
     uint64_t set = view->uses.recorded;
@@ -19,27 +19,27 @@ static uint64_t streams_of(const gmd_view *view)
     return set;
 }
 
-static void note_free(gmd_waiting *w, const gmd_view *view)
+static void note_free(waiting_blocks *w, const gmd_view *view)
 {
     uint64_t before = view->stats.before->allocated_bytes, now = view->stats.now->allocated_bytes;
     uint64_t streams = streams_of(view);
     if (before == GMD_STAT_UNKNOWN || now == GMD_STAT_UNKNOWN || now > before ||
-        w->count == GMD_WAITING_MAX) {
+        w->count == WAITING_MAX) {
         w->is_lost = true;
     } else if (streams) {
         w->blocks[w->count++] =
-            (gmd_waiting_block){.bytes = before - now, .streams = streams, .device = view->device};
+            (waiting_block){.bytes = before - now, .streams = streams, .device = view->device};
         w->bytes[view->device] += before - now;
     }
 }
 
-static void note_sync(gmd_waiting *w, const gmd_view *view)
+static void note_sync(waiting_blocks *w, const gmd_view *view)
 {
     uint32_t stream = view->request->stream;
     uint64_t over = stream == GMD_ALL_STREAMS ? UINT64_MAX : bit_of(stream) & ~ANY_STREAM;
     size_t kept = 0;
     for (size_t i = 0; i < w->count; i++) {
-        gmd_waiting_block b = w->blocks[i];
+        waiting_block b = w->blocks[i];
         b.streams &= b.device == view->device ? ~over : UINT64_MAX;
         if (b.streams) {
             w->blocks[kept++] = b;
@@ -50,14 +50,14 @@ static void note_sync(gmd_waiting *w, const gmd_view *view)
     w->count = kept;
 }
 
-/* What is freed while a stream is captured waits for its end, too. Requests that overlapped others
- * were not shown, nor are streams of high numbers in the set, and a fault may have kept an event
- * from being recorded or asked. */
-static bool is_in_order(gmd_waiting *w, const gmd_view *view)
+/* False once it cannot be told any more what waits: a block that is freed during a capture waits
+ * for its end, too; requests that overlapped others were not shown; the set of recorded streams has
+ * none of a high number; a fault may have kept an event from being recorded or asked. */
+static bool is_in_order(waiting_blocks *w, const gmd_view *view)
 {
     bool is_next = view->request_index == w->next_request;
     w->next_request = view->request_index + 1;
-    bool is_gone = view->request->op == GMD_OP_DESTROY; /* who waited for its work does so still */
+    bool is_gone = view->request->op == GMD_OP_DESTROY; /* blocks that wait for its work still do */
     bool is_unseen =
         view->request->op == GMD_OP_RECORD && bit_of(view->request->stream) == ANY_STREAM;
     w->is_lost = w->is_lost || view->pools.is_capturing || !is_next || is_unseen || is_gone ||
@@ -65,7 +65,7 @@ static bool is_in_order(gmd_waiting *w, const gmd_view *view)
     return !w->is_lost;
 }
 
-bool gmd_waiting_after(gmd_waiting *w, const gmd_view *view, uint64_t *excess)
+bool waiting_after(waiting_blocks *w, const gmd_view *view, uint64_t *excess)
 {
     const gmd_stats *now = view->stats.now;
     if (!is_in_order(w, view)) {

@@ -6,24 +6,24 @@
 
 #include "gmd_oracle.h"
 
-#define GMD_WAITING_MAX 1024
+#define WAITING_MAX 1024
 
-typedef struct gmd_waiting_block {
+typedef struct waiting_block {
     uint64_t bytes, streams; /* a set; the last bit: those of higher numbers */
     int device;
-} gmd_waiting_block;
+} waiting_block;
 
 /* Zero-initialised before the first request. */
-typedef struct gmd_waiting {
-    gmd_waiting_block blocks[GMD_WAITING_MAX];
+typedef struct waiting_blocks {
+    waiting_block blocks[WAITING_MAX];
     size_t count;
     uint64_t bytes[GMD_MAX_DEVICES]; /* of those blocks */
     uint64_t next_request;
     bool is_lost; /* what waits is not known any more, for the rest of the run */
-} gmd_waiting;
+} waiting_blocks;
 
 /* After each request. True: more is active than what is allocated and what may wait, by `excess`
  * bytes, after an allocation, which had to look. */
-bool gmd_waiting_after(gmd_waiting *waiting, const gmd_view *view, uint64_t *excess);
+bool waiting_after(waiting_blocks *waiting, const gmd_view *view, uint64_t *excess);
 
 #endif

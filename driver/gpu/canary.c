@@ -80,7 +80,7 @@ static gmd_status find_functions(canary_kernels *c, gmd_error *error)
 
 static gmd_status load_kernels(canary_kernels *c, gmd_error *error)
 {
-    int result = c->driver.load(&c->library, gmd_canary_image, NULL, NULL, 0, NULL, NULL, 0);
+    int result = c->driver.load(&c->library, canary_image, NULL, NULL, 0, NULL, NULL, 0);
     if (result == 0) {
         result = c->driver.get_kernel(&c->fill, c->library, "gmd_canary_fill");
     }
@@ -181,7 +181,7 @@ gmd_status canaries_open(canary_kernels **canaries, const gmd_runtime *runtime, 
                          gmd_error *error)
 {
     *canaries = NULL;
-    if (!gmd_canary_image_size) {
+    if (!canary_image_size) {
         return gmd_fail(error, GMD_BAD_INPUT, "gmd was built without nvcc, so without kernels");
     }
     canary_kernels *c = calloc(1, sizeof *c);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-extern const unsigned char gmd_canary_image[];
-extern const size_t gmd_canary_image_size; /* 0: there was no nvcc */
+extern const unsigned char canary_image[];
+extern const size_t canary_image_size; /* 0: there was no nvcc */
 
 #endif

@@ -11,9 +11,9 @@
 bool turns_may_be_freed_from_outside(const scheduled_thread *t)
 {
     switch (t->reason) {
-    case GMD_FOR_LOCK:
+    case FOR_LOCK:
         return !turns_holder(t->object) && turns_has_foreign_threads();
-    case GMD_FOR_SIGNAL:
+    case FOR_SIGNAL:
         return turns_has_foreign_threads();
     default:
         return false;
@@ -63,12 +63,12 @@ typedef enum wait_kind {
 
 static wait_kind wait_kind_of(const scheduled_thread *t)
 {
-    const scheduled_thread *holder = t->reason == GMD_FOR_SIGNAL ? NULL : turns_holder(t->object);
-    return t->reason == GMD_FOR_SIGNAL        ? WAIT_SIGNAL
-           : !holder                          ? WAIT_UNHELD
-           : holder == t                      ? WAIT_OWN
-           : holder->state == GMD_THREAD_DONE ? WAIT_LEFT
-                                              : WAIT_HELD;
+    const scheduled_thread *holder = t->reason == FOR_SIGNAL ? NULL : turns_holder(t->object);
+    return t->reason == FOR_SIGNAL        ? WAIT_SIGNAL
+           : !holder                      ? WAIT_UNHELD
+           : holder == t                  ? WAIT_OWN
+           : holder->state == THREAD_DONE ? WAIT_LEFT
+                                          : WAIT_HELD;
 }
 
 static void note_wait(gmd_deadlock *d, const scheduled_thread *t, bool seen[WAITS])
@@ -97,12 +97,12 @@ static void describe_wait(const scheduled_thread *t, const void **numbered, size
                           char *text, size_t size)
 {
     char name[160];
-    if (t->reason == GMD_FOR_REQUEST) {
+    if (t->reason == FOR_REQUEST) {
         snprintf(text, size, "for the request that its next one needs");
         return;
     }
     name_lock(t->object, numbered, count, name, sizeof name);
-    if (t->reason == GMD_FOR_SIGNAL) {
+    if (t->reason == FOR_SIGNAL) {
         snprintf(text, size, "for a signal that nobody gives (condition variable: %s)", name);
         return;
     }
@@ -116,7 +116,7 @@ static void describe_wait(const scheduled_thread *t, const void **numbered, size
         turn_state.config.describe(turn_state.config.context, turns_index(holder), other,
                                    sizeof other);
         snprintf(text, size, "for %s, held by %s%s", name, other,
-                 holder->state == GMD_THREAD_DONE ? ", which has ended" : "");
+                 holder->state == THREAD_DONE ? ", which has ended" : "");
     }
 }
 
@@ -126,23 +126,22 @@ void turns_report_deadlock(void)
     char sentence[SENTENCE_BYTES] = "deadlock: ";
     const void *numbered[GMD_MAX_THREADS];
     size_t count = 0, at = strlen(sentence);
-    unsigned first = GMD_NOBODY;
+    unsigned first = NOBODY;
     gmd_deadlock deadlock = {.sentence = sentence};
     bool seen[WAITS] = {false};
     for (unsigned i = 0; i < turn_state.config.thread_count && at < sizeof sentence; i++) {
         const scheduled_thread *t = &turn_state.threads[i];
-        if (t->state == GMD_THREAD_BLOCKED && (t->reason != GMD_FOR_REQUEST)) {
+        if (t->state == THREAD_BLOCKED && (t->reason != FOR_REQUEST)) {
             char who[120], what[280];
             turn_state.config.describe(turn_state.config.context, i, who, sizeof who);
             describe_wait(t, numbered, &count, what, sizeof what);
             note_wait(&deadlock, t, seen);
             int length = snprintf(sentence + at, sizeof sentence - at, "%s%s waits %s",
-                                  first == GMD_NOBODY ? "" : "; ", who, what);
+                                  first == NOBODY ? "" : "; ", who, what);
             at += length > 0 ? (size_t)length : 0;
-            first = first == GMD_NOBODY ? i : first;
+            first = first == NOBODY ? i : first;
         }
     }
     name_waits(&deadlock, seen);
-    turn_state.config.deadlocked(turn_state.config.context, first == GMD_NOBODY ? 0 : first,
-                                 &deadlock);
+    turn_state.config.deadlocked(turn_state.config.context, first == NOBODY ? 0 : first, &deadlock);
 }

@@ -13,7 +13,7 @@ bool scheduler_is_active(void)
 
 static void note_held(scheduled_thread *t, const void *object)
 {
-    if (t->held_count < GMD_HELD_MAX) {
+    if (t->held_count < HELD_MAX) {
         t->held[t->held_count++] = object;
     }
 }
@@ -48,7 +48,7 @@ static int take(scheduled_thread *t, void *object, int (*attempt)(void *object),
             turns_unlock();
             return result;
         }
-        turns_block(t, GMD_FOR_LOCK, object, is_timed);
+        turns_block(t, FOR_LOCK, object, is_timed);
         if (t->has_timed_out) {
             return ETIMEDOUT;
         }
@@ -79,9 +79,9 @@ int scheduler_unlock(void *object, int (*release)(void *object))
     int result = release(object);
     if (result == 0) {
         note_given_back(turns_me, object);
-        turns_wake(GMD_FOR_LOCK, object);
+        turns_wake(FOR_LOCK, object);
     }
-    turns_me->state = GMD_THREAD_READY;
+    turns_me->state = THREAD_READY;
     turns_seek(turns_me);
     return result;
 }
@@ -98,8 +98,8 @@ int scheduler_wait_signal(void *condition, void *mutex, int (*release)(void *mut
         return result;
     }
     note_given_back(t, mutex);
-    turns_wake(GMD_FOR_LOCK, mutex);
-    turns_block(t, GMD_FOR_SIGNAL, condition, is_timed);
+    turns_wake(FOR_LOCK, mutex);
+    turns_block(t, FOR_SIGNAL, condition, is_timed);
     bool has_timed_out = t->has_timed_out;
     result = take(t, mutex, attempt, false);
     return has_got_it(result) && has_timed_out ? ETIMEDOUT : result;
@@ -110,27 +110,27 @@ void scheduler_signal(void *condition, bool is_for_all)
     scheduled_thread *t = scheduler_is_active() ? turns_me : NULL;
     turns_lock();
     if (is_for_all) {
-        turns_wake(GMD_FOR_SIGNAL, condition);
+        turns_wake(FOR_SIGNAL, condition);
     } else {
         unsigned waiting[GMD_MAX_THREADS];
         size_t count = 0;
         for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
             const scheduled_thread *other = &turn_state.threads[i];
-            if (other->state == GMD_THREAD_BLOCKED && other->reason == GMD_FOR_SIGNAL &&
+            if (other->state == THREAD_BLOCKED && other->reason == FOR_SIGNAL &&
                 other->object == condition) {
                 waiting[count++] = i;
             }
         }
         if (count) {
-            turn_state.threads[waiting[turns_choose(count, false)]].state = GMD_THREAD_READY;
+            turn_state.threads[waiting[turns_choose(count, false)]].state = THREAD_READY;
         }
     }
     if (t) {
-        t->state = GMD_THREAD_READY;
+        t->state = THREAD_READY;
         turns_seek(t);
         return;
     }
-    if (turn_state.current == GMD_NOBODY && turn_state.joined == turn_state.config.thread_count) {
+    if (turn_state.current == NOBODY && turn_state.joined == turn_state.config.thread_count) {
         turns_pass(NULL);
     }
     turns_unlock();
@@ -141,7 +141,7 @@ void scheduler_begin_once(void *object)
     turns_yield(turns_me);
     turns_lock();
     while (turns_holder(object) && turns_holder(object) != turns_me) {
-        turns_block(turns_me, GMD_FOR_LOCK, object, false);
+        turns_block(turns_me, FOR_LOCK, object, false);
         turns_lock();
     }
     note_held(turns_me, object);
@@ -152,7 +152,7 @@ void scheduler_end_once(void *object)
 {
     turns_lock();
     note_given_back(turns_me, object);
-    turns_wake(GMD_FOR_LOCK, object);
+    turns_wake(FOR_LOCK, object);
     turns_unlock();
 }
 
@@ -162,18 +162,18 @@ bool scheduler_stand_back(void)
     turns_lock();
     bool found = false;
     for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
-        found |= &turn_state.threads[i] != t && turn_state.threads[i].state == GMD_THREAD_READY;
+        found |= &turn_state.threads[i] != t && turn_state.threads[i].state == THREAD_READY;
     }
     if (!found) {
         turns_unlock();
         return false;
     }
-    t->state = GMD_THREAD_BLOCKED; /* not to be chosen: */
-    t->reason = GMD_FOR_REQUEST;
+    t->state = THREAD_BLOCKED; /* not to be chosen: */
+    t->reason = FOR_REQUEST;
     if (turn_state.current == turns_index(t)) {
         turns_pass(t);
     }
-    t->state = GMD_THREAD_READY; /* only when another has the turn */
+    t->state = THREAD_READY; /* only when another has the turn */
     turns_seek(t);
     return true;
 }

@@ -25,19 +25,18 @@ const char *turns_violation(void)
     unsigned joined = 0, running = 0;
     for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
         const scheduled_thread *t = &turn_state.threads[i];
-        joined += t->state != GMD_THREAD_ABSENT;
-        running += t->state == GMD_THREAD_RUNNING;
-        if (t->held_count > GMD_HELD_MAX) {
+        joined += t->state != THREAD_ABSENT;
+        running += t->state == THREAD_RUNNING;
+        if (t->held_count > HELD_MAX) {
             return "the locks of a thread are in its list";
         }
-        if ((t->state == GMD_THREAD_RUNNING) != (turn_state.current == i)) {
+        if ((t->state == THREAD_RUNNING) != (turn_state.current == i)) {
             return "the thread that runs is the one that has the turn";
         }
     }
-    return joined != turn_state.joined ? "the threads that have joined are counted"
-           : running != (turn_state.current != GMD_NOBODY)
-               ? "who has the turn is one of the threads"
-               : NULL;
+    return joined != turn_state.joined                 ? "the threads that have joined are counted"
+           : running != (turn_state.current != NOBODY) ? "who has the turn is one of the threads"
+                                                       : NULL;
 }
 
 void turns_unlock(void)

@@ -14,22 +14,22 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define GMD_NOBODY   UINT32_MAX
-#define GMD_HELD_MAX 64
+#define NOBODY   UINT32_MAX
+#define HELD_MAX 64
 
-typedef enum gmd_thread_state {
-    GMD_THREAD_ABSENT,
-    GMD_THREAD_READY,   /* could run */
-    GMD_THREAD_RUNNING, /* has the turn */
-    GMD_THREAD_BLOCKED,
-    GMD_THREAD_ASTRAY, /* lost its turn to the watchdog: runs, or is blocked, out of our hands */
-    GMD_THREAD_DONE,
-} gmd_thread_state;
+typedef enum thread_state {
+    THREAD_ABSENT,
+    THREAD_READY,   /* could run */
+    THREAD_RUNNING, /* has the turn */
+    THREAD_BLOCKED,
+    THREAD_ASTRAY, /* lost its turn to the watchdog: runs, or is blocked, out of our hands */
+    THREAD_DONE,
+} thread_state;
 
-typedef enum wait_reason { GMD_FOR_LOCK, GMD_FOR_SIGNAL, GMD_FOR_REQUEST } wait_reason;
+typedef enum wait_reason { FOR_LOCK, FOR_SIGNAL, FOR_REQUEST } wait_reason;
 
 typedef struct scheduled_thread {
-    gmd_thread_state state;
+    thread_state state;
     wait_reason reason; /* BLOCKED */
     const void *object; /* BLOCKED for a lock or a signal */
     bool is_timed, has_timed_out;
@@ -37,8 +37,8 @@ typedef struct scheduled_thread {
     unsigned calls; /* of CUDA under way: a host function's are within another */
     sem_t turn;
     pid_t id;
-    clockid_t clock;                /* of its processor time */
-    const void *held[GMD_HELD_MAX]; /* locks, the latest last; beyond that many, none is named */
+    clockid_t clock;            /* of its processor time */
+    const void *held[HELD_MAX]; /* locks, the latest last; beyond that many, none is named */
     unsigned held_count;
 } scheduled_thread;
 
@@ -47,7 +47,7 @@ struct turn_state {
     scheduler_config config;
     scheduled_thread threads[GMD_MAX_THREADS];
     sem_t lock;
-    unsigned current, last, joined; /* current: who has the turn, or GMD_NOBODY */
+    unsigned current, last, joined; /* current: who has the turn, or NOBODY */
     gmd_random random;
     uint64_t
         keep_below; /* of 2^64: the thread that has the turn goes on for random numbers below */

@@ -24,7 +24,7 @@ gmd_status scheduler_start(const scheduler_config *config, gmd_error *error)
     }
     memset(&turn_state, 0, sizeof turn_state);
     turn_state.config = *config;
-    turn_state.current = GMD_NOBODY;
+    turn_state.current = NOBODY;
     sem_init(&turn_state.lock, 0, 1);
     sem_init(&turn_state.ending, 0, 0);
     turns_seed(config->seed);
@@ -62,7 +62,7 @@ void scheduler_join(unsigned index)
     turns_lock();
     t->id = (pid_t)syscall(SYS_gettid);
     pthread_getcpuclockid(pthread_self(), &t->clock);
-    t->state = GMD_THREAD_READY;
+    t->state = THREAD_READY;
     if (++turn_state.joined == turn_state.config.thread_count) {
         turns_seek(t);
     } else {
@@ -76,7 +76,7 @@ void scheduler_leave(void)
     scheduled_thread *t = turns_me;
     turns_me = NULL;
     turns_lock();
-    t->state = GMD_THREAD_DONE;
+    t->state = THREAD_DONE;
     turns_pass(t);
     turns_unlock();
 }
@@ -92,14 +92,14 @@ void scheduler_wait(bool (*is_ready)(void *context, unsigned thread), void *cont
 {
     while (!is_ready(context, turns_index(turns_me))) {
         turns_lock();
-        turns_block(turns_me, GMD_FOR_REQUEST, NULL, false);
+        turns_block(turns_me, FOR_REQUEST, NULL, false);
     }
 }
 
 void scheduler_changed(void)
 {
     turns_lock();
-    turns_wake(GMD_FOR_REQUEST, NULL);
+    turns_wake(FOR_REQUEST, NULL);
     turns_unlock();
 }
 
@@ -108,7 +108,7 @@ void scheduler_enter_subject(void)
     if (turns_me) {
         turns_lock();
         turns_me->is_in_subject = true;
-        turns_me->state = GMD_THREAD_READY;
+        turns_me->state = THREAD_READY;
         turns_seek(turns_me);
     }
 }
@@ -120,8 +120,8 @@ void scheduler_leave_subject(void)
     }
     turns_lock();
     turns_me->is_in_subject = false;
-    if (turns_me->state == GMD_THREAD_ASTRAY) { /* what follows needs the turn */
-        turns_me->state = GMD_THREAD_READY;
+    if (turns_me->state == THREAD_ASTRAY) { /* what follows needs the turn */
+        turns_me->state = THREAD_READY;
         turns_seek(turns_me);
     } else {
         turns_unlock();

@@ -35,7 +35,7 @@ static size_t find_ready(unsigned ready[GMD_MAX_THREADS])
     size_t count = 0;
     for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
         unsigned index = (turn_state.last + i) % turn_state.config.thread_count;
-        if (turn_state.threads[index].state == GMD_THREAD_READY) {
+        if (turn_state.threads[index].state == THREAD_READY) {
             ready[count++] = index;
         }
     }
@@ -49,14 +49,14 @@ static bool find_way_out(void)
     bool has_blocked = false, has_hope = false;
     for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
         scheduled_thread *t = &turn_state.threads[i];
-        if (t->state == GMD_THREAD_BLOCKED && t->is_timed) {
+        if (t->state == THREAD_BLOCKED && t->is_timed) {
             t->has_timed_out = true;
-            t->state = GMD_THREAD_READY;
+            t->state = THREAD_READY;
             return true;
         }
-        has_blocked |= t->state == GMD_THREAD_BLOCKED;
-        has_hope |= t->state == GMD_THREAD_ASTRAY ||
-                    (t->state == GMD_THREAD_BLOCKED && turns_may_be_freed_from_outside(t));
+        has_blocked |= t->state == THREAD_BLOCKED;
+        has_hope |= t->state == THREAD_ASTRAY ||
+                    (t->state == THREAD_BLOCKED && turns_may_be_freed_from_outside(t));
     }
     if (has_blocked && !has_hope) {
         turns_report_deadlock();
@@ -72,14 +72,14 @@ void turns_pass(const scheduled_thread *caller)
         count = find_ready(ready);
     }
     if (count == 0) {
-        turn_state.current = GMD_NOBODY;
+        turn_state.current = NOBODY;
         return;
     }
     unsigned next = ready[turns_choose(count, ready[0] == turn_state.last)];
     scheduled_thread *t = &turn_state.threads[next];
     turn_state.current = next;
     turn_state.last = next;
-    t->state = GMD_THREAD_RUNNING;
+    t->state = THREAD_RUNNING;
     if (t != caller) {
         sem_post(&t->turn);
     }
@@ -87,7 +87,7 @@ void turns_pass(const scheduled_thread *caller)
 
 void turns_seek(scheduled_thread *t)
 {
-    if (turn_state.current == turns_index(t) || turn_state.current == GMD_NOBODY) {
+    if (turn_state.current == turns_index(t) || turn_state.current == NOBODY) {
         turns_pass(t);
     }
     bool has_turn = turn_state.current == turns_index(t);
@@ -104,13 +104,13 @@ void turns_seek(scheduled_thread *t)
 void turns_yield(scheduled_thread *t)
 {
     turns_lock();
-    t->state = GMD_THREAD_READY;
+    t->state = THREAD_READY;
     turns_seek(t);
 }
 
 void turns_block(scheduled_thread *t, wait_reason reason, const void *object, bool is_timed)
 {
-    t->state = GMD_THREAD_BLOCKED;
+    t->state = THREAD_BLOCKED;
     t->reason = reason;
     t->object = object;
     t->is_timed = is_timed;
@@ -122,9 +122,8 @@ void turns_wake(wait_reason reason, const void *object)
 {
     for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
         scheduled_thread *t = &turn_state.threads[i];
-        if (t->state == GMD_THREAD_BLOCKED && t->reason == reason &&
-            (!object || t->object == object)) {
-            t->state = GMD_THREAD_READY;
+        if (t->state == THREAD_BLOCKED && t->reason == reason && (!object || t->object == object)) {
+            t->state = THREAD_READY;
         }
     }
 }

@@ -53,11 +53,10 @@ typedef struct observation {
 static bool stands_still(observation *o, unsigned current, bool is_in_subject)
 {
     uint64_t operations = atomic_load(&turn_state.operations);
-    if (current == GMD_NOBODY || !is_in_subject || current != o->current ||
+    if (current == NOBODY || !is_in_subject || current != o->current ||
         operations != o->operations) {
         *o = (observation){.current = current, .operations = operations};
-        o->since_ns =
-            current == GMD_NOBODY ? 0 : processor_time_ns(turn_state.threads[current].clock);
+        o->since_ns = current == NOBODY ? 0 : processor_time_ns(turn_state.threads[current].clock);
         return false;
     }
     uint64_t now_ns = processor_time_ns(turn_state.threads[current].clock);
@@ -71,7 +70,7 @@ static bool stands_still(observation *o, unsigned current, bool is_in_subject)
 
 static void take_turn_from(scheduled_thread *t)
 {
-    t->state = GMD_THREAD_ASTRAY;
+    t->state = THREAD_ASTRAY;
     turn_state.lapses++;
     turns_pass(NULL);
 }
@@ -82,9 +81,8 @@ static void look_again(void)
 {
     for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
         scheduled_thread *t = &turn_state.threads[i];
-        if (t->state == GMD_THREAD_BLOCKED && t->reason == GMD_FOR_LOCK &&
-            !turns_holder(t->object)) {
-            t->state = GMD_THREAD_READY;
+        if (t->state == THREAD_BLOCKED && t->reason == FOR_LOCK && !turns_holder(t->object)) {
+            t->state = THREAD_READY;
         }
     }
     turns_pass(NULL);
@@ -106,12 +104,12 @@ void *turns_watch(void *unused)
     turns_lock();
     turn_state.watchdog_id = (pid_t)syscall(SYS_gettid);
     turns_unlock();
-    observation seen = {.current = GMD_NOBODY};
+    observation seen = {.current = NOBODY};
     while (!is_ending_after_a_tick()) {
         turns_lock();
         unsigned current = turn_state.current;
-        bool is_in_subject = current != GMD_NOBODY && turn_state.threads[current].is_in_subject;
-        if (current == GMD_NOBODY && turn_state.joined == turn_state.config.thread_count) {
+        bool is_in_subject = current != NOBODY && turn_state.threads[current].is_in_subject;
+        if (current == NOBODY && turn_state.joined == turn_state.config.thread_count) {
             look_again();
         }
         turns_unlock();

@@ -9,8 +9,8 @@
 static void begin_turns(void)
 {
     turn_state.config.thread_count = 3;
-    turn_state.threads[0].state = GMD_THREAD_RUNNING;
-    turn_state.threads[1].state = GMD_THREAD_READY;
+    turn_state.threads[0].state = THREAD_RUNNING;
+    turn_state.threads[1].state = THREAD_READY;
     turn_state.current = 0;
     turn_state.joined = 2;
 }
@@ -30,11 +30,11 @@ static void begin_turns(void)
 TEST(each_corruption_of_turns_is_found)
 {
     const char *const one = "the thread that runs is the one that has the turn";
-    EXPECT_TURNS(threads[1].state, GMD_THREAD_RUNNING, one);
-    EXPECT_TURNS(threads[0].state, GMD_THREAD_BLOCKED, one);
+    EXPECT_TURNS(threads[1].state, THREAD_RUNNING, one);
+    EXPECT_TURNS(threads[0].state, THREAD_BLOCKED, one);
     EXPECT_TURNS(current, 1, one);
-    EXPECT_TURNS(current, GMD_NOBODY, one);
+    EXPECT_TURNS(current, NOBODY, one);
     EXPECT_TURNS(joined, 3, "the threads that have joined are counted");
-    EXPECT_TURNS(threads[2].state, GMD_THREAD_READY, "the threads that have joined are counted");
-    EXPECT_TURNS(threads[1].held_count, GMD_HELD_MAX + 1, "the locks of a thread are in its list");
+    EXPECT_TURNS(threads[2].state, THREAD_READY, "the threads that have joined are counted");
+    EXPECT_TURNS(threads[1].held_count, HELD_MAX + 1, "the locks of a thread are in its list");
 }

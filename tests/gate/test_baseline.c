@@ -45,7 +45,7 @@ static gmd_gate_change change(const char *unit, double before, double now, doubl
 {
     gmd_gate_figure was = figure(unit, before, before - spread, before + spread);
     gmd_gate_figure is = figure(unit, now, now - spread, now + spread);
-    gmd_baseline_judge(&is, &was);
+    baseline_judge(&is, &was);
     return is.change;
 }
 
@@ -91,60 +91,60 @@ TEST(times_whose_intervals_lie_far_apart_are_worse)
 TEST(what_is_written_is_read_again)
 {
     gmd_error error;
-    gmd_baseline out = {
+    gate_baseline out = {
         .allocator = "./lib mine.so", .machine = "M, 2 cores", .versus = "reference"};
-    gmd_baseline in;
+    gate_baseline in;
     gmd_gate_figure exact = figure("B", 21474836480.0, 21474836480.0, 21474836480.0);
     gmd_gate_figure spread = figure("ratio", 1.25, 1, 1.5);
     snprintf(spread.category, sizeof spread.category, "speed");
-    assert_int_equal(gmd_baseline_set(&out, &spread, &error), GMD_OK);
-    assert_int_equal(gmd_baseline_set(&out, &exact, &error), GMD_OK);
-    gmd_baseline_sort(&out);
-    assert_int_equal(gmd_baseline_write(&out, path, &error), GMD_OK);
-    assert_int_equal(gmd_baseline_read(&in, path, &error), GMD_OK);
+    assert_int_equal(baseline_set(&out, &spread, &error), GMD_OK);
+    assert_int_equal(baseline_set(&out, &exact, &error), GMD_OK);
+    baseline_sort(&out);
+    assert_int_equal(baseline_write(&out, path, &error), GMD_OK);
+    assert_int_equal(baseline_read(&in, path, &error), GMD_OK);
     assert_string_equal(in.allocator, "./lib mine.so");
-    const gmd_gate_figure *f = gmd_baseline_find(&in, "memory", "scenarios/x/ample", "figure");
+    const gmd_gate_figure *f = baseline_find(&in, "memory", "scenarios/x/ample", "figure");
     assert_non_null(f);
     assert_true(f->now.value == exact.now.value && f->now.high == exact.now.value);
-    f = gmd_baseline_find(&in, "speed", "scenarios/x/ample", "figure");
+    f = baseline_find(&in, "speed", "scenarios/x/ample", "figure");
     assert_non_null(f);
     assert_true(f->now.low == 1 && f->now.value == 1.25 && f->now.high == 1.5);
-    gmd_baseline_free(&out);
-    gmd_baseline_free(&in);
+    baseline_free(&out);
+    baseline_free(&in);
 }
 
 TEST(figures_are_written_in_order)
 {
     char text[2000] = "";
     gmd_error error;
-    gmd_baseline b;
+    gate_baseline b;
     write_text("gmd-baseline 1\nmemory b x 2 B\nmemory a y 1 B\nmemory a x 1 B\n");
-    assert_int_equal(gmd_baseline_read(&b, path, &error), GMD_OK);
-    assert_int_equal(gmd_baseline_write(&b, path, &error), GMD_OK);
+    assert_int_equal(baseline_read(&b, path, &error), GMD_OK);
+    assert_int_equal(baseline_write(&b, path, &error), GMD_OK);
     FILE *in = fopen(path, "r");
     assert_non_null(in);
     assert_true(fread(text, 1, sizeof text - 1, in) > 0);
     fclose(in);
     assert_non_null(strstr(text, "memory a x 1 B\nmemory a y 1 B\n\nmemory b x 2 B\n"));
-    gmd_baseline_free(&b);
+    baseline_free(&b);
 }
 
 TEST(comments_and_empty_lines_are_left_out)
 {
     gmd_error error;
-    gmd_baseline b;
+    gate_baseline b;
     write_text("gmd-baseline 1\n# why\n\nmemory a x 1 B   # since the pools were split\n");
-    assert_int_equal(gmd_baseline_read(&b, path, &error), GMD_OK);
+    assert_int_equal(baseline_read(&b, path, &error), GMD_OK);
     assert_int_equal(b.count, 1);
-    gmd_baseline_free(&b);
+    baseline_free(&b);
 }
 
 static void refuses(const char *text, const char *part)
 {
     gmd_error error = {""};
-    gmd_baseline b;
+    gate_baseline b;
     write_text(text);
-    assert_int_equal(gmd_baseline_read(&b, path, &error), GMD_BAD_INPUT);
+    assert_int_equal(baseline_read(&b, path, &error), GMD_BAD_INPUT);
     if (!strstr(error.text, part)) {
         fail_msg("'%s' does not say '%s'", error.text, part);
     }

@@ -2,5 +2,5 @@
  * object of a program comes before those of its archives, so the driver's image stays out. */
 #include "canary_image.h"
 
-const unsigned char gmd_canary_image[] = {0};
-const size_t gmd_canary_image_size = sizeof gmd_canary_image;
+const unsigned char canary_image[] = {0};
+const size_t canary_image_size = sizeof canary_image;

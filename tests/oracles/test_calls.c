@@ -11,7 +11,7 @@ TEST(a_forbidden_call_is_named_with_its_rule)
                          .sentence = "the address is not allocated",
                          .address = 0x1000,
                          .result = 1};
-    gmd_oracle_api_misuse.after_request(
+    oracle_api_misuse.after_request(
         NULL, &(gmd_view){.calls.misuses = &misuse, .calls.misuse_count = 1}, &judge);
     assert_int_equal(judge.count, 1);
     assert_string_equal(judge.first,
@@ -23,7 +23,7 @@ static int state_violations(gmd_thread_state before, gmd_thread_state after, con
     gmd_judge judge = {0};
     gmd_view view = {
         .thread.before = &before, .thread.after = &after, .faults.functions = {faulted}};
-    gmd_oracle_device_state.after_request(NULL, &view, &judge);
+    oracle_device_state.after_request(NULL, &view, &judge);
     return judge.count;
 }
 
@@ -50,7 +50,7 @@ TEST(a_fault_excuses_only_what_it_made_impossible)
 static int progress_violations(const char *text, uint64_t faults_hit)
 {
     gmd_judge judge = {0};
-    gmd_oracle_progress.after_request(
+    oracle_progress.after_request(
         NULL, &(gmd_view){.thread.error_text = text, .faults.hit = faults_hit}, &judge);
     return judge.count;
 }
@@ -67,10 +67,9 @@ static int leaks(gmd_device_figures now)
 {
     gmd_judge judge = {0};
     gmd_device_figures was = {.capacity_bytes = 1};
-    void *leak = gmd_oracle_leak.create();
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures.now = &now, .figures.baseline = &was},
-                           &judge);
-    gmd_oracle_leak.destroy(leak);
+    void *leak = oracle_leak.create();
+    oracle_leak.at_end(leak, &(gmd_view){.figures.now = &now, .figures.baseline = &was}, &judge);
+    oracle_leak.destroy(leak);
     return judge.count;
 }
 
@@ -86,7 +85,7 @@ TEST(leak_counts_virtual_memory_and_streams)
 static void request_of(void *leak, uint8_t op, uint32_t recorded_count)
 {
     gmd_request request = {.op = op, .stream = op == GMD_OP_SYNC ? GMD_ALL_STREAMS : 0};
-    gmd_oracle_leak.after_request(
+    oracle_leak.after_request(
         leak, &(gmd_view){.request = &request, .uses.recorded_count = recorded_count}, NULL);
 }
 
@@ -95,14 +94,13 @@ static int events_left(uint64_t count)
 {
     gmd_judge judge = {0};
     gmd_device_figures now = {.event_count = count}, was = {0};
-    void *leak = gmd_oracle_leak.create();
+    void *leak = oracle_leak.create();
     request_of(leak, GMD_OP_FREE, 2);
     request_of(leak, GMD_OP_SYNC, 0);
     request_of(leak, GMD_OP_EMPTY_CACHE, 0);
     request_of(leak, GMD_OP_FREE, 2);
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures.now = &now, .figures.baseline = &was},
-                           &judge);
-    gmd_oracle_leak.destroy(leak);
+    oracle_leak.at_end(leak, &(gmd_view){.figures.now = &now, .figures.baseline = &was}, &judge);
+    oracle_leak.destroy(leak);
     return judge.count;
 }
 

@@ -30,7 +30,7 @@ static void set_up_situation(situation *s)
 
 static void judge(situation *s, const char *expected)
 {
-    gmd_oracle_data.before_free(NULL, &s->view, &s->judge);
+    oracle_data.before_free(NULL, &s->view, &s->judge);
     assert_int_equal(s->judge.count, *expected ? 1 : 0);
     if (!strstr(s->judge.first, expected)) {
         fail_msg("'%s' does not contain '%s'", s->judge.first, expected);
@@ -87,7 +87,7 @@ TEST(what_work_on_a_real_device_found_in_its_block_is_told)
     gmd_canary_finding finding = {
         .block = s.block, .use = {.request = 7, .stream = 2}, .offset = 64, .found = 0xdead};
     s.view.canaries.finding = &finding;
-    gmd_oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
+    oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
     assert_int_equal(s.judge.count, 1);
     assert_non_null(strstr(s.judge.first, "request 7 queued on stream 2 found 0xdead, 64 B into"));
 }
@@ -97,14 +97,14 @@ TEST(what_another_block_s_work_wrote_is_the_order_s_affair)
     SITUATION;
     gmd_canary_finding finding = {.block = s.block, .has_other = true, .other = s.other};
     s.view.canaries.finding = &finding;
-    gmd_oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
+    oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
     assert_int_equal(s.judge.count, 0);
 }
 
 TEST(a_device_that_cannot_be_read_is_told)
 {
     SITUATION;
-    assert_null(gmd_oracle_data.blind_spot(&s.view));
+    assert_null(oracle_data.blind_spot(&s.view));
     s.view.ask.read_contents = NULL;
-    assert_non_null(gmd_oracle_data.blind_spot(&s.view));
+    assert_non_null(oracle_data.blind_spot(&s.view));
 }

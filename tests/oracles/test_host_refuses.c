@@ -54,7 +54,7 @@ static void show_live_blocks(const gmd_oracle *oracle, void *state, gmd_judge *j
 
 TEST(overlap_says_so)
 {
-    assert_says_so(&gmd_oracle_overlap, show_live_blocks);
+    assert_says_so(&oracle_overlap, show_live_blocks);
 }
 
 static bool is_known(const void *context, const gmd_use *use)
@@ -83,7 +83,7 @@ static void show_freed_blocks(const gmd_oracle *oracle, void *state, gmd_judge *
 
 TEST(stream_order_says_so)
 {
-    assert_says_so(&gmd_oracle_stream_order, show_freed_blocks);
+    assert_says_so(&oracle_stream_order, show_freed_blocks);
 }
 
 /* One segment of many blocks, all allocated. */
@@ -123,5 +123,5 @@ static void show_walk(const gmd_oracle *oracle, void *state, gmd_judge *judge)
 
 TEST(snapshot_says_so)
 {
-    assert_says_so(&gmd_oracle_snapshot, show_walk);
+    assert_says_so(&oracle_snapshot, show_walk);
 }

@@ -42,7 +42,7 @@ static void set_up_situation(situation *s)
 
 static void judge(situation *s, const char *expected)
 {
-    gmd_oracle_misuse.after_wrong_free(NULL, &s->view, &s->judge);
+    oracle_misuse.after_wrong_free(NULL, &s->view, &s->judge);
     assert_int_equal(s->judge.count, *expected ? 1 : 0);
     if (!strstr(s->judge.first, expected)) {
         fail_msg("'%s' does not contain '%s'", s->judge.first, expected);
@@ -124,7 +124,7 @@ TEST(a_call_that_cuda_forbids_is_found)
 TEST(without_the_promise_it_does_not_judge)
 {
     SITUATION;
-    assert_null(gmd_oracle_misuse.blind_spot(&s.view));
+    assert_null(oracle_misuse.blind_spot(&s.view));
     s.view.allocator.promises = ~(unsigned)GMD_PROMISE_MISUSE;
-    assert_non_null(gmd_oracle_misuse.blind_spot(&s.view));
+    assert_non_null(oracle_misuse.blind_spot(&s.view));
 }

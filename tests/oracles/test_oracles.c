@@ -12,40 +12,40 @@ static gmd_live_block block_at(uint64_t address, uint64_t bytes)
 static void put(void *state, uint64_t address, uint64_t bytes, gmd_judge *judge)
 {
     gmd_live_block b = block_at(address, bytes);
-    gmd_oracle_overlap.after_alloc(state, &(gmd_view){.block = &b}, judge);
+    oracle_overlap.after_alloc(state, &(gmd_view){.block = &b}, judge);
 }
 
 static void drop(void *state, uint64_t address, gmd_judge *judge)
 {
     gmd_live_block b = block_at(address, 1);
-    gmd_oracle_overlap.before_free(state, &(gmd_view){.block = &b}, judge);
+    oracle_overlap.before_free(state, &(gmd_view){.block = &b}, judge);
 }
 
 TEST(reference_says_nothing_where_requests_go_to_private_pools)
 {
     gmd_view view = {.allocator.promises = GMD_PROMISE_PYTORCH, .workload.has_pool_requests = true};
-    assert_non_null(strstr(gmd_oracle_reference.blind_spot(&view), "private pools"));
+    assert_non_null(strstr(oracle_reference.blind_spot(&view), "private pools"));
 }
 
 TEST(overlap_allows_blocks_that_touch)
 {
     gmd_judge judge = {0};
-    void *set = gmd_oracle_overlap.create();
+    void *set = oracle_overlap.create();
     put(set, 1024, 512, &judge);
     put(set, 512, 512, &judge);
     put(set, 1536, 512, &judge);
-    gmd_oracle_overlap.destroy(set);
+    oracle_overlap.destroy(set);
     assert_int_equal(judge.count, 0);
 }
 
 TEST(overlap_finds_one_shared_byte_on_either_side)
 {
     gmd_judge below = {0}, above = {0};
-    void *set = gmd_oracle_overlap.create();
+    void *set = oracle_overlap.create();
     put(set, 1024, 512, &below);
     put(set, 1000, 25, &below);
     put(set, 1535, 1, &above);
-    gmd_oracle_overlap.destroy(set);
+    oracle_overlap.destroy(set);
     assert_int_equal(below.count, 1);
     assert_int_equal(above.count, 1);
 }
@@ -53,11 +53,11 @@ TEST(overlap_finds_one_shared_byte_on_either_side)
 TEST(overlap_finds_a_block_inside_and_around_another)
 {
     gmd_judge inside = {0}, around = {0};
-    void *set = gmd_oracle_overlap.create();
+    void *set = oracle_overlap.create();
     put(set, 4096, 4096, &inside);
     put(set, 5000, 10, &inside);
     put(set, 100, 100000, &around);
-    gmd_oracle_overlap.destroy(set);
+    oracle_overlap.destroy(set);
     assert_int_equal(inside.count, 1);
     assert_int_equal(around.count, 1);
 }
@@ -65,7 +65,7 @@ TEST(overlap_finds_a_block_inside_and_around_another)
 TEST(overlap_forgets_freed_blocks)
 {
     gmd_judge judge = {0};
-    void *set = gmd_oracle_overlap.create();
+    void *set = oracle_overlap.create();
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 500; i++) {
             put(set, 4096 + i * 512, 512, &judge);
@@ -74,7 +74,7 @@ TEST(overlap_forgets_freed_blocks)
             drop(set, 4096 + i * 7 % 500 * 512, &judge);
         }
     }
-    gmd_oracle_overlap.destroy(set);
+    oracle_overlap.destroy(set);
     assert_int_equal(judge.count, 0);
 }
 
@@ -82,9 +82,9 @@ TEST(alignment_measures_against_the_promise)
 {
     gmd_judge good = {0}, bad = {0};
     gmd_live_block aligned = block_at(0x10000, 1), off = block_at(0x10100, 1);
-    gmd_oracle_alignment.after_alloc(
+    oracle_alignment.after_alloc(
         NULL, &(gmd_view){.block = &aligned, .allocator.promised_alignment = 512}, &good);
-    gmd_oracle_alignment.after_alloc(
+    oracle_alignment.after_alloc(
         NULL, &(gmd_view){.block = &off, .allocator.promised_alignment = 512}, &bad);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
@@ -110,7 +110,7 @@ static int backing_violations(uint64_t address, int device)
     gmd_judge judge = {0};
     gmd_live_block b = block_at(address, 16);
     b.device = device;
-    gmd_oracle_backing.after_alloc(
+    oracle_backing.after_alloc(
         NULL,
         &(gmd_view){.block = &b, .ask.find_range = one_range, .ask.is_backed = is_in_one_range},
         &judge);
@@ -142,7 +142,7 @@ TEST(backing_finds_a_hole_in_mapped_memory)
     gmd_judge judge = {0};
     gmd_live_block b = block_at(0x1800, 0x1000);
     b.device = 1;
-    gmd_oracle_backing.before_free(
+    oracle_backing.before_free(
         NULL,
         &(gmd_view){.block = &b, .ask.find_range = find_nothing, .ask.is_backed = is_in_one_range},
         &judge);
@@ -155,12 +155,12 @@ static int launch_violations(uint64_t address, uint64_t bytes)
     gmd_judge judge = {0};
     const gmd_graph_access accesses[] = {{.address = 0x1000, .bytes = 512},
                                          {.address = address, .bytes = bytes}};
-    gmd_oracle_backing.after_request(NULL,
-                                     &(gmd_view){.device = 1,
-                                                 .pools.accesses = accesses,
-                                                 .pools.access_count = 2,
-                                                 .ask.is_backed = is_in_one_range},
-                                     &judge);
+    oracle_backing.after_request(NULL,
+                                 &(gmd_view){.device = 1,
+                                             .pools.accesses = accesses,
+                                             .pools.access_count = 2,
+                                             .ask.is_backed = is_in_one_range},
+                                 &judge);
     return judge.count;
 }
 
@@ -176,7 +176,7 @@ static int size_violations(uint64_t address, uint64_t bytes, uint64_t counted)
     gmd_judge judge = {0};
     gmd_live_block b = block_at(address, bytes);
     gmd_stats before = {0}, after = {.allocated_bytes = counted};
-    gmd_oracle_size.after_alloc(
+    oracle_size.after_alloc(
         NULL,
         &(gmd_view){
             .block = &b, .ask.find_range = one_range, .stats.now = &after, .stats.before = &before},
@@ -235,9 +235,9 @@ static void open_figures(figures_view *v)
 static int accounting_violations(figures_view *v)
 {
     gmd_judge judge = {0};
-    void *seen = gmd_oracle_accounting.create();
-    gmd_oracle_accounting.after_request(seen, &v->view, &judge);
-    gmd_oracle_accounting.destroy(seen);
+    void *seen = oracle_accounting.create();
+    oracle_accounting.after_request(seen, &v->view, &judge);
+    oracle_accounting.destroy(seen);
     return judge.count;
 }
 
@@ -363,12 +363,12 @@ TEST(leak_finds_what_the_device_still_holds)
     leaking.allocated_bytes += 512;
     leaking.allocation_count++;
     gmd_judge good = {0}, bad = {0};
-    void *leak = gmd_oracle_leak.create();
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures.now = &clean, .figures.baseline = &baseline},
-                           &good);
-    gmd_oracle_leak.at_end(
-        leak, &(gmd_view){.figures.now = &leaking, .figures.baseline = &baseline}, &bad);
-    gmd_oracle_leak.destroy(leak);
+    void *leak = oracle_leak.create();
+    oracle_leak.at_end(leak, &(gmd_view){.figures.now = &clean, .figures.baseline = &baseline},
+                       &good);
+    oracle_leak.at_end(leak, &(gmd_view){.figures.now = &leaking, .figures.baseline = &baseline},
+                       &bad);
+    oracle_leak.destroy(leak);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
 }
@@ -377,10 +377,10 @@ TEST(leak_takes_the_allocators_word_where_the_device_is_silent)
 {
     gmd_stats kept = {.reserved_bytes = 4096}, more = {.reserved_bytes = 4097};
     gmd_judge good = {0}, bad = {0};
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats.now = &kept, .stats.reserved_at_start = 4096},
-                           &good);
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats.now = &more, .stats.reserved_at_start = 4096},
-                           &bad);
+    oracle_leak.at_end(NULL, &(gmd_view){.stats.now = &kept, .stats.reserved_at_start = 4096},
+                       &good);
+    oracle_leak.at_end(NULL, &(gmd_view){.stats.now = &more, .stats.reserved_at_start = 4096},
+                       &bad);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
 }
@@ -388,10 +388,10 @@ TEST(leak_takes_the_allocators_word_where_the_device_is_silent)
 TEST(an_oracle_that_cannot_see_says_why)
 {
     gmd_view nothing = {0};
-    assert_non_null(gmd_oracle_backing.blind_spot(&nothing));
-    assert_non_null(gmd_oracle_size.blind_spot(&nothing));
-    assert_non_null(gmd_oracle_accounting.blind_spot(&nothing));
-    assert_non_null(gmd_oracle_leak.blind_spot(&nothing));
+    assert_non_null(oracle_backing.blind_spot(&nothing));
+    assert_non_null(oracle_size.blind_spot(&nothing));
+    assert_non_null(oracle_accounting.blind_spot(&nothing));
+    assert_non_null(oracle_leak.blind_spot(&nothing));
 }
 
 TEST(names_are_those_of_the_contract_and_unique)

@@ -16,14 +16,14 @@ typedef struct bench {
 static void open_bench(bench *b)
 {
     memset(b, 0, sizeof *b);
-    b->oracle = gmd_oracle_private_pool.create();
+    b->oracle = oracle_private_pool.create();
     b->view =
         (gmd_view){.request = &b->request, .calls.are_all = true, .allocator.exports_pools = true};
 }
 
 static void close_bench(bench *b)
 {
-    gmd_oracle_private_pool.destroy(b->oracle);
+    oracle_private_pool.destroy(b->oracle);
 }
 
 /* Pool 0 is the default one. */
@@ -32,8 +32,8 @@ static void hand_out(bench *b, uint64_t offset, uint64_t bytes, uint32_t pool)
     gmd_live_block block = {.address = BASE + offset, .bytes = bytes, .pool = pool};
     b->request = (gmd_request){.op = GMD_OP_ALLOC};
     b->view.block = &block;
-    gmd_oracle_private_pool.after_alloc(b->oracle, &b->view, &b->judge);
-    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    oracle_private_pool.after_alloc(b->oracle, &b->view, &b->judge);
+    oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
     b->view.block = NULL;
 }
 
@@ -43,7 +43,7 @@ static void give_back(bench *b, uint64_t offset, uint64_t bytes)
     b->request = (gmd_request){.op = GMD_OP_EMPTY_CACHE};
     b->view.calls.list = &call;
     b->view.calls.count = 1;
-    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
     b->view.calls.list = NULL;
     b->view.calls.count = 0;
 }
@@ -53,7 +53,7 @@ static void release(bench *b, uint32_t pool, bool is_let_go)
     b->request = (gmd_request){.op = GMD_OP_RELEASE_POOL, .pool = pool - 1};
     b->view.pools.serial = pool;
     b->view.pools.is_let_go = is_let_go;
-    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
     b->view.pools.is_let_go = false;
 }
 
@@ -159,7 +159,7 @@ static void launch(bench *b, uint64_t offset, uint64_t bytes, uint32_t pool)
     b->view.pools.serial = pool;
     b->view.pools.accesses = &access;
     b->view.pools.access_count = 1;
-    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
     b->view.pools.accesses = NULL;
     b->view.pools.access_count = 0;
 }
@@ -216,7 +216,7 @@ TEST(a_refused_end_is_told)
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
     b.view.pools.failure = &refused_end;
-    gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
+    oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_said(&b, "private pool 0 of device 0: gmd_end_pool was refused");
 }
 
@@ -227,7 +227,7 @@ TEST(a_refusal_that_a_fault_hit_is_the_faults)
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
     b.view.pools.failure = &refused_end;
     b.view.faults.hit = 1;
-    gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
+    oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_clean(&b);
 }
 
@@ -258,8 +258,8 @@ static void see(bench *b, const gmd_canary_finding *finding)
     b->request = (gmd_request){.op = GMD_OP_SYNC};
     b->view.canaries.are_there = true;
     b->view.canaries.finding = finding;
-    assert_null(gmd_oracle_private_pool.blind_spot(&b->view));
-    gmd_oracle_private_pool.on_canary_finding(b->oracle, &b->view, &b->judge);
+    assert_null(oracle_private_pool.blind_spot(&b->view));
+    oracle_private_pool.on_canary_finding(b->oracle, &b->view, &b->judge);
 }
 
 TEST(on_a_real_device_a_block_finds_what_a_graph_wrote)
@@ -310,7 +310,7 @@ TEST(without_kernels_a_real_device_is_a_blind_spot)
 {
     gmd_view view = {.allocator.exports_pools = true,
                      .canaries.reason = "gmd was built without nvcc"};
-    assert_string_equal(gmd_oracle_private_pool.blind_spot(&view), "gmd was built without nvcc");
+    assert_string_equal(oracle_private_pool.blind_spot(&view), "gmd was built without nvcc");
     view.canaries.reason = "";
-    assert_non_null(gmd_oracle_private_pool.blind_spot(&view));
+    assert_non_null(oracle_private_pool.blind_spot(&view));
 }

@@ -35,16 +35,16 @@ static void refuse(refused *r)
 static int judge_refusal(const refused *r, uint64_t served_before, const char *part)
 {
     gmd_judge judge = {0};
-    void *oracle = gmd_oracle_oom_retry.create();
+    void *oracle = oracle_oom_retry.create();
     gmd_live_block earlier = {.bytes = served_before};
     gmd_view view = r->view;
     view.block = &earlier;
     if (served_before) {
-        gmd_oracle_oom_retry.after_alloc(oracle, &view, &judge);
+        oracle_oom_retry.after_alloc(oracle, &view, &judge);
     }
-    gmd_oracle_oom_retry.after_request(oracle, &r->view, &judge);
-    gmd_oracle_oom_retry.after_refusal(oracle, &r->view, &judge);
-    gmd_oracle_oom_retry.destroy(oracle);
+    oracle_oom_retry.after_request(oracle, &r->view, &judge);
+    oracle_oom_retry.after_refusal(oracle, &r->view, &judge);
+    oracle_oom_retry.destroy(oracle);
     if (part && !strstr(judge.first, part)) {
         fail_msg("'%s' does not contain '%s'", judge.first, part);
     }
@@ -70,12 +70,12 @@ static void refuse_on_a_large_device(refused *r)
 static int judge_first(const refused *r, const refused *before)
 {
     gmd_judge judge = {0};
-    void *oracle = gmd_oracle_oom_retry.create();
+    void *oracle = oracle_oom_retry.create();
     if (before) {
-        gmd_oracle_oom_retry.after_request(oracle, &before->view, &judge);
+        oracle_oom_retry.after_request(oracle, &before->view, &judge);
     }
-    gmd_oracle_oom_retry.after_request(oracle, &r->view, &judge);
-    gmd_oracle_oom_retry.destroy(oracle);
+    oracle_oom_retry.after_request(oracle, &r->view, &judge);
+    oracle_oom_retry.destroy(oracle);
     return judge.count;
 }
 
@@ -266,7 +266,7 @@ static void open_bound(bound *b, uint64_t limit)
 static int bound_violations(const bound *b)
 {
     gmd_judge judge = {0};
-    gmd_oracle_peak_bound.after_request(NULL, &b->view, &judge);
+    oracle_peak_bound.after_request(NULL, &b->view, &judge);
     return judge.count;
 }
 

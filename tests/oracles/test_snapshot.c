@@ -75,9 +75,9 @@ static void set_up_situation(situation *s)
 
 static void look(situation *s)
 {
-    void *state = gmd_oracle_snapshot.create();
-    gmd_oracle_snapshot.when_over(state, &s->view, &s->judge);
-    gmd_oracle_snapshot.destroy(state);
+    void *state = oracle_snapshot.create();
+    oracle_snapshot.when_over(state, &s->view, &s->judge);
+    oracle_snapshot.destroy(state);
 }
 
 static void expect_clean(situation *s)
@@ -300,22 +300,22 @@ TEST(a_block_in_another_pool_than_its_request_is_found)
 TEST(without_a_walk_it_says_so)
 {
     SITUATION;
-    assert_null(gmd_oracle_snapshot.blind_spot(&s.view));
+    assert_null(oracle_snapshot.blind_spot(&s.view));
     s.walk_result = -1;
-    assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
+    assert_non_null(oracle_snapshot.blind_spot(&s.view));
     s.view.ask.walk = NULL;
-    assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
+    assert_non_null(oracle_snapshot.blind_spot(&s.view));
 }
 
 /* 100,000 requests with 3 blocks: the interval grows by a quarter each time. */
 TEST(looks_grow_rarer)
 {
     SITUATION;
-    void *inspection = gmd_oracle_snapshot.create();
+    void *inspection = oracle_snapshot.create();
     for (int i = 0; i < 100000; i++) {
-        gmd_oracle_snapshot.after_request(inspection, &s.view, &s.judge);
+        oracle_snapshot.after_request(inspection, &s.view, &s.judge);
     }
-    gmd_oracle_snapshot.destroy(inspection);
+    oracle_snapshot.destroy(inspection);
     assert_in_range(s.walks, 15, 35);
 }
 
@@ -323,10 +323,10 @@ TEST(the_first_refusals_are_looked_at)
 {
     SITUATION;
     s.view.out_of_memory = true;
-    void *inspection = gmd_oracle_snapshot.create();
+    void *inspection = oracle_snapshot.create();
     for (int i = 0; i < 10; i++) {
-        gmd_oracle_snapshot.after_request(inspection, &s.view, &s.judge);
+        oracle_snapshot.after_request(inspection, &s.view, &s.judge);
     }
-    gmd_oracle_snapshot.destroy(inspection);
+    oracle_snapshot.destroy(inspection);
     assert_int_equal(s.walks, 10);
 }

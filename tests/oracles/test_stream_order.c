@@ -33,7 +33,7 @@ typedef struct bench {
 
 static bench open_bench(void)
 {
-    return (bench){.oracle = gmd_oracle_stream_order.create()};
+    return (bench){.oracle = oracle_stream_order.create()};
 }
 
 static gmd_view view_of(bench *b, const gmd_live_block *block)
@@ -49,7 +49,7 @@ static void hand_out(bench *b, uint64_t address, uint64_t bytes, uint32_t stream
 {
     gmd_live_block block = {.address = address, .bytes = bytes, .stream = stream};
     gmd_view view = view_of(b, &block);
-    gmd_oracle_stream_order.after_alloc(b->oracle, &view, &b->judge);
+    oracle_stream_order.after_alloc(b->oracle, &view, &b->judge);
 }
 
 /* Work on `users` (a bit for each stream) has used the block, which is then freed. */
@@ -67,7 +67,7 @@ static void use_and_free(bench *b, uint64_t address, uint64_t bytes, uint32_t st
     gmd_view view = view_of(b, &block);
     view.uses.list = uses;
     view.uses.count = count;
-    gmd_oracle_stream_order.before_free(b->oracle, &view, &b->judge);
+    oracle_stream_order.before_free(b->oracle, &view, &b->judge);
 }
 
 static void give_back(bench *b, uint64_t address, uint64_t bytes)
@@ -76,12 +76,12 @@ static void give_back(bench *b, uint64_t address, uint64_t bytes)
     gmd_view view = view_of(b, NULL);
     view.calls.list = &call;
     view.calls.count = 1;
-    gmd_oracle_stream_order.after_request(b->oracle, &view, &b->judge);
+    oracle_stream_order.after_request(b->oracle, &view, &b->judge);
 }
 
 static int close_bench(bench *b)
 {
-    gmd_oracle_stream_order.destroy(b->oracle);
+    oracle_stream_order.destroy(b->oracle);
     return b->judge.count;
 }
 
@@ -263,11 +263,11 @@ TEST(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph)
     gmd_live_block block = {.address = 0x1000, .bytes = 256, .stream = 1};
     gmd_view view = view_of(&b, &block);
     view.pools.clash = &clash;
-    gmd_oracle_stream_order.after_alloc(b.oracle, &view, &b.judge);
+    oracle_stream_order.after_alloc(b.oracle, &view, &b.judge);
     assert_int_equal(b.judge.count, 1);
     assert_non_null(strstr(b.judge.first, "takes memory that the work of request 3 uses"));
     assert_non_null(strstr(b.judge.first, "nothing in the graph makes stream 1 wait"));
-    gmd_oracle_stream_order.destroy(b.oracle);
+    oracle_stream_order.destroy(b.oracle);
 }
 
 TEST(on_a_real_device_the_other_block_s_mark_gives_it_away)
@@ -279,11 +279,11 @@ TEST(on_a_real_device_the_other_block_s_mark_gives_it_away)
         .has_other = true,
         .other = {.address = 0x1000, .bytes = 256, .born = 4, .stream = 3}};
     gmd_view view = {.canaries.are_there = true, .canaries.finding = &finding};
-    assert_null(gmd_oracle_stream_order.blind_spot(&view));
-    gmd_oracle_stream_order.on_canary_finding(b.oracle, &view, &b.judge);
+    assert_null(oracle_stream_order.blind_spot(&view));
+    oracle_stream_order.on_canary_finding(b.oracle, &view, &b.judge);
     assert_int_equal(b.judge.count, 1);
     assert_non_null(strstr(b.judge.first, "the work that request 2 queued on stream 1 found"));
-    gmd_oracle_stream_order.destroy(b.oracle);
+    oracle_stream_order.destroy(b.oracle);
 }
 
 /* private_pool tells that. */
@@ -295,13 +295,13 @@ TEST(what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order)
                                   .has_other = true,
                                   .other = {.address = 0x1000, .bytes = 256, .pool = 1},
                                   .other_is_captured = true};
-    gmd_oracle_stream_order.on_canary_finding(
+    oracle_stream_order.on_canary_finding(
         b.oracle, &(gmd_view){.canaries.are_there = true, .canaries.finding = &finding}, &b.judge);
     assert_int_equal(b.judge.count, 0);
-    gmd_oracle_stream_order.destroy(b.oracle);
+    oracle_stream_order.destroy(b.oracle);
 }
 
 TEST(a_real_device_is_a_blind_spot)
 {
-    assert_non_null(gmd_oracle_stream_order.blind_spot(&(gmd_view){0}));
+    assert_non_null(oracle_stream_order.blind_spot(&(gmd_view){0}));
 }

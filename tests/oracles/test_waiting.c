@@ -4,7 +4,7 @@
 #include "waiting.h"
 
 typedef struct run {
-    gmd_waiting waiting;
+    waiting_blocks waiting;
     gmd_stats stats, before;
     uint64_t index;
     uint64_t excess;
@@ -21,7 +21,7 @@ static bool ask(run *r, gmd_request request, const gmd_use *use, uint64_t record
                            .uses.list = use,
                            .uses.count = use != NULL,
                            .uses.recorded = recorded};
-    bool is_late = gmd_waiting_after(&r->waiting, &view, &r->excess);
+    bool is_late = waiting_after(&r->waiting, &view, &r->excess);
     r->before = r->stats;
     return is_late;
 }
@@ -125,7 +125,7 @@ TEST(after_requests_that_were_not_shown_nothing_is_said)
 TEST(after_more_waiting_blocks_than_are_kept_nothing_is_said)
 {
     run r = two_blocks();
-    for (int i = 0; i <= GMD_WAITING_MAX; i++) {
+    for (int i = 0; i <= WAITING_MAX; i++) {
         allocate(&r);
         release_used_on(&r, 2);
     }
