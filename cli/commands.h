@@ -6,6 +6,8 @@ int cli_run(int argc, char **argv);
 int cli_replay(int argc, char **argv);
 int cli_fuzz(int argc, char **argv);
 int cli_minimize(int argc, char **argv);
+int cli_diagnose(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_gate(int argc, char **argv);
 int cli_bench(int argc, char **argv);

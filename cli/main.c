@@ -19,6 +19,8 @@ static const subcommand subcommands[] = {
     {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
     {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
+    {"diagnose", "what is wrong in a recorded job, where, why, and the fix", cli_diagnose},
+    {"diff", "what grew between two snapshots, by line; --threshold for a CI", cli_diff},
     {"report", "a run in another form: Markdown, JUnit, a memory snapshot...; a case as a program",
      cli_report},
     {"bench", "speed, side by side with --versus SPEC", cli_bench},

@@ -54,7 +54,7 @@ bool free_was_late(const gmd_snapshot *s, size_t completed)
 typedef struct walk {
     const gmd_snapshot *snapshot;
     const gmd_history_hints *hints;
-    const recorded_settings *settings;
+    const gmd_recorded_settings *settings;
     free_runs *runs;
     recorded_cache cache;
     uint64_t reserved[GMD_MAX_DEVICES];
@@ -159,13 +159,13 @@ static bool was_settled(const gmd_snapshot *s, const free_run *run, const gmd_sn
 
 static bool would_have_served(const walk *w, const free_run *run, const gmd_snapshot_event *request)
 {
-    bool is_small = recorded_is_small(w->settings, request->size);
+    bool is_small = gmd_recorded_is_small(w->settings, request->size);
     bool knows_limit = w->hints->limit_bytes != 0; /* else an empty_cache() is likelier */
     for (size_t i = run->first; i < run->end; i++) {
         const gmd_snapshot_event *e = &w->snapshot->events[i];
         if (e->action == GMD_ACTION_SEGMENT_FREE && e->stream == request->stream &&
             recorded_cache_is_small(&w->cache, e->address) == is_small &&
-            recorded_serves(w->settings, e->size, request->size) &&
+            gmd_recorded_serves(w->settings, e->size, request->size) &&
             !(knows_limit && was_settled(w->snapshot, run, e))) {
             return true;
         }
@@ -240,7 +240,7 @@ static bool survey_run(walk *w, free_run *run)
         f->follower =
             request->action == GMD_ACTION_OOM ? FOLLOWED_BY_REFUSAL : FOLLOWED_BY_NEW_MEMORY;
         f->would_have_served = would_have_served(w, run, request);
-        run->needed = recorded_segment_size(w->settings, request->size);
+        run->needed = gmd_recorded_segment_size(w->settings, request->size);
         run->is_oversize = is_oversize(w, run, request);
         read_retries(w, f);
     }
@@ -311,7 +311,7 @@ static void weigh(walk *w, size_t at)
 {
     const gmd_snapshot_event *e = &w->snapshot->events[at];
     bool has_new = at > 0 && event_takes(e - 1);
-    uint64_t needed = recorded_segment_size(w->settings, e->size), before = w->reserved_before;
+    uint64_t needed = gmd_recorded_segment_size(w->settings, e->size), before = w->reserved_before;
     if (!has_new && e->action == GMD_ACTION_OOM) {
         before = w->reserved[e->device];
     }
@@ -444,7 +444,7 @@ static void settle(free_runs *runs, int device, uint64_t recorded_retries)
 
 bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_history_hints *hints)
 {
-    const recorded_settings settings = recorded_settings_of(snapshot);
+    const gmd_recorded_settings settings = gmd_recorded_settings_of(snapshot);
     walk first = {.snapshot = snapshot,
                   .hints = hints,
                   .settings = &settings,

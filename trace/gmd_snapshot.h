@@ -7,6 +7,7 @@
 #define GMD_SNAPSHOT_H
 
 #include "gmd_error.h"
+#include "gmd_origins.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,7 @@ typedef enum gmd_action {
 typedef struct gmd_snapshot_event {
     uint8_t action; /* gmd_action */
     uint8_t device;
+    uint32_t origin;  /* of gmd_snapshot.origins: the stack that made the call, a free's too */
     uint64_t address; /* OOM: the device's free bytes (key "device_free"), as recorded */
     uint64_t size;
     uint64_t stream; /* the recorded handle */
@@ -42,16 +44,32 @@ typedef enum gmd_block_state {
 
 typedef struct gmd_snapshot_block {
     uint64_t address, size, requested_size;
-    uint8_t state; /* gmd_block_state */
+    uint32_t origin; /* of the allocation; 0 where it is inactive or the file has none */
+    uint8_t state;   /* gmd_block_state */
 } gmd_snapshot_block;
 
 typedef struct gmd_snapshot_segment {
     uint64_t address, total_size, allocated_size, active_size, requested_size, stream;
     uint64_t pool_id[2];             /* (0, 0): the default pool */
     size_t first_block, block_count; /* into gmd_snapshot.blocks */
+    uint32_t origin;                 /* of the allocation that it was made for */
     uint8_t device;
     bool is_large, is_expandable;
 } gmd_snapshot_segment;
+
+typedef enum gmd_annotation_stage {
+    GMD_ANNOTATION_START,
+    GMD_ANNOTATION_END,
+    GMD_ANNOTATION_OTHER, /* one that this version of gmd does not know */
+} gmd_annotation_stage;
+
+/* What the program did, as record_function() names it: "Optimizer.step#AdamW.step". */
+typedef struct gmd_annotation {
+    uint64_t time_us;
+    uint32_t name; /* a text of gmd_snapshot.origins */
+    uint8_t stage; /* gmd_annotation_stage */
+    uint8_t device;
+} gmd_annotation;
 
 enum { GMD_ROUNDUP_INTERVALS = 16 }; /* from 1 MiB on, each twice the one before */
 
@@ -70,6 +88,9 @@ typedef struct gmd_snapshot {
     size_t segment_count;
     gmd_snapshot_block *blocks;
     size_t block_count;
+    gmd_annotation *annotations; /* in the file's order */
+    size_t annotation_count;
+    gmd_origins origins;
     uint32_t device_count; /* number of device traces */
     char *conf;            /* allocator_settings: PYTORCH_CUDA_ALLOC_CONF; NULL: not in the file */
     const char *setting; /* the first allocator setting that is not PyTorch's default; NULL: none */

@@ -78,7 +78,7 @@ static uint64_t share_of(uint64_t bytes, double threshold)
 
 /* A part of the cache was given back as garbage, with more reserved than the threshold's share of
  * the limit, or as oversize blocks, for a request that was refused. */
-static uint64_t below_for_partial(const free_run *run, const recorded_settings *settings)
+static uint64_t below_for_partial(const free_run *run, const gmd_recorded_settings *settings)
 {
     uint64_t collected = share_of(run->reserved, settings->gc_threshold);
     uint64_t refused = passed_with(run);
@@ -88,7 +88,7 @@ static uint64_t below_for_partial(const free_run *run, const recorded_settings *
     return settings->gc_threshold > 0 && collected > refused ? collected : refused;
 }
 
-bool memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
+bool memory_limit_infer(const free_runs *runs, const gmd_recorded_settings *settings,
                         const gmd_history_hints *hints, uint64_t *limit_bytes)
 {
     uint64_t below;

@@ -5,11 +5,11 @@
 
 #include "free_run.h"
 #include "gmd_history_hints.h"
-#include "recorded_settings.h"
+#include "gmd_recorded_settings.h"
 
 /* The highest limit that the requests which were served and refused allow and that explains the
  * retries; 0: nothing speaks for one. False: no host memory. */
-bool memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
+bool memory_limit_infer(const free_runs *runs, const gmd_recorded_settings *settings,
                         const gmd_history_hints *hints, uint64_t *limit_bytes);
 
 /* Whether one limit, the one that was given or any, cannot explain which requests were served and

@@ -3,6 +3,7 @@
 #include "quote.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ bool pm_items_append(pickle_machine *m, pickle_items *items, const value *values
             memcpy(moved, items->values, items->count * sizeof *moved);
         }
         items->values = moved;
-        items->capacity = capacity;
+        items->capacity = (uint32_t)gmd_min(capacity, UINT32_MAX);
     }
     if (count) {
         memcpy(items->values + items->count, values, count * sizeof *values);

@@ -39,7 +39,9 @@ typedef struct pickle_value {
 
 struct pickle_items {
     pickle_value *values;
-    size_t count, capacity; /* values; a dict has two for each entry */
+    size_t count;      /* values; a dict has two for each entry */
+    uint32_t capacity; /* a value takes a byte of the file at least, so their numbers fit */
+    uint32_t note;     /* of whoever reads the values: 0 at first */
 };
 
 /* "an integer", "a list"...: for messages. */

@@ -66,7 +66,7 @@ static void remove_segment(segment_list *list, uint64_t address)
 
 static void note_request(recorded_cache *c, const gmd_snapshot_event *e)
 {
-    bool is_small = recorded_is_small(c->settings, e->size);
+    bool is_small = gmd_recorded_is_small(c->settings, e->size);
     c->lookups[e->device] += !is_small;
     c->requests++;
     cache_segment *s =
@@ -254,10 +254,10 @@ static void collect_garbage(planner *p, uint64_t limit)
 static bool release_oversize(planner *p, const gmd_snapshot_event *request)
 {
     uint64_t least = p->c->settings->max_split_bytes;
-    uint64_t size = recorded_block_size(p->c->settings, request->size), given = 0;
+    uint64_t size = gmd_recorded_block_size(p->c->settings, request->size), given = 0;
     uint64_t wanted = size < least ? least : size;
     segment_list *list = &p->c->cached;
-    bool is_small = recorded_is_small(p->c->settings, request->size);
+    bool is_small = gmd_recorded_is_small(p->c->settings, request->size);
     for (size_t i = 0; i < list->count; i++) {
         cache_segment *s = &list->items[i];
         if (is_there(p, s) && s->is_small == is_small && s->stream == request->stream &&
@@ -303,16 +303,16 @@ static bool begin(recorded_cache *c, int device, cache_plan *plan)
 bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, uint64_t reserved,
                          uint64_t limit, bool has_waited, cache_plan *plan)
 {
-    const recorded_settings *s = c->settings;
+    const gmd_recorded_settings *s = c->settings;
     if (!begin(c, request->device, plan)) {
         return false;
     }
     planner p = {.c = c,
                  .plan = plan,
                  .reserved = reserved,
-                 .needed = recorded_segment_size(s, request->size),
+                 .needed = gmd_recorded_segment_size(s, request->size),
                  .has_waited = has_waited,
-                 .now = c->lookups[request->device] + !recorded_is_small(s, request->size)};
+                 .now = c->lookups[request->device] + !gmd_recorded_is_small(s, request->size)};
     if (limit && s->gc_threshold > 0 && !s->is_expandable) {
         collect_garbage(&p, limit);
     }

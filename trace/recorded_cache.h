@@ -5,9 +5,9 @@
 #ifndef GMD_TRACE_RECORDED_CACHE_H
 #define GMD_TRACE_RECORDED_CACHE_H
 
+#include "gmd_recorded_settings.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
-#include "recorded_settings.h"
 
 #include <stdbool.h>
 
@@ -28,7 +28,7 @@ typedef struct segment_list {
 } segment_list;
 
 typedef struct recorded_cache { /* zero-initialised but for the settings: nothing */
-    const recorded_settings *settings;
+    const gmd_recorded_settings *settings;
     segment_list segments;             /* by address */
     segment_list cached;               /* of the last question, as they would be given back */
     uint64_t lookups[GMD_MAX_DEVICES]; /* in the pool of large blocks */

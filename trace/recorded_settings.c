@@ -1,11 +1,10 @@
-#include "recorded_settings.h"
+#include "gmd_recorded_settings.h"
 
 #include "gmd_size.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_UNIT     512u
 #define SMALL_REQUESTS GMD_MIB /* and below */
 
 /* The value of "NAME:VALUE" in a string of settings, as a number; `absent` where it is not there.
@@ -30,11 +29,11 @@ static uint64_t bytes_in(const char *conf, const char *name, uint64_t absent)
     return mib > 0 && mib < 1e12 ? (uint64_t)mib * GMD_MIB : absent;
 }
 
-recorded_settings recorded_settings_of(const gmd_snapshot *snapshot)
+gmd_recorded_settings gmd_recorded_settings_of(const gmd_snapshot *snapshot)
 {
     const gmd_snapshot_settings *values = &snapshot->settings;
     const char *conf = snapshot->conf;
-    recorded_settings s = {
+    gmd_recorded_settings s = {
         .max_split_bytes = values->max_split_bytes,
         .max_non_split_rounding_bytes = bytes_in(conf, "max_non_split_rounding_mb", 20 * GMD_MIB),
         .large_segment_bytes = bytes_in(conf, "large_segment_size_mb", 20 * GMD_MIB),
@@ -70,36 +69,37 @@ static uint64_t round_to_step(uint64_t size, uint64_t divisions)
     return step ? round_up(size, step) : size;
 }
 
-uint64_t recorded_block_size(const recorded_settings *s, uint64_t requested)
+uint64_t gmd_recorded_block_size(const gmd_recorded_settings *s, uint64_t requested)
 {
-    if (requested < BLOCK_UNIT) {
-        return BLOCK_UNIT;
+    if (requested < GMD_RECORDED_BLOCK_UNIT) {
+        return GMD_RECORDED_BLOCK_UNIT;
     }
     unsigned log = log2_of(requested);
     unsigned interval = log > 20 ? log - 20 : 0;
     interval = interval < GMD_ROUNDUP_INTERVALS ? interval : GMD_ROUNDUP_INTERVALS - 1;
     uint64_t divisions = s->roundup_divisions[interval];
-    bool is_stepped = divisions > 1 && (requested - 1) / divisions >= BLOCK_UNIT;
-    return is_stepped ? round_to_step(requested, divisions) : round_up(requested, BLOCK_UNIT);
+    bool is_stepped = divisions > 1 && (requested - 1) / divisions >= GMD_RECORDED_BLOCK_UNIT;
+    return is_stepped ? round_to_step(requested, divisions)
+                      : round_up(requested, GMD_RECORDED_BLOCK_UNIT);
 }
 
-bool recorded_is_small(const recorded_settings *s, uint64_t requested)
+bool gmd_recorded_is_small(const gmd_recorded_settings *s, uint64_t requested)
 {
-    return recorded_block_size(s, requested) <= SMALL_REQUESTS;
+    return gmd_recorded_block_size(s, requested) <= SMALL_REQUESTS;
 }
 
-uint64_t recorded_segment_size(const recorded_settings *s, uint64_t requested)
+uint64_t gmd_recorded_segment_size(const gmd_recorded_settings *s, uint64_t requested)
 {
-    uint64_t size = recorded_block_size(s, requested);
+    uint64_t size = gmd_recorded_block_size(s, requested);
     if (size <= SMALL_REQUESTS) {
         return 2 * GMD_MIB;
     }
     return size < 10 * GMD_MIB ? s->large_segment_bytes : round_up(size, 2 * GMD_MIB);
 }
 
-bool recorded_serves(const recorded_settings *s, uint64_t segment_bytes, uint64_t requested)
+bool gmd_recorded_serves(const gmd_recorded_settings *s, uint64_t segment_bytes, uint64_t requested)
 {
-    uint64_t size = recorded_block_size(s, requested);
+    uint64_t size = gmd_recorded_block_size(s, requested);
     if (size < s->max_split_bytes) {
         return segment_bytes >= size && segment_bytes < s->max_split_bytes;
     }

@@ -29,9 +29,22 @@ static gmd_action action_named(const pickle_value *name)
 
 static bool read_event(snapshot_reader *c, const pickle_value *record, gmd_snapshot_event *event)
 {
-    enum { ACTION, ADDRESS, SIZE, STREAM, TIME, DEVICE_FREE, FIELDS };
-    snapshot_field fields[FIELDS] = {{"action", NULL}, {"addr", NULL},    {"size", NULL},
-                                     {"stream", NULL}, {"time_us", NULL}, {"device_free", NULL}};
+    enum {
+        ACTION,
+        ADDRESS,
+        SIZE,
+        STREAM,
+        TIME,
+        DEVICE_FREE,
+        FRAMES,
+        METADATA,
+        COMPILE_CONTEXT,
+        FIELDS
+    };
+    snapshot_field fields[FIELDS] = {
+        {"action", NULL}, {"addr", NULL},          {"size", NULL},
+        {"stream", NULL}, {"time_us", NULL},       {"device_free", NULL},
+        {"frames", NULL}, {"user_metadata", NULL}, {"compile_context", NULL}};
     *event = (gmd_snapshot_event){.device = (uint8_t)c->device_or_segment};
     if (!snapshot_find(c, record, fields, FIELDS) ||
         !snapshot_required_text(c, record, &fields[ACTION])) {
@@ -40,6 +53,10 @@ static bool read_event(snapshot_reader *c, const pickle_value *record, gmd_snaps
     gmd_action action = action_named(fields[ACTION].found);
     event->action = (uint8_t)action;
     if (!snapshot_optional_number(c, &fields[TIME], 0, &event->time_us)) {
+        return false;
+    }
+    snapshot_origin_fields origin = {fields[FRAMES], fields[METADATA], fields[COMPILE_CONTEXT]};
+    if (!snapshot_read_origin(c, &origin, &event->origin)) {
         return false;
     }
     if (action == GMD_ACTION_OTHER) {

@@ -24,6 +24,9 @@ static void describe_place(const snapshot_reader *c, char *text, size_t size)
     case AT_BLOCK:
         snprintf(text, size, "block %zu of segment %zu: ", c->index, c->device_or_segment);
         break;
+    case AT_ANNOTATION:
+        snprintf(text, size, "annotation %zu: ", c->index);
+        break;
     case AT_SETTINGS:
         snprintf(text, size, "allocator_settings: ");
         break;

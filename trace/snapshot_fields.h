@@ -14,7 +14,14 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef enum snapshot_place { AT_FILE, AT_EVENT, AT_SEGMENT, AT_BLOCK, AT_SETTINGS } snapshot_place;
+typedef enum snapshot_place {
+    AT_FILE,
+    AT_EVENT,
+    AT_SEGMENT,
+    AT_BLOCK,
+    AT_SETTINGS,
+    AT_ANNOTATION
+} snapshot_place;
 
 typedef struct snapshot_reader {
     gmd_snapshot *snapshot;
@@ -23,6 +30,8 @@ typedef struct snapshot_reader {
     gmd_status status;
     size_t record_limit, record_count;
     size_t event_capacity, block_capacity;
+    uint32_t *frames; /* of one stack */
+    size_t frame_capacity;
     snapshot_place place; /* what is being read, for messages */
     size_t index, device_or_segment;
 } snapshot_reader;
@@ -32,6 +41,11 @@ typedef struct snapshot_field {
     const char *key;
     const pickle_value *found; /* NULL: the record has no such key */
 } snapshot_field;
+
+/* The keys that say where a record comes from. */
+typedef struct snapshot_origin_fields {
+    snapshot_field frames, metadata, compile_context;
+} snapshot_origin_fields;
 
 __attribute__((format(printf, 3, 4))) void
 snapshot_refuse(snapshot_reader *c, const pickle_value *at, const char *format, ...);
@@ -69,9 +83,13 @@ bool snapshot_optional_bool(snapshot_reader *c, const snapshot_field *f, bool *t
 /* Counts records against what the file can hold, before memory is taken for them. */
 bool snapshot_count(snapshot_reader *c, const pickle_value *list, size_t count);
 
-/* "device_traces", "segments", "allocator_settings" of the whole. */
+/* The number of the origin; 0 where there are no such keys. */
+bool snapshot_read_origin(snapshot_reader *c, const snapshot_origin_fields *f, uint32_t *origin);
+
+/* "device_traces", "segments", "allocator_settings", "external_annotations" of the whole. */
 bool snapshot_read_events(snapshot_reader *c, const snapshot_field *f);
 bool snapshot_read_segments(snapshot_reader *c, const snapshot_field *f);
 bool snapshot_read_settings(snapshot_reader *c, const snapshot_field *f);
+bool snapshot_read_annotations(snapshot_reader *c, const snapshot_field *f);
 
 #endif

@@ -16,9 +16,11 @@ enum { LEAST_RECORD_BYTES = 8, SPARE_RECORDS = 16 };
 
 static bool convert(snapshot_reader *c, const pickle_value *root)
 {
-    enum { SEGMENTS, TRACES, SETTINGS, FIELDS };
-    snapshot_field fields[FIELDS] = {
-        {"segments", NULL}, {"device_traces", NULL}, {"allocator_settings", NULL}};
+    enum { SEGMENTS, TRACES, SETTINGS, ANNOTATIONS, FIELDS };
+    snapshot_field fields[FIELDS] = {{"segments", NULL},
+                                     {"device_traces", NULL},
+                                     {"allocator_settings", NULL},
+                                     {"external_annotations", NULL}};
     if (root->kind == PICKLE_LIST) {
         fields[SEGMENTS].found = root; /* as versions before device traces wrote it */
     } else if (root->kind != PICKLE_DICT) {
@@ -30,7 +32,8 @@ static bool convert(snapshot_reader *c, const pickle_value *root)
     }
     return snapshot_read_segments(c, &fields[SEGMENTS]) &&
            (!fields[TRACES].found || snapshot_read_events(c, &fields[TRACES])) &&
-           snapshot_read_settings(c, &fields[SETTINGS]);
+           snapshot_read_settings(c, &fields[SETTINGS]) &&
+           (!fields[ANNOTATIONS].found || snapshot_read_annotations(c, &fields[ANNOTATIONS]));
 }
 
 gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
@@ -50,6 +53,7 @@ gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_
     if (!convert(&c, &pickle.root)) {
         gmd_snapshot_free(snapshot);
     }
+    free(c.frames);
     pickle_free(&pickle);
     return c.status;
 }

@@ -35,16 +35,21 @@ static bool read_state(snapshot_reader *c, const snapshot_field *f, uint8_t *sta
 static bool read_block(snapshot_reader *c, const pickle_value *record, uint64_t expected,
                        gmd_snapshot_block *block)
 {
-    enum { ADDRESS, SIZE, REQUESTED, STATE, FIELDS };
-    snapshot_field fields[FIELDS] = {
-        {"address", NULL}, {"size", NULL}, {"requested_size", NULL}, {"state", NULL}};
+    enum { ADDRESS, SIZE, REQUESTED, STATE, FRAMES, FIELDS };
+    snapshot_field fields[FIELDS] = {{"address", NULL},
+                                     {"size", NULL},
+                                     {"requested_size", NULL},
+                                     {"state", NULL},
+                                     {"frames", NULL}};
     *block = (gmd_snapshot_block){0};
     return snapshot_find(c, record, fields, FIELDS) &&
            snapshot_required_number(c, record, &fields[SIZE], &block->size) &&
            snapshot_optional_number(c, &fields[ADDRESS], expected, &block->address) &&
            snapshot_optional_number(c, &fields[REQUESTED], block->size, &block->requested_size) &&
            snapshot_required_text(c, record, &fields[STATE]) &&
-           read_state(c, &fields[STATE], &block->state);
+           read_state(c, &fields[STATE], &block->state) &&
+           snapshot_read_origin(c, &(snapshot_origin_fields){.frames = fields[FRAMES]},
+                                &block->origin);
 }
 
 static bool check_block(snapshot_reader *c, const pickle_value *record,
@@ -162,13 +167,14 @@ static bool read_segment(snapshot_reader *c, const pickle_value *record, gmd_sna
         TYPE,
         POOL,
         EXPANDABLE,
+        FRAMES,
         BLOCKS
     };
     snapshot_field f[] = {
         {"device", NULL},         {"address", NULL},      {"total_size", NULL},
         {"allocated_size", NULL}, {"active_size", NULL},  {"requested_size", NULL},
         {"stream", NULL},         {"segment_type", NULL}, {"segment_pool_id", NULL},
-        {"is_expandable", NULL},  {"blocks", NULL}};
+        {"is_expandable", NULL},  {"frames", NULL},       {"blocks", NULL}};
     *s = (gmd_snapshot_segment){0};
     bool ok = snapshot_find(c, record, f, sizeof f / sizeof *f) &&
               read_device(c, record, &f[DEVICE], &s->device) &&
@@ -181,6 +187,7 @@ static bool read_segment(snapshot_reader *c, const pickle_value *record, gmd_sna
               snapshot_required_text(c, record, &f[TYPE]) &&
               read_pool_kind(c, &f[TYPE], &s->is_large) && read_pool_id(c, &f[POOL], s->pool_id) &&
               snapshot_optional_bool(c, &f[EXPANDABLE], &s->is_expandable) &&
+              snapshot_read_origin(c, &(snapshot_origin_fields){.frames = f[FRAMES]}, &s->origin) &&
               snapshot_require(c, record, &f[BLOCKS]);
     if (ok && !snapshot_fits(s->address, s->total_size)) {
         return SNAPSHOT_FAIL(c, record,

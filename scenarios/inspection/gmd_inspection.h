@@ -122,7 +122,6 @@ void gmd_inspection_close(gmd_inspection *inspection); /* NULL is fine */
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-const char *gmd_category_name(uint32_t category); /* "optimizer_state" */
 const char *gmd_holder_name(uint32_t holder);     /* "graph" */
 
 const char *gmd_inspection_text(const gmd_inspection *inspection, uint32_t text);

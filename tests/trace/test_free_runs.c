@@ -94,7 +94,7 @@ TEST(a_retry_and_an_empty_cache_can_look_the_same)
 #define AT(n) (((uint64_t)1 << 40) + (uint64_t)(n)*GMD_GIB)
 
 typedef struct fixture {
-    recorded_settings settings;
+    gmd_recorded_settings settings;
     recorded_cache cache;
     uint64_t reserved;
     cache_plan plan;
@@ -278,17 +278,17 @@ TEST(what_the_retry_waited_for_is_no_oversize_segment_before)
 TEST(requests_are_rounded_as_the_settings_say)
 {
     gmd_snapshot snapshot = {.settings = {.roundup_divisions = {4, 0}}};
-    recorded_settings s = recorded_settings_of(&snapshot);
-    assert_int_equal(recorded_block_size(&s, GMD_MIB + 1), GMD_MIB / 4 * 5);
-    assert_int_equal(recorded_block_size(&s, 5 * GMD_MIB + 1), 5 * GMD_MIB + 512);
+    gmd_recorded_settings s = gmd_recorded_settings_of(&snapshot);
+    assert_int_equal(gmd_recorded_block_size(&s, GMD_MIB + 1), GMD_MIB / 4 * 5);
+    assert_int_equal(gmd_recorded_block_size(&s, 5 * GMD_MIB + 1), 5 * GMD_MIB + 512);
 }
 
 TEST(the_string_of_settings_tells_what_the_values_do_not)
 {
     char conf[] = "large_segment_size_mb:64, max_split_size_mb:40,garbage_collection_threshold:0.6";
     gmd_snapshot snapshot = {.conf = conf};
-    recorded_settings s = recorded_settings_of(&snapshot);
-    assert_int_equal(recorded_segment_size(&s, 5 * GMD_MIB), 64 * GMD_MIB);
+    gmd_recorded_settings s = gmd_recorded_settings_of(&snapshot);
+    assert_int_equal(gmd_recorded_segment_size(&s, 5 * GMD_MIB), 64 * GMD_MIB);
     assert_int_equal(s.max_split_bytes, 40 * GMD_MIB);
     assert_true(s.gc_threshold > 0.59 && s.gc_threshold < 0.61);
 }
@@ -297,8 +297,8 @@ TEST(an_oversize_segment_serves_no_request_below_that_size)
 {
     char conf[] = "max_split_size_mb:40";
     gmd_snapshot snapshot = {.conf = conf};
-    recorded_settings s = recorded_settings_of(&snapshot);
-    assert_false(recorded_serves(&s, 50 * GMD_MIB, 30 * GMD_MIB));
-    assert_true(recorded_serves(&s, 50 * GMD_MIB, 45 * GMD_MIB));
-    assert_false(recorded_serves(&s, 65 * GMD_MIB, 45 * GMD_MIB)); /* wastes 20 MiB */
+    gmd_recorded_settings s = gmd_recorded_settings_of(&snapshot);
+    assert_false(gmd_recorded_serves(&s, 50 * GMD_MIB, 30 * GMD_MIB));
+    assert_true(gmd_recorded_serves(&s, 50 * GMD_MIB, 45 * GMD_MIB));
+    assert_false(gmd_recorded_serves(&s, 65 * GMD_MIB, 45 * GMD_MIB)); /* wastes 20 MiB */
 }

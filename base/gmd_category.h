@@ -2,6 +2,8 @@
 #ifndef GMD_CATEGORY_H
 #define GMD_CATEGORY_H
 
+#include <stdint.h>
+
 /* What memory is for, by rank: a storage belongs to the highest category that it was ever marked
  * with. The names are those of torch.profiler's memory timeline. */
 typedef enum gmd_category {
@@ -12,7 +14,10 @@ typedef enum gmd_category {
     GMD_OPTIMIZER_STATE, /* momentum, the moments of Adam */
     GMD_PARAMETER,       /* a module's parameters and buffers, and other leaves that are trained */
     GMD_WORKSPACE,       /* what cuBLAS keeps */
-    GMD_CATEGORIES
+    GMD_CATEGORIES,
+    GMD_CATEGORY_UNKNOWN = GMD_CATEGORIES /* of a recorded block: it does not follow */
 } gmd_category;
+
+const char *gmd_category_name(uint32_t category); /* "optimizer_state"; "unknown" */
 
 #endif

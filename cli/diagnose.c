@@ -1,0 +1,221 @@
+/* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
+#include "commands.h"
+#include "options.h"
+#include "probe.h"
+#include "version.h"
+
+#include "gmd_diagnosis_report.h"
+#include "gmd_gzip_stream.h"
+#include "gmd_min.h"
+#include "gmd_output.h"
+#include "gmd_stack_profile.h"
+#include "gmd_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_PPROF, KEY_FOLDED, KEY_QUIET = 'q' };
+enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
+
+typedef struct diagnose_arguments {
+    const char *input, *json_path, *pprof_path, *folded_path;
+    bool all_frames, quiet;
+    uint32_t rows;
+} diagnose_arguments;
+
+static const struct argp_option diagnose_options[] = {
+    {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
+    {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
+    {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
+    {"pprof", KEY_PPROF, "FILE", 0,
+     "who holds the memory at the peak, by stack, for pprof and speedscope (.pb, .pb.gz)", 1},
+    {"folded", KEY_FOLDED, "FILE", 0, "the same as folded stacks, for flame graphs", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
+    {0},
+};
+
+static void need_rows(struct argp_state *state, const char *text, uint32_t *rows)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || *end || value == 0 || value > MOST_ROWS) {
+        argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
+    }
+    *rows = (uint32_t)value;
+}
+
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static void check_report(struct argp_state *state, const diagnose_arguments *a, const char *option,
+                         const char *path)
+{
+    gmd_error error = {""};
+    if (path && cli_is_same_file(path, a->input)) {
+        argp_error(state, "%s %s: is the same file as the snapshot", option, path);
+    }
+    if (path && cli_probe_file(path, &error) != GMD_OK) {
+        argp_error(state, "%s %s", option, error.text);
+    }
+}
+
+static int count_stdout(const diagnose_arguments *a)
+{
+    return takes_stdout(a->json_path) + takes_stdout(a->pprof_path) + takes_stdout(a->folded_path);
+}
+
+static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
+{
+    if (!a->input) {
+        argp_error(state, "expected a PyTorch memory snapshot");
+    }
+    if (count_stdout(a) > 1) {
+        argp_error(state, "only one report can go to standard output");
+    }
+    check_report(state, a, "--json", a->json_path);
+    check_report(state, a, "--pprof", a->pprof_path);
+    check_report(state, a, "--folded", a->folded_path);
+}
+
+static error_t parse_diagnose(int key, char *text, struct argp_state *state)
+{
+    diagnose_arguments *a = state->input;
+    switch (key) {
+    case KEY_ALL_FRAMES:
+        a->all_frames = true;
+        return 0;
+    case KEY_ROWS:
+        need_rows(state, text, &a->rows);
+        return 0;
+    case KEY_JSON:
+        a->json_path = text;
+        return 0;
+    case KEY_PPROF:
+        a->pprof_path = text;
+        return 0;
+    case KEY_FOLDED:
+        a->folded_path = text;
+        return 0;
+    case KEY_QUIET:
+        a->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->input) {
+            argp_error(state, "expected one snapshot, found '%s' as well", text);
+        }
+        a->input = text;
+        return 0;
+    case ARGP_KEY_END:
+        check_arguments(state, a);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp diagnose_argp = {
+    .options = diagnose_options,
+    .parser = parse_diagnose,
+    .args_doc = "SNAPSHOT",
+    .doc = "Says what is wrong in the memory of a recorded job, where in its source, why, and what "
+           "to do about it. SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes (.pickle, "
+           ".pickle.gz). Exit status 1: there is a finding.",
+};
+
+typedef gmd_status report_writer(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error);
+
+static gmd_status write_json(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+{
+    return gmd_diagnosis_write_json(diagnosis, GMD_VERSION, out, error);
+}
+
+static gmd_status write_pprof(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+{
+    return gmd_stack_profile_write_pprof(&diagnosis->devices[0].facts, out, error);
+}
+
+static gmd_status write_folded(const gmd_diagnosis *diagnosis, FILE *out, gmd_error *error)
+{
+    return gmd_stack_profile_write_folded(&diagnosis->devices[0].facts, out, error);
+}
+
+/* A name that ends with .gz is written compressed. */
+static gmd_status write_report(const char *path, report_writer *writer,
+                               const gmd_diagnosis *diagnosis, gmd_error *error)
+{
+    gmd_output out;
+    if (!path) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (gmd_text_ends_with(path, ".gz")) {
+        out.stream = gmd_gzip_stream(out.stream);
+    }
+    status = out.stream ? writer(diagnosis, out.stream, error)
+                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to compress", path);
+    return gmd_output_close(&out, status, error);
+}
+
+static gmd_status write_reports(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
+                                gmd_error *error)
+{
+    gmd_status status = write_report(a->json_path, write_json, diagnosis, error);
+    if (diagnosis->device_count == 0 || status != GMD_OK) {
+        return status;
+    }
+    status = write_report(a->pprof_path, write_pprof, diagnosis, error);
+    return status == GMD_OK ? write_report(a->folded_path, write_folded, diagnosis, error) : status;
+}
+
+static gmd_status write_text(const diagnose_arguments *a, const gmd_diagnosis *diagnosis,
+                             gmd_error *error)
+{
+    gmd_terminal terminal = gmd_terminal_for(stdout, a->quiet);
+    const gmd_diagnosis_view view = {.terminal = terminal,
+                                     .columns =
+                                         terminal.columns ? terminal.columns : DEFAULT_COLUMNS,
+                                     .all_frames = a->all_frames,
+                                     .rows = a->rows};
+    return gmd_diagnosis_write_text(diagnosis, &view, stdout, error);
+}
+
+static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
+{
+    gmd_diagnosis diagnosis;
+    gmd_status status = gmd_diagnose(&diagnosis, a->input, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    *exit_status = gmd_diagnosis_finding_count(&diagnosis) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
+    if (!a->quiet && count_stdout(a) == 0) {
+        status = write_text(a, &diagnosis, error);
+    }
+    if (status == GMD_OK) {
+        status = write_reports(a, &diagnosis, error);
+    }
+    gmd_diagnosis_free(&diagnosis);
+    return status;
+}
+
+int cli_diagnose(int argc, char **argv)
+{
+    diagnose_arguments a = {.rows = DEFAULT_ROWS};
+    int usage = cli_parse(&diagnose_argp, argc, argv, &a);
+    if (usage != CLI_EXIT_OK) {
+        return usage;
+    }
+    gmd_error error = {""};
+    int exit_status = CLI_EXIT_OK;
+    gmd_status status = diagnose(&a, &exit_status, &error);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd diagnose: %s\n", error.text);
+        exit_status = cli_exit_status(status);
+    }
+    return exit_status;
+}

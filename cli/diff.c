@@ -1,0 +1,227 @@
+/* diff.c - gmd diff BEFORE AFTER: what grew between two snapshots, by line. */
+#include "commands.h"
+#include "options.h"
+#include "probe.h"
+#include "version.h"
+
+#include "gmd_diff_report.h"
+#include "gmd_output.h"
+#include "gmd_size.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_AT = 0x700, KEY_THRESHOLD, KEY_ROWS, KEY_JSON, KEY_MARKDOWN, KEY_QUIET = 'q' };
+enum { DEFAULT_ROWS = 20, MOST_ROWS = 1000000 };
+
+typedef struct diff_arguments {
+    const char *inputs[2];
+    int input_count;
+    const char *json_path, *markdown_path;
+    bool is_of_end, quiet, has_threshold;
+    uint64_t threshold_bytes;
+    double threshold_percent; /* of what was there before; 0: the threshold is in bytes */
+    uint32_t rows;
+} diff_arguments;
+
+static const struct argp_option diff_options[] = {
+    {"at", KEY_AT, "peak|end", 0, "which moment of each is compared (peak)", 1},
+    {"threshold", KEY_THRESHOLD, "SIZE|N%", 0,
+     "exit status 1 if allocated memory grew by more than that", 1},
+    {"rows", KEY_ROWS, "N", 0, "lines of each table (20)", 1},
+    {"json", KEY_JSON, "FILE", 0, "write the diff as JSON; -: to standard output, alone", 1},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "write it as Markdown; -: to standard output, alone", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
+    {0},
+};
+
+static void need_threshold(struct argp_state *state, const char *text, diff_arguments *a)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    a->has_threshold = true;
+    if (end != text && strcmp(end, "%") == 0 && percent > 0 && isfinite(percent)) {
+        a->threshold_percent = percent;
+    } else if (!gmd_parse_size(text, &a->threshold_bytes)) {
+        argp_error(state, "--threshold %s: expected a size (64MiB) or a percentage (5%%)", text);
+    }
+}
+
+static void need_moment(struct argp_state *state, const char *text, bool *is_of_end)
+{
+    *is_of_end = strcmp(text, "end") == 0;
+    if (!*is_of_end && strcmp(text, "peak") != 0) {
+        argp_error(state, "--at %s: expected peak or end", text);
+    }
+}
+
+static void need_rows(struct argp_state *state, const char *text, uint32_t *rows)
+{
+    uint64_t value;
+    if (!gmd_parse_u64(text, &value) || value == 0 || value > MOST_ROWS) {
+        argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
+    }
+    *rows = (uint32_t)value;
+}
+
+static void check_report(struct argp_state *state, const diff_arguments *a, const char *option,
+                         const char *path)
+{
+    gmd_error error = {""};
+    if (!path) {
+        return;
+    }
+    for (int i = 0; i < a->input_count; i++) {
+        if (cli_is_same_file(path, a->inputs[i])) {
+            argp_error(state, "%s %s: is the same file as a snapshot", option, path);
+        }
+    }
+    if (cli_probe_file(path, &error) != GMD_OK) {
+        argp_error(state, "%s %s", option, error.text);
+    }
+}
+
+static void check_arguments(struct argp_state *state, const diff_arguments *a)
+{
+    if (a->input_count != 2) {
+        argp_error(state, "expected two PyTorch memory snapshots");
+    }
+    if (a->json_path && a->markdown_path && strcmp(a->json_path, "-") == 0 &&
+        strcmp(a->markdown_path, "-") == 0) {
+        argp_error(state, "only one report can go to standard output");
+    }
+    check_report(state, a, "--json", a->json_path);
+    check_report(state, a, "--markdown", a->markdown_path);
+}
+
+static error_t parse_diff(int key, char *text, struct argp_state *state)
+{
+    diff_arguments *a = state->input;
+    switch (key) {
+    case KEY_AT:
+        need_moment(state, text, &a->is_of_end);
+        return 0;
+    case KEY_THRESHOLD:
+        need_threshold(state, text, a);
+        return 0;
+    case KEY_ROWS:
+        need_rows(state, text, &a->rows);
+        return 0;
+    case KEY_JSON:
+        a->json_path = text;
+        return 0;
+    case KEY_MARKDOWN:
+        a->markdown_path = text;
+        return 0;
+    case KEY_QUIET:
+        a->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->input_count == 2) {
+            argp_error(state, "expected two snapshots, found '%s' as well", text);
+        } else {
+            a->inputs[a->input_count++] = text;
+        }
+        return 0;
+    case ARGP_KEY_END:
+        check_arguments(state, a);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp diff_argp = {
+    .options = diff_options,
+    .parser = parse_diff,
+    .args_doc = "BEFORE AFTER",
+    .doc =
+        "Says what grew between two PyTorch memory snapshots, by line of the program and by what "
+        "the memory is for. Lines and stacks are matched by their names, not by addresses.",
+};
+
+static uint64_t threshold_of(const diff_arguments *a, const gmd_diff *diff)
+{
+    if (!a->has_threshold) {
+        return UINT64_MAX;
+    }
+    return a->threshold_percent > 0
+               ? (uint64_t)((double)diff->lines.total[0] * a->threshold_percent / 100)
+               : a->threshold_bytes;
+}
+
+static gmd_status write_report(const diff_arguments *a, const gmd_diff *diff, const char *path,
+                               bool is_json, gmd_error *error)
+{
+    gmd_output out;
+    if (!path) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = is_json
+                 ? gmd_diff_write_json(diff, GMD_VERSION, threshold_of(a, diff), out.stream, error)
+                 : gmd_diff_write_markdown(diff, a->rows, out.stream, error);
+    return gmd_output_close(&out, status, error);
+}
+
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static gmd_status report(const diff_arguments *a, const gmd_diff *diff, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    if (!a->quiet && !takes_stdout(a->json_path) && !takes_stdout(a->markdown_path)) {
+        status = gmd_diff_write_text(diff, a->rows, stdout, error);
+    }
+    if (status == GMD_OK) {
+        status = write_report(a, diff, a->json_path, true, error);
+    }
+    return status == GMD_OK ? write_report(a, diff, a->markdown_path, false, error) : status;
+}
+
+static gmd_status compare(const diff_arguments *a, const gmd_diagnosis *before,
+                          const gmd_diagnosis *after, int *exit_status, gmd_error *error)
+{
+    gmd_diff diff;
+    gmd_status status = gmd_diff_make(&diff, before, after, a->is_of_end, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    *exit_status = gmd_diff_growth(&diff) > threshold_of(a, &diff) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
+    status = report(a, &diff, error);
+    gmd_diff_free(&diff);
+    return status;
+}
+
+int cli_diff(int argc, char **argv)
+{
+    diff_arguments a = {.rows = DEFAULT_ROWS};
+    int usage = cli_parse(&diff_argp, argc, argv, &a);
+    if (usage != CLI_EXIT_OK) {
+        return usage;
+    }
+    gmd_error error = {""};
+    gmd_diagnosis before = {0}, after = {0};
+    int exit_status = CLI_EXIT_OK;
+    gmd_status status = gmd_diagnose(&before, a.inputs[0], &error);
+    if (status == GMD_OK) {
+        status = gmd_diagnose(&after, a.inputs[1], &error);
+    }
+    if (status == GMD_OK) {
+        status = compare(&a, &before, &after, &exit_status, &error);
+    }
+    gmd_diagnosis_free(&before);
+    gmd_diagnosis_free(&after);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd diff: %s\n", error.text);
+        exit_status = cli_exit_status(status);
+    }
+    return exit_status;
+}

@@ -1,0 +1,41 @@
+/* gmd_diagnosis.h - a snapshot's diagnosis: history -> facts -> findings. */
+#ifndef GMD_DIAGNOSIS_H
+#define GMD_DIAGNOSIS_H
+
+#include "gmd_error.h"
+#include "gmd_facts.h"
+#include "gmd_holders.h"
+#include "gmd_job_findings.h"
+#include "gmd_ooms.h"
+
+/* One device of a snapshot. */
+typedef struct gmd_device_diagnosis {
+    gmd_facts facts;
+    gmd_job_findings findings;
+    gmd_ooms ooms;
+} gmd_device_diagnosis;
+
+/* A whole snapshot. The devices that have events or segments, the one with the highest peak first.
+ */
+typedef struct gmd_diagnosis {
+    const char *name;      /* of the file, for people */
+    gmd_snapshot snapshot; /* owned */
+    gmd_device_diagnosis *devices;
+    size_t device_count;
+} gmd_diagnosis;
+
+/* Reads and diagnoses a file; `path` must stay as long as the diagnosis. On failure it is empty. */
+gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error);
+void gmd_diagnosis_free(gmd_diagnosis *diagnosis);
+
+/* Findings of all devices. */
+size_t gmd_diagnosis_finding_count(const gmd_diagnosis *diagnosis);
+
+/* Whether the events explain all memory of a device. Where not, its peak is what it was while it
+ * was recorded, and may have been higher before or after. */
+static inline bool gmd_is_complete(const gmd_recording *r)
+{
+    return !r->begins_late && !r->ends_early && r->contradictions == 0;
+}
+
+#endif

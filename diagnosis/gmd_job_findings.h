@@ -1,0 +1,20 @@
+/* gmd_job_findings.h - what is wrong in a recorded job. Each class of finding (class_*.c, listed in
+ * job_findings.c) looks at the facts and says what it found. */
+#ifndef GMD_JOB_FINDINGS_H
+#define GMD_JOB_FINDINGS_H
+
+#include "gmd_facts.h"
+#include "gmd_job_finding.h"
+
+typedef struct gmd_job_findings { /* most bytes first; none: healthy */
+    gmd_job_finding *items;
+    size_t count;
+} gmd_job_findings;
+
+gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
+                                 gmd_error *error);
+void gmd_job_findings_free(gmd_job_findings *findings);
+
+const char *gmd_finding_class_name(gmd_finding_class class);
+
+#endif

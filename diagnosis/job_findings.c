@@ -1,0 +1,72 @@
+/* job_findings.c - asks each class, and puts what they found in order. */
+#include "gmd_job_findings.h"
+
+#include "classes.h"
+
+#include <stdlib.h>
+
+static const struct {
+    gmd_finding_class class;
+    class_look *look;
+} classes[] = {
+    {GMD_FINDING_GRADIENT_ACCUMULATION, look_for_gradient_accumulation},
+    {GMD_FINDING_RETAINED_GRAPH, look_for_retained_graph},
+    {GMD_FINDING_HIDDEN_STATE, look_for_hidden_state},
+    {GMD_FINDING_EVAL_GRAPH, look_for_eval_graph},
+    {GMD_FINDING_REFERENCE_CYCLE, look_for_reference_cycle},
+    {GMD_FINDING_CHECKPOINT_CACHE, look_for_checkpoint_cache},
+};
+
+static int compare_findings(const void *a, const void *b)
+{
+    const gmd_job_finding *x = a, *y = b;
+    if (x->bytes != y->bytes) {
+        return x->bytes > y->bytes ? -1 : 1;
+    }
+    return (x->class > y->class) - (x->class < y->class);
+}
+
+static void look(gmd_job_findings *findings, const class_view *view)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        gmd_job_finding *finding = &findings->items[findings->count];
+        *finding = (gmd_job_finding){.class = classes[i].class};
+        findings->count += classes[i].look(view, finding);
+    }
+    qsort(findings->items, findings->count, sizeof *findings->items, compare_findings);
+}
+
+gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
+                                 gmd_error *error)
+{
+    retention retained;
+    *findings = (gmd_job_findings){0};
+    gmd_status status = retention_find(&retained, facts, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    findings->items = calloc(GMD_FINDING_CLASS_COUNT + 1, sizeof *findings->items);
+    if (findings->items) {
+        look(findings, &(class_view){facts, &retained});
+    } else {
+        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for findings");
+    }
+    retention_free(&retained);
+    return status;
+}
+
+void gmd_job_findings_free(gmd_job_findings *findings)
+{
+    free(findings->items);
+    *findings = (gmd_job_findings){0};
+}
+
+const char *gmd_finding_class_name(gmd_finding_class class)
+{
+    static const char *const names[] = {
+#define GMD_FINDING_CLASS_NAME(name, text) text,
+        GMD_FINDING_CLASSES(GMD_FINDING_CLASS_NAME)
+#undef GMD_FINDING_CLASS_NAME
+    };
+    return names[class];
+}

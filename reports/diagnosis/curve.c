@@ -1,0 +1,106 @@
+#include "curve.h"
+
+#include "gmd_report_text.h"
+#include "gmd_size.h"
+
+#include <stdlib.h>
+
+enum { LABEL_COLUMNS = 20, MOST_CELLS = 200, LEVELS = 8 };
+
+/* The highest of each in equal shares of the recording's moments. */
+typedef struct curve {
+    uint64_t allocated[MOST_CELLS], reserved[MOST_CELLS];
+    uint32_t first, last; /* moments */
+    int cells;
+} curve;
+
+static int cell_of(const curve *c, uint32_t moment)
+{
+    uint64_t span = (uint64_t)c->last - c->first + 1;
+    return (int)((uint64_t)(moment - c->first) * (uint64_t)c->cells / span);
+}
+
+static void note(void *context, uint32_t moment, const gmd_amount *amount)
+{
+    curve *c = context;
+    int cell = cell_of(c, moment);
+    if (amount->allocated > c->allocated[cell]) {
+        c->allocated[cell] = amount->allocated;
+    }
+    if (amount->reserved > c->reserved[cell]) {
+        c->reserved[cell] = amount->reserved;
+    }
+}
+
+static void put_level(uint64_t value, uint64_t highest, bool utf8, FILE *out)
+{
+    static const char ascii[LEVELS + 1] = " .:-=+*#";
+    unsigned level = highest ? (unsigned)((double)value / (double)highest * (LEVELS - 1) + 0.5) : 0;
+    if (utf8) {
+        gmd_utf8_put(0x2581 + level, out);
+    } else {
+        fputc(ascii[level], out);
+    }
+}
+
+static void put_row(const curve *c, const char *label, const uint64_t *values, uint64_t highest,
+                    const gmd_diagnosis_view *view, FILE *out)
+{
+    char size[24];
+    uint64_t most = 0;
+    for (int i = 0; i < c->cells; i++) {
+        most = values[i] > most ? values[i] : most;
+    }
+    fprintf(out, "%-9s %9s ", label, gmd_format_size(most, size));
+    for (int i = 0; i < c->cells; i++) {
+        /* A cell in which the device has no event is as the one before it. */
+        uint64_t value = values[i];
+        for (int k = i; value == 0 && k > 0; k--) {
+            value = values[k - 1];
+        }
+        put_level(value, highest, view->terminal.utf8, out);
+    }
+    fputc('\n', out);
+}
+
+static void put_iterations(const curve *c, const gmd_iterations *it, FILE *out)
+{
+    bool begins[MOST_CELLS] = {false};
+    for (uint32_t i = 0; i < it->count; i++) {
+        begins[cell_of(c, it->starts[i])] = true;
+    }
+    fprintf(out, "%-*s", LABEL_COLUMNS, "iterations");
+    for (int i = 0; i < c->cells; i++) {
+        fputc(begins[i] ? '|' : ' ', out);
+    }
+    fputc('\n', out);
+}
+
+gmd_status curve_put(const gmd_facts *facts, const gmd_diagnosis_view *view, FILE *out,
+                     gmd_error *error)
+{
+    const gmd_recording *r = &facts->recording;
+    int cells = view->columns - LABEL_COLUMNS;
+    if (r->first == 0 || cells < LEVELS) {
+        return GMD_OK;
+    }
+    curve *c = calloc(1, sizeof *c);
+    if (!c) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the curve");
+    }
+    c->first = r->first;
+    c->last = r->last;
+    c->cells = cells < MOST_CELLS ? cells : MOST_CELLS;
+    gmd_recording_walk(r, note, c);
+    uint64_t highest = r->peak.amount.reserved > r->peak.amount.allocated
+                           ? r->peak.amount.reserved
+                           : r->peak.amount.allocated;
+    put_row(c, "reserved", c->reserved, highest, view, out);
+    put_row(c, "allocated", c->allocated, highest, view, out);
+    if (facts->iterations.count && facts->iterations.count * 2 <= (uint32_t)c->cells) {
+        put_iterations(c, &facts->iterations, out);
+    }
+    fputc('\n', out);
+    free(c);
+    return GMD_OK;
+}

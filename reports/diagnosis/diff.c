@@ -1,0 +1,240 @@
+#include "gmd_diff_report.h"
+
+#include "gmd_json.h"
+#include "gmd_report_text.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { BEFORE, AFTER };
+
+/* --- the diff -------------------------------------------------------------------------------- */
+
+static uint32_t moment_of(const gmd_facts *facts, bool is_of_end)
+{
+    return is_of_end ? facts->recording.last : facts->recording.peak.allocated_at;
+}
+
+static gmd_status check(const gmd_diagnosis *d, gmd_error *error)
+{
+    return d->device_count ? GMD_OK
+                           : gmd_fail(error, GMD_BAD_INPUT,
+                                      "%s: nothing is in it: neither events nor segments", d->name);
+}
+
+gmd_status gmd_diff_make(gmd_diff *diff, const gmd_diagnosis *before, const gmd_diagnosis *after,
+                         bool is_of_end, gmd_error *error)
+{
+    *diff = (gmd_diff){.before = before, .after = after, .is_of_end = is_of_end};
+    gmd_status status = check(before, error);
+    if (status == GMD_OK) {
+        status = check(after, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    const gmd_facts *facts[] = {&before->devices[0].facts, &after->devices[0].facts};
+    const uint32_t moments[] = {moment_of(facts[BEFORE], is_of_end),
+                                moment_of(facts[AFTER], is_of_end)};
+    status = gmd_comparison_make(&diff->lines, facts, moments, 2, GMD_BY_LINE, error);
+    if (status == GMD_OK) {
+        status = gmd_comparison_make(&diff->stacks, facts, moments, 2, GMD_BY_STACK, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_comparison_make(&diff->categories, facts, moments, 2, GMD_BY_CATEGORY, error);
+    }
+    if (status != GMD_OK) {
+        gmd_diff_free(diff);
+    }
+    return status;
+}
+
+void gmd_diff_free(gmd_diff *diff)
+{
+    gmd_comparison_free(&diff->lines);
+    gmd_comparison_free(&diff->stacks);
+    gmd_comparison_free(&diff->categories);
+}
+
+uint64_t gmd_diff_growth(const gmd_diff *diff)
+{
+    const uint64_t *total = diff->lines.total;
+    return total[AFTER] > total[BEFORE] ? total[AFTER] - total[BEFORE] : 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static const char *format_change(uint64_t before, uint64_t after, char text[32])
+{
+    char size[24];
+    bool grew = after >= before;
+    gmd_format_size(grew ? after - before : before - after, size);
+    snprintf(text, 32, "%s%s", after == before ? "" : grew ? "+" : "-", size);
+    return text;
+}
+
+static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
+                     void (*put_text)(const char *, FILE *), FILE *out)
+{
+    if (c->grouping == GMD_BY_CATEGORY) {
+        fputs(gmd_category_name((uint32_t)row->key), out);
+        return;
+    }
+    gmd_place place = gmd_places_get(&row->named_by->places, (uint32_t)row->key);
+    const char *slash = strrchr(place.file, '/');
+    if (!*place.file) {
+        fputs("no frames were recorded", out);
+        return;
+    }
+    put_text(slash ? slash + 1 : place.file, out);
+    fprintf(out, ":%" PRIu32 " ", place.line);
+    put_text(place.function, out);
+}
+
+static void put_table(const gmd_comparison *c, uint32_t rows, FILE *out)
+{
+    char before[24], after[24], change[32], count[32];
+    size_t shown = c->row_count < rows ? c->row_count : rows;
+    for (size_t i = 0; i < shown; i++) {
+        const gmd_compared_row *row = &c->rows[i];
+        fprintf(out, "  %10s %10s %11s  ", gmd_format_size(row->bytes[BEFORE], before),
+                gmd_format_size(row->bytes[AFTER], after),
+                format_change(row->bytes[BEFORE], row->bytes[AFTER], change));
+        put_name(c, row, gmd_put_line_text, out);
+        fputc('\n', out);
+    }
+    if (shown < c->row_count) {
+        fprintf(out, "  and %s more\n", gmd_format_count(c->row_count - shown, count));
+    }
+}
+
+gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, gmd_error *error)
+{
+    const uint64_t *total = diff->lines.total;
+    char before[24], after[24], change[32];
+    gmd_put_line_text(diff->before->name, out);
+    fputs(" -> ", out);
+    gmd_put_line_text(diff->after->name, out);
+    fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n\n", diff->is_of_end ? "end" : "peak",
+            gmd_format_size(total[BEFORE], before), gmd_format_size(total[AFTER], after),
+            format_change(total[BEFORE], total[AFTER], change));
+    fputs("      before      after      change  line\n", out);
+    put_table(&diff->lines, rows, out);
+    fputs("\n      before      after      change  category\n", out);
+    put_table(&diff->categories, rows, out);
+    return gmd_finish_writing(out, "the diff", error);
+}
+
+static void put_markdown_table(const gmd_comparison *c, const char *title, uint32_t rows, FILE *out)
+{
+    char before[24], after[24], change[32];
+    fprintf(out, "| %s | before | after | change |\n| --- | ---: | ---: | ---: |\n", title);
+    for (size_t i = 0; i < c->row_count && i < rows; i++) {
+        const gmd_compared_row *row = &c->rows[i];
+        fputs("| ", out);
+        put_name(c, row, gmd_put_markdown, out);
+        fprintf(out, " | %s | %s | %s |\n", gmd_format_size(row->bytes[BEFORE], before),
+                gmd_format_size(row->bytes[AFTER], after),
+                format_change(row->bytes[BEFORE], row->bytes[AFTER], change));
+    }
+    fputc('\n', out);
+}
+
+gmd_status gmd_diff_write_markdown(const gmd_diff *diff, uint32_t rows, FILE *out, gmd_error *error)
+{
+    const uint64_t *total = diff->lines.total;
+    char before[24], after[24], change[32];
+    fprintf(out, "**Allocated at the %s: %s -> %s (%s)**\n\n", diff->is_of_end ? "end" : "peak",
+            gmd_format_size(total[BEFORE], before), gmd_format_size(total[AFTER], after),
+            format_change(total[BEFORE], total[AFTER], change));
+    put_markdown_table(&diff->lines, "line", rows, out);
+    put_markdown_table(&diff->categories, "category", rows, out);
+    return gmd_finish_writing(out, "the Markdown report", error);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------ */
+
+static void put_amounts(gmd_json *json, const gmd_compared_row *row)
+{
+    gmd_json_u64(json, "before", row->bytes[BEFORE]);
+    gmd_json_u64(json, "after", row->bytes[AFTER]);
+    gmd_json_i64(json, "change", (int64_t)(row->bytes[AFTER] - row->bytes[BEFORE]));
+}
+
+static void put_place(gmd_json *json, const gmd_facts *facts, uint32_t frame)
+{
+    gmd_place place = gmd_places_get(&facts->places, frame);
+    gmd_json_string(json, "file", place.file);
+    gmd_json_u64(json, "line", place.line);
+    gmd_json_string(json, "function", place.function);
+}
+
+static void put_lines(gmd_json *json, const gmd_comparison *c)
+{
+    gmd_json_array(json, "lines");
+    for (size_t i = 0; i < c->row_count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, c->rows[i].named_by, (uint32_t)c->rows[i].key);
+        put_amounts(json, &c->rows[i]);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void put_stacks(gmd_json *json, const gmd_comparison *c)
+{
+    gmd_json_array(json, "stacks");
+    for (size_t i = 0; i < c->row_count; i++) {
+        const gmd_facts *facts = c->rows[i].named_by;
+        size_t count;
+        const uint32_t *frames =
+            gmd_origins_stack(facts->places.origins, (uint32_t)c->rows[i].key, &count);
+        gmd_json_object(json, NULL);
+        put_amounts(json, &c->rows[i]);
+        gmd_json_array(json, "frames");
+        for (size_t k = 0; k < count; k++) {
+            gmd_json_row(json, NULL);
+            put_place(json, facts, frames[k]);
+            gmd_json_end(json);
+        }
+        gmd_json_end(json);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void put_categories(gmd_json *json, const gmd_comparison *c)
+{
+    gmd_json_array(json, "categories");
+    for (size_t i = 0; i < c->row_count; i++) {
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "category", gmd_category_name((uint32_t)c->rows[i].key));
+        put_amounts(json, &c->rows[i]);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+gmd_status gmd_diff_write_json(const gmd_diff *diff, const char *version, uint64_t threshold,
+                               FILE *out, gmd_error *error)
+{
+    gmd_json json;
+    gmd_json_start(&json, out);
+    gmd_json_object(&json, NULL);
+    gmd_json_string(&json, "gmd", version);
+    gmd_json_string(&json, "command", "diff");
+    gmd_json_string(&json, "verdict", gmd_diff_growth(diff) > threshold ? "fail" : "pass");
+    gmd_json_string(&json, "moment", diff->is_of_end ? "end" : "peak");
+    gmd_json_string(&json, "snapshot_before", diff->before->name);
+    gmd_json_string(&json, "snapshot_after", diff->after->name);
+    gmd_json_u64(&json, "before", diff->lines.total[BEFORE]);
+    gmd_json_u64(&json, "after", diff->lines.total[AFTER]);
+    gmd_json_i64(&json, "change", (int64_t)(diff->lines.total[AFTER] - diff->lines.total[BEFORE]));
+    put_lines(&json, &diff->lines);
+    put_categories(&json, &diff->categories);
+    put_stacks(&json, &diff->stacks);
+    gmd_json_end(&json);
+    gmd_json_finish(&json);
+    return gmd_finish_writing(out, "the JSON report", error);
+}

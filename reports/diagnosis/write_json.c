@@ -1,0 +1,280 @@
+/* write_json.c - a diagnosis for programs: docs/schema/diagnose.schema.json. */
+#include "gmd_diagnosis_report.h"
+
+#include "gmd_json.h"
+#include "gmd_report_text.h"
+
+#include <stdlib.h>
+
+/* Moments are events' places in the file's merged order, from 0; -1: before the first. */
+static void put_event(gmd_json *json, const char *key, uint32_t moment)
+{
+    if (moment == GMD_NEVER) {
+        gmd_json_null(json, key);
+    } else {
+        gmd_json_i64(json, key, (int64_t)moment - 1);
+    }
+}
+
+static void put_place(gmd_json *json, const gmd_facts *facts, uint32_t frame)
+{
+    gmd_place place = gmd_places_get(&facts->places, frame);
+    gmd_json_string(json, "file", place.file);
+    gmd_json_u64(json, "line", place.line);
+    gmd_json_string(json, "function", place.function);
+}
+
+static void put_finding(gmd_json *json, const gmd_facts *facts, const gmd_job_finding *finding)
+{
+    gmd_json_object(json, NULL);
+    gmd_json_string(json, "class", gmd_finding_class_name(finding->class));
+    gmd_json_u64(json, "device", facts->recording.device);
+    gmd_json_double(json, "confidence", finding->confidence);
+    gmd_json_u64(json, "bytes", finding->bytes);
+    gmd_json_u64(json, "bytes_per_iteration", finding->bytes_per_iteration);
+    gmd_json_array(json, "where");
+    for (size_t i = 0; i < finding->where_count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, facts, finding->where[i].frame);
+        gmd_json_u64(json, "bytes", finding->where[i].bytes);
+        gmd_json_bool(json, "inferred", finding->where[i].is_inferred);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    gmd_json_string(json, "evidence", finding->evidence);
+    gmd_json_string(json, "fix", finding->fix);
+    gmd_json_end(json);
+}
+
+static gmd_holder_facts holder_facts(const gmd_facts *facts)
+{
+    return (gmd_holder_facts){&facts->recording, &facts->places, &facts->iterations,
+                              &facts->categories};
+}
+
+static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t moment,
+                            gmd_error *error)
+{
+    const gmd_holder_facts of = holder_facts(facts);
+    gmd_holders holders;
+    gmd_status status = gmd_holders_find(&holders, &of, GMD_BY_LINE, moment, error);
+    gmd_json_array(json, "holders");
+    for (size_t i = 0; status == GMD_OK && i < holders.count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, facts, (uint32_t)holders.items[i].key);
+        gmd_json_u64(json, "bytes", holders.items[i].bytes);
+        gmd_json_u64(json, "blocks", holders.items[i].blocks);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    if (status == GMD_OK) {
+        gmd_holders_free(&holders);
+    }
+    return status;
+}
+
+static gmd_status put_categories(gmd_json *json, const gmd_facts *facts, uint32_t moment,
+                                 gmd_error *error)
+{
+    const gmd_holder_facts of = holder_facts(facts);
+    gmd_holders holders;
+    gmd_status status = gmd_holders_find(&holders, &of, GMD_BY_CATEGORY, moment, error);
+    gmd_json_row(json, "categories");
+    for (size_t i = 0; status == GMD_OK && i < holders.count; i++) {
+        gmd_json_u64(json, gmd_category_name((gmd_category)holders.items[i].key),
+                     holders.items[i].bytes);
+    }
+    gmd_json_end(json);
+    if (status == GMD_OK) {
+        gmd_holders_free(&holders);
+    }
+    return status;
+}
+
+static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *facts,
+                             const gmd_amount *amount, uint32_t moment, gmd_error *error)
+{
+    gmd_json_object(json, key);
+    gmd_json_u64(json, "allocated", amount->allocated);
+    gmd_json_u64(json, "active", amount->active);
+    gmd_json_u64(json, "reserved", amount->reserved);
+    put_event(json, "event", moment);
+    gmd_status status = put_categories(json, facts, moment, error);
+    if (status == GMD_OK) {
+        status = put_lines(json, facts, moment, error);
+    }
+    gmd_json_end(json);
+    return status;
+}
+
+static const char *source_name(gmd_iteration_source source)
+{
+    static const char *const names[] = {[GMD_ITERATIONS_UNKNOWN] = "unknown",
+                                        [GMD_ITERATIONS_ANNOTATED] = "annotations",
+                                        [GMD_ITERATIONS_FROM_EVENTS] = "events"};
+    return names[source];
+}
+
+static void put_iterations(gmd_json *json, const gmd_facts *facts)
+{
+    const gmd_iterations *it = &facts->iterations;
+    gmd_json_row(json, "iterations");
+    gmd_json_u64(json, "count", it->count);
+    gmd_json_u64(json, "warm_up", it->warm_up);
+    gmd_json_u64(json, "period_events", it->period_events);
+    gmd_json_string(json, "source", source_name(it->source));
+    gmd_json_end(json);
+}
+
+/* Only the causes that have bytes. */
+static void put_free(gmd_json *json, const char *key, const gmd_free_memory *free_memory)
+{
+    gmd_json_row(json, key);
+    for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
+        if (free_memory->by_cause[cause]) {
+            gmd_json_u64(json, gmd_free_cause_name((gmd_free_cause)cause),
+                         free_memory->by_cause[cause]);
+        }
+    }
+    gmd_json_end(json);
+}
+
+static void put_keepers(gmd_json *json, const gmd_facts *facts, const gmd_free_memory *free_memory)
+{
+    gmd_json_array(json, "keepers");
+    for (size_t i = 0; i < free_memory->keeper_count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, facts, free_memory->keepers[i].frame);
+        gmd_json_u64(json, "bytes", free_memory->keepers[i].bytes);
+        gmd_json_u64(json, "blocks", free_memory->keepers[i].blocks);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom *oom,
+                          gmd_error *error)
+{
+    gmd_json_object(json, NULL);
+    put_event(json, "event", oom->moment);
+    gmd_json_u64(json, "requested", oom->requested);
+    gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
+    put_place(json, facts, gmd_places_frame(&facts->places, oom->origin));
+    gmd_json_u64(json, "stream", oom->stream);
+    if (oom->device_free == UINT64_MAX) {
+        gmd_json_null(json, "device_free");
+    } else {
+        gmd_json_u64(json, "device_free", oom->device_free);
+    }
+    gmd_json_u64(json, "allocated", oom->amount.allocated);
+    gmd_json_u64(json, "reserved", oom->amount.reserved);
+    gmd_json_u64(json, "largest_servable", oom->largest);
+    gmd_json_u64(json, "missing", oom->missing);
+    gmd_json_u64(json, "leaked", oom->leaked);
+    gmd_json_u64(json, "repeats", oom->repeats);
+    gmd_json_string(json, "change", oom->change);
+    put_free(json, "free", &oom->free);
+    put_keepers(json, facts, &oom->free);
+    gmd_status status = put_lines(json, facts, oom->moment, error);
+    gmd_json_end(json);
+    return status;
+}
+
+static gmd_status put_ooms(gmd_json *json, const gmd_device_diagnosis *device, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_array(json, "ooms");
+    for (size_t i = 0; status == GMD_OK && i < device->ooms.count; i++) {
+        status = put_oom(json, &device->facts, &device->ooms.items[i], error);
+    }
+    gmd_json_end(json);
+    return status;
+}
+
+/* What is reserved and not allocated where reserved memory is most. */
+static gmd_status put_unused(gmd_json *json, const gmd_facts *facts, gmd_error *error)
+{
+    gmd_free_memory unused;
+    gmd_status status = gmd_free_memory_find(&unused, &facts->recording, &facts->places,
+                                             facts->recording.peak.reserved_at, NULL, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_json_object(json, "reserved_not_allocated");
+    put_event(json, "event", facts->recording.peak.reserved_at);
+    put_free(json, "free", &unused);
+    gmd_json_u64(json, "rounding", unused.rounding);
+    put_keepers(json, facts, &unused);
+    gmd_json_end(json);
+    gmd_free_memory_release(&unused);
+    return GMD_OK;
+}
+
+/* What holds for the device whose peak is highest is told at the top, too. */
+static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device, gmd_error *error)
+{
+    const gmd_facts *facts = &device->facts;
+    const gmd_recording *r = &facts->recording;
+    gmd_json_u64(json, "device_number", r->device);
+    gmd_status status =
+        put_moment(json, "peak", facts, &r->peak.amount, r->peak.allocated_at, error);
+    if (status == GMD_OK) {
+        status = put_moment(json, "end", facts, &r->at_end, r->last, error);
+    }
+    if (status == GMD_OK) {
+        status = put_unused(json, facts, error);
+    }
+    if (status == GMD_OK) {
+        status = put_ooms(json, device, error);
+    }
+    put_iterations(json, facts);
+    gmd_json_bool(json, "complete", gmd_is_complete(r));
+    gmd_json_bool(json, "begins_late", r->begins_late);
+    gmd_json_bool(json, "ends_early", r->ends_early);
+    gmd_json_u64(json, "oom_count", r->oom_count);
+    return status;
+}
+
+static gmd_status put_devices(gmd_json *json, const gmd_diagnosis *d, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    gmd_json_array(json, "devices");
+    for (size_t i = 0; status == GMD_OK && i < d->device_count; i++) {
+        gmd_json_object(json, NULL);
+        status = put_device(json, &d->devices[i], error);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    return status;
+}
+
+gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnosis, const char *version, FILE *out,
+                                    gmd_error *error)
+{
+    gmd_json json;
+    gmd_status status = GMD_OK;
+    gmd_json_start(&json, out);
+    gmd_json_object(&json, NULL);
+    gmd_json_string(&json, "gmd", version);
+    gmd_json_string(&json, "command", "diagnose");
+    gmd_json_string(&json, "snapshot", diagnosis->name);
+    gmd_json_string(&json, "verdict", gmd_diagnosis_finding_count(diagnosis) ? "fail" : "pass");
+    gmd_json_u64(&json, "events", diagnosis->snapshot.event_count);
+    gmd_json_array(&json, "findings");
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        const gmd_device_diagnosis *device = &diagnosis->devices[i];
+        for (size_t k = 0; k < device->findings.count; k++) {
+            put_finding(&json, &device->facts, &device->findings.items[k]);
+        }
+    }
+    gmd_json_end(&json);
+    if (diagnosis->device_count) {
+        status = put_device(&json, &diagnosis->devices[0], error);
+    }
+    if (status == GMD_OK && diagnosis->device_count > 1) {
+        status = put_devices(&json, diagnosis, error);
+    }
+    gmd_json_end(&json);
+    gmd_json_finish(&json);
+    return status == GMD_OK ? gmd_finish_writing(out, "the JSON report", error) : status;
+}
