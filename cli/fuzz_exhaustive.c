@@ -65,6 +65,8 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
     gmd_exhaustive_statement(r, findings->count, depth, o->notes[o->note_count++],
                              sizeof o->notes[0]);
+    o->known_count = r->known;
+    gmd_outcome_note_known(o);
     note_alphabet(o, r, gmd_schedule_is_stated(&options->run.conditions.schedule));
     if (r->unconfirmed) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],

@@ -178,16 +178,20 @@ static void need_promises(struct argp_state *state, const char *text, unsigned *
 static void need_known(struct argp_state *state, const char *path, gmd_known *known)
 {
     gmd_error error = {""};
-    size_t before = gmd_known_count_words(known);
     if (gmd_known_read(known, path, &error) != GMD_OK) {
         argp_error(state, "--known: %s", error.text);
     }
-    size_t count = gmd_known_count_words(known) - before;
-    if (count) {
+}
+
+/* Once --quiet is known, wherever it stands. */
+static void note_words(const struct argp_state *state, const cli_options *o)
+{
+    size_t count = gmd_known_count_words(&o->known);
+    if (count && !o->quiet) {
         fprintf(stderr,
-                "%s: note: %s: %zu of its entries (ORACLE: WORDS) go by words of messages, which "
-                "may change; a violation's line 'for --known' is what stays\n",
-                state->name, path, count);
+                "%s: note: --known: %zu of %zu entries go by words of messages (ORACLE: WORDS), "
+                "which may change; a violation's line 'for --known' is what stays\n",
+                state->name, count, o->known.count);
     }
 }
 
@@ -482,6 +486,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     check_reports(state, o);
     cli_refuse_overwriting(state, o, o->known_path);
     need_torch(state, o);
+    note_words(state, o);
     return 0;
 }
 

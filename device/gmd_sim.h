@@ -20,6 +20,14 @@
 #define GMD_SIM_PAGE_BYTES ((uint64_t)2 << 20) /* physical memory is handed out in such pages */
 #define GMD_SIM_DEVICE_MAX 16
 
+/* Every function that the device counts and can make to fail, by the name that gmd_sim_fault()
+ * takes. X(result, name, parameters, arguments) */
+#define GMD_SIM_CUDA_FUNCTIONS(X)                                                                  \
+    GMD_CUDART_FUNCTIONS(X)                                                                        \
+    GMD_CUDART_FURTHER_FUNCTIONS(X)                                                                \
+    GMD_CUDA_DRIVER_FUNCTIONS(X)                                                                   \
+    X(int, kernel, (), ()) /* gmd_sim_launch() */
+
 /* Where cudaMalloc puts a new allocation among the free addresses. */
 typedef enum gmd_sim_placement {
     GMD_SIM_ASCENDING,   /* always beyond every earlier one, until the address window is used up */

@@ -11,6 +11,7 @@ void campaign_tell(campaign *c, const char *doing)
     gmd_search_status *s = &c->result->status;
     s->runs = c->sequences;
     s->requests = c->runner.requests;
+    s->known = c->runner.known;
     s->seconds = gmd_clock_s() - c->start;
     s->findings = c->findings->count;
     s->inputs = c->options->corpus ? c->options->corpus->count : 0;

@@ -15,13 +15,13 @@
 #define GMD_EXHAUSTIVE_SCHEDULES 3
 
 typedef struct gmd_exhaustive_result {
-    uint64_t runs;        /* sequences carried out, each once for every schedule */
-    uint64_t sequences;   /* of them under the first schedule: different ones */
-    uint64_t unreduced;   /* with every order and naming, up to the length */
-    uint64_t states;      /* different ones seen of the allocator (gmd_persistent_result) */
-    uint64_t cut;         /* sequences that show a defect: what begins so was left out */
-    uint64_t unconfirmed; /* runs that showed something only after others in one process */
-    uint64_t requests;
+    uint64_t runs;            /* sequences carried out, each once for every schedule */
+    uint64_t sequences;       /* of them under the first schedule: different ones */
+    uint64_t unreduced;       /* with every order and naming, up to the length */
+    uint64_t states;          /* different ones seen of the allocator (gmd_persistent_result) */
+    uint64_t cut;             /* sequences that show a defect: what begins so was left out */
+    uint64_t unconfirmed;     /* runs that showed something only after others in one process */
+    uint64_t requests, known; /* known: violations that did not count */
     double seconds;
     uint32_t length;      /* under way, or the last one */
     const char *schedule; /* likewise */

@@ -10,6 +10,7 @@
 
 typedef struct gmd_search_status {
     uint64_t runs, requests, rounds; /* requests: with those of the minimiser's tries */
+    uint64_t known;                  /* violations that did not count; likewise */
     double seconds;
     size_t findings;
     const char *doing;    /* "searching", "sweeping", "minimising" */

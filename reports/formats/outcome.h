@@ -35,8 +35,11 @@ void identity_json(gmd_json *json, const gmd_identity *identity);
  * kind. */
 const char *violation_rule(const gmd_violation *violation);
 
-/* "    for --known: leak.streams", the line that a known list would have of it; nothing where there
- * is no kind. */
+/* No violation before number `index` is the same defect. */
+bool is_first_of_identity(const gmd_outcome *outcome, uint32_t index);
+
+/* "    for --known: leak.streams", the line of a known list that covers it and no other; nothing
+ * where there is no kind. */
 void put_known_line(const gmd_identity *identity, const char *indent, FILE *out);
 
 #endif

@@ -1,7 +1,11 @@
 /* Many inputs in one process: each under its own header where the allocator can
- * follow, and what is found comes from that input only. */
+ * follow, and what is found comes from that input only; and what an allocator does to the memory
+ * that the processes share harms nobody else. */
 #include "driver_test.h"
 #include "gmd_fork_server.h"
+
+#include <signal.h>
+#include <sys/wait.h>
 
 static gmd_run_options options;
 static gmd_fork_server *server;
@@ -113,4 +117,104 @@ TEST_F(server, a_black_box_follows_to_no_header)
     assert_false(gmd_fork_server_follow(server, &options));
     trace = parse_lines("devices 1\ncapacity 64MiB\n");
     assert_false(gmd_fork_server_can_follow(server, &trace));
+}
+
+/* --- an allocator that writes over the shared memory --------------------------------------- */
+
+/* Without a third allocation, also where requests are made again. */
+static const char no_block[] = "empty_cache\n";
+static const char three_blocks[] = "alloc a 4096 s0\nalloc b 4096 s0\nalloc c 4096 s0\n";
+
+static pid_t bystander;
+
+static int begin_bystander(void **state)
+{
+    char number[24];
+    (void)state;
+    bystander = fork();
+    if (bystander == 0) {
+        pause();
+        _exit(EXIT_SUCCESS);
+    }
+    snprintf(number, sizeof number, "%ld", (long)bystander);
+    setenv("GMD_PLANT_PROCESS", number, 1);
+    setenv("GMD_PLANT", "fill_and_hang", 1);
+    return bystander < 0;
+}
+
+static int end_bystander(void **state)
+{
+    unsetenv("GMD_PLANT");
+    unsetenv("GMD_PLANT_PROCESS");
+    kill(bystander, SIGKILL);
+    bool is_gone = waitpid(bystander, NULL, 0) == bystander;
+    return close_server(state) == 0 && is_gone ? 0 : -1;
+}
+
+FIXTURE(bystander, begin_bystander, end_bystander);
+
+static bool is_alive(void)
+{
+    return waitpid(bystander, NULL, WNOHANG) == 0;
+}
+
+static void open_hasty_server(void)
+{
+    gmd_error error = {""};
+    options = options_on(GMD_TEST_PLANTED);
+    options.process.call_budget_s = 1;
+    if (gmd_fork_server_open(&server, &options, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+static const gmd_outcome *run_text(const char *lines)
+{
+    gmd_error error = {""};
+    const gmd_outcome *outcome = NULL;
+    gmd_trace_free(&trace);
+    trace = parse_lines(lines);
+    if (gmd_fork_server_run(server, &trace, &outcome, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return outcome;
+}
+
+TEST_F(bystander, a_run_that_hangs_is_killed_and_no_process_that_it_names)
+{
+    open_hasty_server();
+    const gmd_outcome *o = run_text(three_blocks);
+    assert_true(is_alive());
+    assert_int_equal(o->violation_count, 1);
+    assert_string_equal(o->violations[0].identity.kind, "progress.overwrote_gmd");
+    assert_int_equal(run_text(no_block)->verdict, GMD_PASS);
+}
+
+TEST_F(bystander, many_inputs_that_end_so_are_suspected_and_the_next_run_is_judged)
+{
+    open_hasty_server();
+    gmd_persistent_result r = run_persistent((const char *const[]){no_block, three_blocks, NULL});
+    assert_true(is_alive());
+    assert_true(r.is_suspect);
+    assert_true(r.passed <= 1);
+    assert_int_equal(run_text(no_block)->verdict, GMD_PASS);
+}
+
+TEST_F(bystander, a_run_of_its_own_is_killed_likewise)
+{
+    gmd_error error = {""};
+    options = options_on(GMD_TEST_PLANTED);
+    options.process.call_budget_s = 1;
+    trace = parse_lines(three_blocks);
+    const gmd_workload workload = {
+        .name = "test", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    assert_non_null(o);
+    gmd_status status = gmd_run_isolated(&options, &workload, o, &error);
+    char kind[64];
+    snprintf(kind, sizeof kind, "%s", o->violations[0].identity.kind);
+    free(o);
+    assert_int_equal(status, GMD_OK);
+    assert_true(is_alive());
+    assert_string_equal(kind, "progress.overwrote_gmd");
 }

@@ -56,6 +56,18 @@ TEST_F(sample, a_violation_is_a_failure_with_message_request_and_case)
     assert_contains(text, "request 17: b3 shares 512 B with b1\ncase: gmd-cases/overlap.gmd");
 }
 
+/* Servers group by the type, and a test case has room for one failure. */
+TEST_F(sample, the_type_of_a_failure_names_each_kind_once)
+{
+    gmd_violation *v = sample_failing.violations;
+    v[1] = v[2] = v[0];
+    snprintf(v[1].identity.kind, sizeof v[1].identity.kind, "overlap.no_host_memory");
+    sample_failing.violation_count = 3;
+    const char *text = report_on("kinds", &sample_failing, NULL, NULL);
+    assert_int_equal(sample_count(text, "<failure "), 1);
+    assert_contains(text, " type=\"overlap.shared, overlap.no_host_memory\">");
+}
+
 TEST_F(sample, an_exact_check_is_a_passing_case)
 {
     const char *text = report_on("exact", &sample_exact, NULL, NULL);

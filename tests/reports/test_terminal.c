@@ -97,6 +97,17 @@ TEST_F(sample, a_violation_names_oracle_request_and_case)
                         "  fail: 18 requests in 0.001 s (18,000 requests/s), seed 0\n");
 }
 
+TEST_F(sample, the_line_for_a_known_list_stands_once_for_each_defect)
+{
+    gmd_violation *v = sample_failing.violations;
+    v[1] = v[2] = v[0];
+    gmd_identity_make(&v[1].identity, GMD_KIND(size, booked_short), GMD_NO_PARTIES);
+    sample_failing.violation_count = 3;
+    const char *text = show(plain, &sample_failing, NULL);
+    assert_int_equal(sample_count(text, "for --known: overlap.shared "), 1);
+    assert_int_equal(sample_count(text, "for --known: size.booked_short -bytes\n"), 1);
+}
+
 TEST_F(sample, an_error_says_why)
 {
     sample_failing.verdict = GMD_ERROR;
