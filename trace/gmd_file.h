@@ -13,4 +13,8 @@
  * the byte. */
 gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_error *error);
 
+/* The same, but a regular file that is not packed may have any size that there is memory for. What
+ * a pipe or gzip data will hold is not known before, so that for them the bound stands. */
+gmd_status gmd_file_read_any_size(const char *path, uint8_t **data, size_t *size, gmd_error *error);
+
 #endif

@@ -168,7 +168,7 @@ static void read_line_of(const gmd_identity *identity)
     char line[GMD_IDENTITY_TEXT];
     gmd_identity_known_line(identity, line);
     gmd_known_free(&known);
-    if (read_list(line) != GMD_OK) {
+    if (take(line) != GMD_OK) {
         fail_msg("%s: %s", line, error.text);
     }
 }
@@ -293,14 +293,13 @@ TEST_F(known, a_value_in_a_list_is_cut_as_that_of_a_violation_is)
     text[sizeof text - 1] = '\0';
     memcpy(text + GMD_PARTY_VALUE - 2, "\xe2\x82\xac", 3); /* one byte of it would fit */
     snprintf(line, sizeof line, "progress.failed error=%s\n", text);
-    assert_int_equal(read_list(line), GMD_OK);
+    assert_int_equal(take(line), GMD_OK);
     assert_true(has_kind(GMD_KIND(progress, failed), GMD_PARTIES({"error", text})));
 }
 
 TEST_F(known, a_party_that_must_not_be_there_stands_behind_a_minus)
 {
-    assert_int_equal(read_list("progress.crash -at signal=SIGSEGV | end # not in a request\n"),
-                     GMD_OK);
+    assert_int_equal(take("progress.crash -at signal=SIGSEGV | end # not in a request\n"), GMD_OK);
     assert_true(has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"})));
     assert_false(
         has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}, {"at", "free"})));
@@ -313,7 +312,7 @@ TEST_F(known, a_condition_may_be_of_any_length)
     memset(setting, 'x', sizeof setting - 1);
     setting[sizeof setting - 1] = '\0';
     snprintf(list, sizeof list, "leak | conf %s:1\n", setting);
-    assert_int_equal(read_list(list), GMD_OK);
+    assert_int_equal(take(list), GMD_OK);
     snprintf(context.conf, sizeof context.conf, "%s:2", setting);
     assert_false(has("leak", "any"));
     snprintf(context.conf, sizeof context.conf, "a:b,%s:1", setting);
@@ -322,10 +321,10 @@ TEST_F(known, a_condition_may_be_of_any_length)
 
 TEST_F(known, a_function_that_is_none_is_refused_with_the_nearest_one)
 {
-    assert_int_equal(read_list("leak\nleak | fault cudaEventRecrod | end\n"), GMD_BAD_INPUT);
+    assert_int_equal(take("leak\nleak | fault cudaEventRecrod | end\n"), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, ":2: 'fault cudaEventRecrod'"));
     assert_non_null(strstr(error.text, "nearest name is cudaEventRecord"));
-    assert_int_equal(read_list("leak: words | fault TYPO\n"), GMD_BAD_INPUT);
+    assert_int_equal(take("leak: words | fault TYPO\n"), GMD_BAD_INPUT);
     assert_int_equal(known.count, 0);
 }
 
