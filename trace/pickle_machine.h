@@ -51,7 +51,7 @@ typedef struct pm_opcode {
     bool (*run)(pickle_machine *m);
 } pm_opcode;
 
-/* Of what is being executed. */
+/* The name of the opcode that is being executed. */
 const char *pm_opcode_name(const pickle_machine *m);
 
 __attribute__((format(printf, 2, 3))) void pm_fail(pickle_machine *m, const char *format, ...);

@@ -44,7 +44,7 @@ static bool has_sound_numbers(const gmd_outcome *o)
            o->seconds >= 0 && o->seconds < 1e9;
 }
 
-/* Of the kind that it names. */
+/* A violation is of the oracle that its kind names. */
 static bool is_sound_violation(gmd_violation *v)
 {
     TERMINATE(v->oracle);

@@ -30,7 +30,7 @@ typedef struct call_log { /* in memory that the parent sees; taken as used */
 
 void call_log_clear(call_log *log);
 
-/* Of one that lay in shared memory: that it is a call of a function that has a name. */
+/* Whether a call that lay in shared memory is one of a function that has a name. */
 bool call_log_is_sound(const gmd_logged_call *call);
 
 /* The allocator made a call during `request`. */

@@ -11,7 +11,7 @@
 gmd_status conditions_check(const char *conditions, const char *path, size_t number,
                             gmd_error *error);
 
-/* Of conditions that were checked; empty: none. */
+/* Whether conditions, which were checked, hold an `end`; empty: there are none. */
 bool conditions_have_end(const char *conditions);
 
 /* `context`: what the run has had; NULL: nothing. */
