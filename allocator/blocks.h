@@ -1,6 +1,6 @@
 /* blocks.h - what happens to single blocks within a heap: found, split, handed out, freed, merged,
  * and counted. Nothing here calls CUDA or allocates host memory. Sync: the caller has entered the
- * heap, or has the device alone. */
+ * heap, or has exclusive access to the device. */
 #ifndef GMD_BLOCKS_H
 #define GMD_BLOCKS_H
 
@@ -19,7 +19,7 @@ bool blocks_have_room_to_occupy(const settings *s, const heap *h, const block *b
                                 uint64_t requested);
 bool blocks_have_room_to_release(const heap *h, const block *b);
 
-/* Moves peaks so that it fits. The device is the caller's alone. */
+/* Moves peaks so that it fits. The caller has exclusive access to the device. */
 void blocks_make_room_to_occupy(const settings *s, statistics *all, heap *h, const block *b,
                                 uint64_t size, uint64_t requested);
 void blocks_make_room_to_release(statistics *all, heap *h, const block *b);

@@ -1,5 +1,5 @@
-/* device_access.h - to have a device alone, as all but requests that a cached block serves need to
- * (device_allocator.h). */
+/* device_access.h - exclusive access to a device, which every request needs but one that a cached
+ * block serves (device_allocator.h). */
 #ifndef GMD_DEVICE_ACCESS_H
 #define GMD_DEVICE_ACCESS_H
 

@@ -1,7 +1,7 @@
 /* device_allocator.h - all that the reference allocator keeps of one device.
  *
- * Two ways to work on it. A request that a cached block serves enters its stream's heap and nothing
- * else (heap.h). Everything else has the device alone: device_enter (device_access.h) takes the
+ * A request that a cached block serves enters its stream's heap and nothing else (heap.h).
+ * Everything else needs exclusive access to the device: device_enter (device_access.h) takes the
  * lock and closes every heap, and only then may segments, pools, pending frees, the device's
  * statistics and other heaps be touched. `attention` says that even a cached request must come that
  * way. */
@@ -26,7 +26,7 @@
 #define HEAP_CACHE_SIZE 256
 #define HEAP_CACHE_WAYS 8
 
-/* Why a request that a cached block could serve must have the device alone. */
+/* Why a request that a cached block could serve needs exclusive access to the device. */
 enum {
     ATTEND_PENDING = 1, /* frees wait for other streams: they are looked at by each request */
     ATTEND_ROUTES = 2,  /* some streams' requests go to private pools */

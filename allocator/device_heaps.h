@@ -4,8 +4,8 @@
 
 #include "device_allocator.h"
 
-/* The heap of a stream in a pool, made where there is none. NULL: no host memory. The device is
- * the caller's alone. */
+/* The heap of a stream in a pool, made where there is none. NULL: no host memory. The caller
+ * has exclusive access to the device. */
 heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
 
 #endif

@@ -26,7 +26,7 @@ typedef struct device_state {
     size_t segment_count, segment_capacity, block_count, block_capacity;
     history_event *events; /* in the order of happening */
     size_t event_count;
-    ticks_moment start, end; /* of the recording: what the events' times are told by */
+    ticks_moment start, end; /* of the recording: they convert the events' times */
 } device_state;
 
 /* Takes the device for itself as long as it takes. False: no host memory; to be released all the

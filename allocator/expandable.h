@@ -1,7 +1,7 @@
 /* expandable.h - blocks of expandable segments: ranges of addresses that are mapped where blocks
  * need them and unmapped where none do (expandable_segments:True). A segment serves one stream and
  * one pool, and reserves an eighth more addresses than the device has memory, so that it can grow
- * at its end when there are holes. The device is the caller's alone. */
+ * at its end when there are holes. The caller has exclusive access to the device. */
 #ifndef GMD_EXPANDABLE_H
 #define GMD_EXPANDABLE_H
 

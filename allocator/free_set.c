@@ -54,7 +54,7 @@ block *free_set_take(free_set *set, block **found)
     block_tree_unlink(found);
     set->block_count--;
     uintptr_t bin = ((uintptr_t)found - (uintptr_t)set->bins) / sizeof *set->bins;
-    if ((bin < FREE_SET_BINS) & !*found) { /* was the root, and alone: one branch, rarely taken */
+    if ((bin < FREE_SET_BINS) & !*found) { /* was the only node: one branch, rarely taken */
         unmark_bin(set, (unsigned)bin);
     }
     return b;

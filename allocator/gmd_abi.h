@@ -6,8 +6,8 @@
  * GMD_ABI_FUNCTIONS at the end is the list of them all: what each is declared as, what it lets gmd
  * do, and what it means. The declarations below, gmd's binding of a library and the lists in
  * docs/allocators.md are made from it. A library exports what it has; one that includes this header
- * has the compiler check its definitions. It may also be written without this header, which stands
- * alone: copy it. C11 or later, or C++.
+ * has the compiler check its definitions. It may also be written without this header, which
+ * includes no other of gmd's: copy it. C11 or later, or C++.
  *
  * Sizes are bytes. Any thread may call unless a function says otherwise. */
 #ifndef GMD_ABI_H
@@ -99,10 +99,11 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
     X(void, init, (int device_count), "", "called once, before the first request")                 \
     X(void, empty_cache, (void),                                                                   \
       "`empty_cache` in traces, `leak`, more of `oom_retry` and `progress`",                       \
-      "what no block lies in goes back to the device")                                             \
+      "memory in which no block lies goes back to the device")                                     \
     X(void, record_stream, (void *ptr, cudaStream_t stream),                                       \
       "`record` in traces, and what `stream_order` judges of it",                                  \
-      "work on `stream` uses the block, too: after its free it is reused when that work is over")  \
+      "work on `stream` uses the block, too: after its free it is reused only when that work is "  \
+      "over")                                                                                      \
     X(void, forget_stream, (int device, cudaStream_t stream), "",                                  \
       "called before a stream is destroyed that blocks were allocated or recorded on")             \
     X(void, set_memory_fraction, (double fraction, int device),                                    \

@@ -153,7 +153,7 @@ void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *
 
 /* Writes all segments, blocks, recorded events and settings as torch.cuda.memory._dump_snapshot()
  * does: a pickle that torch.cuda._memory_viz and pytorch.org/memory_viz open. The file appears when
- * it is whole. Its stacks are told with the functions' names as the loaded libraries export them.
+ * it is whole. Its stacks have the functions' names as the loaded libraries export them.
  * With gmd_allocator_order_segments, addresses are those of the order. GMD_FAILED: it cannot be
  * written, and the message names it. */
 gmd_status gmd_allocator_dump_snapshot(gmd_allocator *allocator, const char *path,

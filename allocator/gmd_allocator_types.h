@@ -1,10 +1,10 @@
-/* gmd_allocator_types.h - what the reference allocator is told of by its user. */
+/* gmd_allocator_types.h - what users give the reference allocator. */
 #ifndef GMD_ALLOCATOR_TYPES_H
 #define GMD_ALLOCATOR_TYPES_H
 
 #include <stdbool.h>
 
-/* Known deviations of torch 2.11, which this allocator has only when told to. */
+/* Known deviations of torch 2.11, which this allocator has only where they are switched on. */
 typedef enum gmd_quirk {
     GMD_QUIRK_SPURIOUS_OOM,     /* pytorch#189504: after waiting for pending frees, the pool is not
                                    looked in again */

@@ -7,7 +7,7 @@
 #include "history_ring.h"
 
 /* From now on, or no more (0 entries); what was recorded is dropped. False: no host memory, and it
- * is off. The device is the caller's alone, as for all that follow. */
+ * is off. The caller has exclusive access to the device, here and in all that follow. */
 bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which);
 
 /* A heap is made: false: no host memory. A heap goes: its events stay. */

@@ -3,7 +3,7 @@
  * where it was. Only memory of expandable segments can: addresses of cudaMalloc are the driver's.
  *
  * While it is lent nothing is allocated; blocks may be freed, and are not brought back then. The
- * device is the caller's alone. */
+ * caller has exclusive access to the device. */
 #ifndef GMD_LOAN_H
 #define GMD_LOAN_H
 

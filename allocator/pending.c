@@ -108,7 +108,7 @@ static void drop_use(pending *p, block_detail *detail)
 
 /* --- events ------------------------------------------------------------------------------ */
 
-/* The block waits for all that is queued on the stream now. False: it cannot be told now. */
+/* The block waits for all that is queued on the stream now. False: that cannot be found out now. */
 static bool add_event(device_allocator *d, block *b, cudaStream_t stream)
 {
     pending *p = &d->pending;

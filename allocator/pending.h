@@ -6,7 +6,7 @@
  * stream's work. A stream that is being captured must not have events recorded on it: such blocks
  * are deferred until it is not, and so are those for which the device refused an event.
  *
- * The device is the caller's alone. */
+ * The caller has exclusive access to the device. */
 #ifndef GMD_PENDING_H
 #define GMD_PENDING_H
 

@@ -110,7 +110,7 @@ static void note_refusal(gmd_allocator *a, int device)
                      : NULL;
 }
 
-/* What it tells is told once: requests that succeed do not look at it. */
+/* Returns each error once: a request that succeeds does not touch it. */
 const char *gmd_last_error(void)
 {
     const char *text = last_error;

@@ -1,5 +1,6 @@
 /* private_pools.h - pools that some streams' requests go to instead of the default one: those of
- * captured graphs, whose addresses must stay, and users' own. The device is the caller's alone.
+ * captured graphs, whose addresses must stay, and users' own. The caller has
+ * exclusive access to the device.
  *
  * A pool is captured when a request went to it while its stream was being captured. Only then are
  * its segments kept for as long as somebody holds it; any other pool's cache is given back like the

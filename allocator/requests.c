@@ -24,7 +24,7 @@ typedef struct request {
 
 /* --- a cached block, while other streams work -------------------------------------------- */
 
-/* Both ways of a cached block, malloc_cached and free_cached, are one function each for the
+/* The two requests for a cached block, malloc_cached and free_cached, are one function each for the
  * compiler: calls and saved registers were a tenth of their time. What is cold stays outside. */
 
 static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_t requested)
@@ -65,7 +65,7 @@ __attribute__((flatten)) static void *malloc_cached(device_allocator *d, uint64_
     return (void *)(uintptr_t)address;
 }
 
-/* --- any request, alone ------------------------------------------------------------------ */
+/* --- any request, with exclusive access --------------------------------------------------- */
 
 static block *take_cached(request *r)
 {

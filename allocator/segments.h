@@ -1,5 +1,5 @@
-/* segments.h - segments of cudaMalloc: one block each when they come and when they go. The device
- * is the caller's alone. */
+/* segments.h - segments of cudaMalloc: one block each when they come and when they go. The caller
+ * has exclusive access to the device. */
 #ifndef GMD_SEGMENTS_H
 #define GMD_SEGMENTS_H
 

@@ -371,7 +371,7 @@ gmd_status settings_parse(settings *out, const char *conf, gmd_error *error)
     gmd_error unread = {.text = ""};
     reader r = {.conf = conf ? conf : "", .error = error ? error : &unread};
     r.at = r.conf;
-    r.error->text[0] = '\0'; /* a name that is not known is told by its being empty */
+    r.error->text[0] = '\0'; /* stays empty where a name is not known */
     advance(&r);
     while (r.token[0]) {
         gmd_status status = take_setting(&r, &s);

@@ -13,8 +13,8 @@ typedef struct snapshot_source {
     stacks *stacks;
 } snapshot_source;
 
-/* Each device is had alone while its state is copied, one after the other; nobody waits for the
- * disk. Errors name the path. */
+/* The devices' states are copied one after the other, each under exclusive access, which ends
+ * before anything is written. Errors name the path. */
 gmd_status snapshot_write(const snapshot_source *from, const char *path, gmd_error *error);
 
 #endif

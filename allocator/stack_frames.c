@@ -88,7 +88,7 @@ void stacks_name_code(void *code, stack_frame_fn *visit, void *context)
         frame.file_length = strlen(info.dli_fname);
         base = (uintptr_t)info.dli_fbase;
     }
-    /* A function without a name is told by its offset, which addr2line takes. */
+    /* A function without a name is printed as its offset, which addr2line takes. */
     snprintf(offset, sizeof offset, "%s0x%zx", base ? "+" : "", (size_t)((uintptr_t)code - base));
     if (info.dli_sname) {
         words = demangle(info.dli_sname);

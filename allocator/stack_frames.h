@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 typedef struct stack_frame {
-    void *code; /* a return address, whose name is not looked up yet; NULL: what follows is told */
+    void *code; /* a return address, whose name is not looked up yet; NULL: the fields below are set
+                 */
     const char *name, *file; /* valid during the call, not terminated */
     size_t name_length, file_length;
     uint64_t line; /* 0: not known */

@@ -5,14 +5,16 @@
  * What every request changes is counted in its heap, against a ceiling that is the heap's share of
  * the device's peak: while each heap stays under its ceiling, their sum stays under the peak, and
  * nobody needs to look at another's figures. A request that would pass its ceiling is carried out
- * alone (device_allocator.h), where the sum is known; the peak moves, or what is unused of it is
- * shared out anew. A heap that is the only one has the peak as its ceiling and moves it by itself.
+ * with exclusive access to the device (device_allocator.h), where the sum is known; the peak moves,
+ * or what is unused of it is shared out anew. A heap that is the only one has the peak as its
+ * ceiling and moves it by itself.
  *
  * What is active is what is allocated and what is freed but pending; pending blocks come and go
- * with the device alone, so only one of the two is counted by every request, against the lower of
+ * under exclusive access, so only one of the two is counted by every request, against the lower of
  * their ceilings.
  *
- * Sync: a heap's figures belong to who has entered the heap, the device's to who has it alone. */
+ * Sync: a heap's figures belong to whoever has entered the heap, the device's to whoever has
+ * exclusive access to it. */
 #ifndef GMD_STATISTICS_H
 #define GMD_STATISTICS_H
 

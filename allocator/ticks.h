@@ -1,8 +1,8 @@
 /* ticks.h - the processor's own clock, read in a few ns, and what its readings mean in time.
  *
  * It runs at a constant rate and alike on all cores of a machine (Intel SDM vol. 3, "Invariant
- * TSC"; Arm ARM, "Generic Timer"). The rate is not told reliably, so it is measured: from when a
- * history is switched on to when it is read. */
+ * TSC"; Arm ARM, "Generic Timer"). The rate is not reported reliably, so it is measured: from when
+ * a history is switched on to when it is read. */
 #ifndef GMD_TICKS_H
 #define GMD_TICKS_H
 

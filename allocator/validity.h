@@ -4,7 +4,7 @@
  * A walk takes as long as there are blocks, so where a state is left (device_leave, and the end of
  * a request that a cached block served) one is made each time only as long as there are very few;
  * with more of them, as often as keeps the walks a constant part of all time. Which ones are made
- * depends on the requests alone. The end of an allocator is always checked.
+ * depends only on the requests. The end of an allocator is always checked.
  *
  * Each function gives the sentence that does not hold; NULL: all does. No host memory is needed. */
 #ifndef GMD_VALIDITY_H
@@ -16,7 +16,7 @@
  * out. */
 const char *heap_violation(heap *h);
 
-/* Checks all; the device is the caller's alone. */
+/* Checks all; the caller has exclusive access to the device. */
 const char *device_violation(device_allocator *d);
 
 /* Likewise, when a walk is due. */

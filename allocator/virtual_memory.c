@@ -273,7 +273,7 @@ bool segment_take_memory(struct segment *s)
     return true;
 }
 
-/* Access is told for ranges of pages without a gap; more than once does no harm. */
+/* Access is set for ranges of pages without a gap; more than once does no harm. */
 static bool set_access(const struct segment *s)
 {
     CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device},

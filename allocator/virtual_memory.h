@@ -1,6 +1,7 @@
 /* virtual_memory.h - the pages of one expandable segment: a range of addresses, reserved once, in
  * which pages of physical memory come and go. A call that fails midway is undone (pytorch#188008).
- * Addresses and sizes are bytes. Sync: the device is the caller's alone. */
+ * Addresses and sizes are bytes. Sync: the caller has exclusive access
+ * to the device. */
 #ifndef GMD_VIRTUAL_MEMORY_H
 #define GMD_VIRTUAL_MEMORY_H
 

@@ -6,7 +6,7 @@
 
 typedef void walk_fn(void *context, const block *b, const gmd_block_info *info);
 
-/* The device is the caller's alone. False: no host memory. */
+/* The caller has exclusive access to the device. False: no host memory. */
 bool walk_blocks(device_allocator *d, walk_fn *visit, void *context);
 bool walk_device(device_allocator *d, gmd_walk_fn *visit, void *context);
 

@@ -83,7 +83,7 @@ void gmd_log_line(unsigned category, const char *format, ...)
     used += length > 0 ? (size_t)length : 0;
     used = used < sizeof line - 1 ? used : sizeof line - 2;
     for (size_t i = 0; i < used; i++) {
-        line[i] = line[i] == '\n' ? ' ' : line[i]; /* what is told stays one line */
+        line[i] = line[i] == '\n' ? ' ' : line[i]; /* a message stays one line */
     }
     line[used++] = '\n';
     ssize_t written = write(log_descriptor, line, used);

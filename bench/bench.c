@@ -68,7 +68,7 @@ static void enlist(comparison *c, const char *spec, bool is_first)
     memcpy(s->cores, c->report->machine.cores, sizeof s->cores);
 }
 
-/* An allocator that is not usable is told before anything is measured. */
+/* An allocator that is not usable is reported before anything is measured. */
 static gmd_status start_all(comparison *c, gmd_error *error)
 {
     gmd_status status = GMD_OK;
@@ -170,7 +170,7 @@ static uint64_t run_round(comparison *c, bench_request *request, bool is_afresh)
 
 static bool anyone_is_in(const comparison *c)
 {
-    for (uint32_t i = 0; i + 1 < c->party_count; i++) { /* the floor alone is of no use */
+    for (uint32_t i = 0; i + 1 < c->party_count; i++) { /* the floor is no contestant */
         if (is_in(c, i)) {
             return true;
         }

@@ -93,7 +93,7 @@ gmd_status bench_contestant_start(bench_contestant *c, gmd_error *error)
     ssize_t sent = send(c->socket, &c->setup, sizeof c->setup, MSG_NOSIGNAL);
     if (sent != (ssize_t)sizeof c->setup && errno == EMSGSIZE) {
         bench_contestant_stop(c);
-        return gmd_fail(error, GMD_FAILED, "a worker cannot be told its allocator");
+        return gmd_fail(error, GMD_FAILED, "a worker process did not take its set-up");
     }
     receive(c, &reply);
     if (reply.answer == BENCH_DONE) {

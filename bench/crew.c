@@ -12,7 +12,7 @@
 #define WARM_UP_PAIRS       1024 /* untimed, at the start of each round */
 #define SPINS_BEFORE_YIELD  2000
 
-/* All start together: the first pairs of a thread that is alone would be the cheapest. Where there
+/* All start together: the first pairs of a thread without rivals would be the cheapest. Where there
  * are fewer cores than threads, those that wait must give theirs away. */
 static void wait_for_all(bench_crew *crew)
 {

@@ -28,7 +28,8 @@ static const struct argp_option bench_options[] = {
     {"versus", KEY_VERSUS, "SPEC", 0,
      "another allocator, measured in turns with --allocator; up to four times", 1},
     {"filter", KEY_FILTER, "TEXT", 0, "only the benchmarks with this in their names", 1},
-    {"seconds", KEY_SECONDS, "S", 0, "of measuring, for each benchmark and allocator (0.5)", 1},
+    {"seconds", KEY_SECONDS, "S", 0, "how long each benchmark of an allocator is measured (0.5)",
+     1},
     {"json", KEY_RESULT, "FILE", 0, "write the result as JSON; -: to standard output, alone", 1},
     {0},
 };
@@ -146,7 +147,7 @@ static gmd_bench_options options_of(const bench_arguments *a)
     return o;
 }
 
-/* What is wrong with a SPEC is told before any process is made. */
+/* What is wrong with a SPEC is reported before any process is made. */
 static gmd_status check_allocators(const gmd_bench_options *o, gmd_error *error)
 {
     gmd_status status = GMD_OK;

@@ -281,6 +281,8 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     snprintf(o->notes[o->note_count++], sizeof o->notes[0],
              "%" PRIu64 " sequences in %" PRIu64 " rounds", result->status.runs,
              result->status.rounds);
+    o->known_count = result->status.known;
+    gmd_outcome_note_known(o);
     if (result->status.features) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu32

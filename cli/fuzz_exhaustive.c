@@ -65,6 +65,8 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
     gmd_exhaustive_statement(r, findings->count, depth, o->notes[o->note_count++],
                              sizeof o->notes[0]);
+    o->known_count = r->known;
+    gmd_outcome_note_known(o);
     note_alphabet(o, r, gmd_schedule_is_stated(&options->run.conditions.schedule));
     if (r->unconfirmed) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
@@ -89,8 +91,7 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
     }
     if (run.conditions.limit_bytes) {
         return gmd_fail(error, GMD_BAD_INPUT,
-                        "--limit: not with --exhaustive, whose device is as small as it is told to "
-                        "be: --capacity");
+                        "--limit: not with --exhaustive; --capacity sets the size of its device");
     }
     run.conditions.capacity_bytes =
         given->has_capacity ? run.conditions.capacity_bytes : DEFAULT_CAPACITY;

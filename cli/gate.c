@@ -162,9 +162,9 @@ static const struct argp gate_argp = {
            "seed gives the same verdict on correctness and memory."
            "\vExit status: 0 clean, 1 findings, 2 bad usage or an allocator that cannot be loaded, "
            "3 gmd failed. --conf: these settings only; without it those that the allocator takes "
-           "are tried. As to the common options, --timeout is 5 and --devices 2 unless told "
-           "otherwise, "
-           "--cases is --out, and --capacity, --limit, --schedule, --interleave, --device=cuda, "
+           "are tried. As to the common options, --timeout is 5 and --devices 2 unless "
+           "given, --cases is --out, and --capacity, --limit, --schedule, --interleave, "
+           "--device=cuda, "
            "--perfetto and --snapshot are refused.",
     .children = gate_children,
 };
@@ -180,7 +180,7 @@ static void interrupt(int signal_number)
 }
 
 typedef struct status_line {
-    double last_told;
+    double last_shown;
     double seconds; /* when it ends (--deep); 0: when all is done */
 } status_line;
 
@@ -188,10 +188,10 @@ static void show_progress(void *context, const gmd_gate_progress *p)
 {
     status_line *line = context;
     char left[CLI_LEFT_BYTES];
-    if (p->seconds - line->last_told < 0.1) {
+    if (p->seconds - line->last_shown < 0.1) {
         return;
     }
-    line->last_told = p->seconds;
+    line->last_shown = p->seconds;
     fprintf(stderr,
             GMD_STATUS_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
                              " requests, %zu found, %.0f s%s %s" GMD_STATUS_END,
@@ -229,7 +229,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
                            gmd_error *error)
 {
     gmd_gate_options *o = &a->gate;
-    status_line line = {.last_told = -1, .seconds = o->seconds};
+    status_line line = {.last_shown = -1, .seconds = o->seconds};
     o->run = &a->common.run;
     o->histories = a->histories;
     o->device_max = a->common.has_devices ? a->common.run.conditions.device_count : 2;

@@ -1,6 +1,5 @@
 #include "inputs.h"
 
-#include "gmd_file.h"
 #include "gmd_text.h"
 
 #include <stdlib.h>
@@ -29,13 +28,7 @@ static void take_conditions(const cli_options *given, const gmd_conditions *stat
 gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options *given,
                           gmd_run_options *options, gmd_error *error)
 {
-    uint8_t *text = NULL;
-    size_t size = 0;
-    gmd_status status = gmd_file_read(path, &text, &size, error);
-    if (status == GMD_OK) {
-        status = gmd_trace_parse(trace, (const char *)text, size, path, error);
-    }
-    free(text);
+    gmd_status status = gmd_trace_read(trace, path, error);
     if (status != GMD_OK) {
         return status;
     }

@@ -177,16 +177,20 @@ static void need_promises(struct argp_state *state, const char *text, unsigned *
 static void need_known(struct argp_state *state, const char *path, gmd_known *known)
 {
     gmd_error error = {""};
-    size_t before = gmd_known_count_words(known);
     if (gmd_known_read(known, path, &error) != GMD_OK) {
         argp_error(state, "--known: %s", error.text);
     }
-    size_t count = gmd_known_count_words(known) - before;
-    if (count) {
+}
+
+/* Once --quiet is known, wherever it stands. */
+static void note_words(const struct argp_state *state, const cli_options *o)
+{
+    size_t count = gmd_known_count_words(&o->known);
+    if (count && !o->quiet) {
         fprintf(stderr,
-                "%s: note: %s: %zu of its entries (ORACLE: WORDS) go by words of messages, which "
-                "may change; a violation's line 'for --known' is what stays\n",
-                state->name, path, count);
+                "%s: note: --known: %zu of %zu entries go by words of messages (ORACLE: WORDS), "
+                "which may change; a violation's line 'for --known' is what stays\n",
+                state->name, count, o->known.count);
     }
 }
 
@@ -259,7 +263,7 @@ static void need_store(struct argp_state *state, const char *path)
     }
 }
 
-/* Before anything runs: a PyTorch that is not there is told at once. */
+/* Reports a missing PyTorch before anything runs. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
     if ((strcmp(o->run.subject.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
@@ -417,7 +421,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     }
 }
 
-/* What counts, and where it is told. */
+/* What counts, and where it is reported. */
 static error_t parse_report_option(int key, char *text, struct argp_state *state, cli_options *o)
 {
     switch (key) {
@@ -481,6 +485,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     check_reports(state, o);
     cli_refuse_overwriting(state, o, o->known_path);
     need_torch(state, o);
+    note_words(state, o);
     return 0;
 }
 

@@ -55,7 +55,7 @@ static const struct argp_option replay_options[] = {
      1},
     {"quirks", KEY_QUIRKS, "none|all|NAME,...", 0,
      "with --check: the recorded version's known deviations that the reference allocator keeps to; "
-     "all unless told",
+     "all if not given",
      1},
     {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
      "each call that the allocator makes to the device, or each that takes memory, fails in a run "
@@ -272,6 +272,16 @@ static gmd_status sweep_history(const replay_arguments *a, const gmd_history *hi
     return status;
 }
 
+static gmd_workload workload_of(const replay_arguments *a, replay_body *body)
+{
+    return (gmd_workload){.name = a->input,
+                          .path = a->input,
+                          .kind = "history",
+                          .trace = &body->history->trace,
+                          .body = play_history,
+                          .context = body};
+}
+
 /* The outcome of a check with all quirks, which says where each mattered, for a check without some
  * of them. NULL: that has all, or the recording is not matched anyway. The caller frees it. */
 static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_options *options,
@@ -287,12 +297,7 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
     gmd_check_input check = *input;
     check.quirks = GMD_QUIRKS_ALL;
     replay_body body = {.history = history, .check = &check};
-    gmd_workload workload = {.name = a->input,
-                             .path = a->input,
-                             .kind = "history",
-                             .trace = &history->trace,
-                             .body = play_history,
-                             .context = &body};
+    const gmd_workload workload = workload_of(a, &body);
     const gmd_run_options unjudged = gmd_options_unjudged(options);
     gmd_error error = {""};
     if (gmd_run_isolated(&unjudged, &workload, outcome, &error) != GMD_OK ||
@@ -352,12 +357,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     if (history->trace.conditions.device_count && !a->common.has_devices) {
         options.conditions.device_count = history->trace.conditions.device_count;
     }
-    gmd_workload workload = {.name = a->input,
-                             .path = a->input,
-                             .kind = "history",
-                             .trace = &history->trace,
-                             .body = play_history,
-                             .context = &body};
+    const gmd_workload workload = workload_of(a, &body);
     gmd_outcome *recorded = check_as_recorded(a, &options, history, &check);
     check.as_recorded = recorded ? &recorded->check : NULL;
     status = a->sweep                  ? sweep_history(a, history, &options, results, error)

@@ -7,7 +7,7 @@
 typedef gmd_status cli_reproduce_fn(const gmd_reproducer *reproducer, FILE *out, gmd_error *error);
 
 /* Writes the .gmd case at `path` to the file `output`, whole or not at all. `allocator` and
- * `verdict`: what it is for and is to show, before what the case says of itself; NULL: not told. */
+ * `verdict`: what it is for and is to show; NULL: what the case itself says. */
 gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn *writer,
                          const char *allocator, const char *verdict, gmd_error *error);
 

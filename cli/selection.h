@@ -17,8 +17,8 @@ typedef struct cli_selection {
 } cli_selection;
 
 /* "all" and "tag:NAME" become the scenarios of `directory` that they stand for, each once. Every
- * scenario is opened, so that one that cannot be loaded is told before anything runs. *failed is
- * the input that an error is about. */
+ * scenario is opened, so that one that cannot be loaded is reported before anything runs. *failed
+ * is the input that an error is about. */
 gmd_status cli_select(cli_selection *selection, const char *const *inputs, size_t count,
                       const char *directory, const char **failed, gmd_error *error);
 /* GMD_BAD_INPUT where no scenario of the groups takes one of the parameters: with a name a scenario

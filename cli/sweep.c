@@ -70,6 +70,8 @@ static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweepi
 {
     o->requests = s->runner->requests;
     o->verdict = s->findings.count || result->case_fails ? GMD_FAIL : GMD_PASS;
+    o->known_count = s->runner->known;
+    gmd_outcome_note_known(o);
     if (result->case_fails) {
         o->violations[o->violation_count++] = result->violation;
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],

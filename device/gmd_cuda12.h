@@ -1,8 +1,8 @@
 /* gmd_cuda12.h - what CUDA 12 declares otherwise than CUDA 13, for the front libcudart.so.12.
  *
  * The layouts are those of CUDA 12.0 to 12.9 (driver_types.h); CUDA 13 took eight fields out of the
- * device's properties and put a reserve behind the attributes of a pointer. Of the calls that gmd
- * has, CUDA 12 knows these by other names or with other parameters:
+ * device's properties and put a reserve behind the attributes of a pointer. CUDA 12 has
+ * these of the calls that gmd has by other names or with other parameters:
  *
  *     cudaGetDeviceProperties             fills what CUDA 11 knew; _v2 is CUDA 12's
  *     cudaPointerGetAttributes            a structure of 24 bytes

@@ -20,6 +20,14 @@
 #define GMD_SIM_PAGE_BYTES ((uint64_t)2 << 20) /* physical memory is handed out in such pages */
 #define GMD_SIM_DEVICE_MAX 16
 
+/* Every function that the device counts and can make to fail, by the name that gmd_sim_fault()
+ * takes. X(result, name, parameters, arguments) */
+#define GMD_SIM_CUDA_FUNCTIONS(X)                                                                  \
+    GMD_CUDART_FUNCTIONS(X)                                                                        \
+    GMD_CUDART_FURTHER_FUNCTIONS(X)                                                                \
+    GMD_CUDA_DRIVER_FUNCTIONS(X)                                                                   \
+    X(int, kernel, (), ()) /* gmd_sim_launch() */
+
 /* Where cudaMalloc puts a new allocation among the free addresses. */
 typedef enum gmd_sim_placement {
     GMD_SIM_ASCENDING,   /* always beyond every earlier one, until the address window is used up */
@@ -114,7 +122,7 @@ void gmd_sim_observe(gmd_sim_observer *observer, void *context);
 
 /* The calling thread's own CUDA calls from now on are the harness's (true) or the allocator's
  * (false, as in every thread at first). The harness's calls do what they say, but they are not
- * counted, take no planted fault and are not told to the observer. */
+ * counted, take no planted fault and are not reported to the observer. */
 void gmd_sim_harness(bool is_harness);
 
 /* What the CUDA runtime keeps for the calling thread, looked at without a trace. */

@@ -51,7 +51,8 @@ static bool marks_iteration(const gmd_annotation *a)
     return a->stage == GMD_ANNOTATION_START;
 }
 
-/* The text that names iterations best; 0: none. Of equal ones the most frequent, then the first. */
+/* The text that names iterations best: among equal ones the most frequent, then the first. 0: none.
+ */
 static uint32_t choose_annotation(const gmd_recording *r, const uint32_t *counts)
 {
     const gmd_snapshot *s = r->snapshot;

@@ -410,8 +410,8 @@ static uint64_t size_of_block(const builder *b, uint64_t requested, uint64_t roo
     return is_split ? size : room;
 }
 
-/* Bytes from an address to the next block, or to the end of its segment. Of pages of an expandable
- * segment and of memory that is not known: no more than the block needs. */
+/* Bytes from an address to the next block, or to the end of its segment. 0, so that the block has
+ * no more than it needs: in pages of an expandable segment, and in memory that is not known. */
 static uint64_t room_at(const builder *b, uint32_t rank)
 {
     uint32_t start = rank_set_previous(&b->reserved.starts, rank);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of so many groups, those that keep most, the ends of iterations are looked at. */
+/* How many groups are looked at at the ends of iterations: those that keep most. */
 enum { GROUPS = 64 };
 
 typedef struct member { /* a block that outlived its iteration */

@@ -76,7 +76,7 @@ typedef struct gmd_gate_against { /* the baseline; all empty: there is none */
 /* One cause. */
 typedef struct gmd_gate_finding {
     gmd_violation violation;       /* of the minimised case; case_path: its file, may be empty */
-    char cause[GMD_IDENTITY_TEXT]; /* as a line for --known FILE */
+    char cause[GMD_IDENTITY_TEXT]; /* what the defect is called (gmd_identity_print) */
     char part[24], item[96];       /* that came upon it first */
     char replay[4096];             /* the command that shows it again */
     size_t case_requests;
@@ -96,6 +96,7 @@ typedef struct gmd_gate_result {
     uint32_t oracle_count;
     double seconds;
     uint64_t seed;
+    uint64_t known_count; /* violations that are known (--known): no findings */
     bool is_quick;
     char ended_early[240]; /* why not all of it was run; empty: all was */
 } gmd_gate_result;

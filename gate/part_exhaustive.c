@@ -40,7 +40,7 @@ static void search(gate_state *gate, uint32_t depth)
     if (status != GMD_OK) {
         return;
     }
-    gate_count(gate, result.runs, result.requests);
+    gate_count(gate, result.runs, result.requests, result.known);
     gate_take_findings(gate);
     gate->item->hits += result.cut + (gate->found.count - found);
 }

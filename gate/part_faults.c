@@ -57,7 +57,7 @@ static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
     gmd_sweep_result result = {0};
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
-    gate_count(gate, result.runs, runner.requests);
+    gate_count(gate, result.runs, runner.requests, runner.known);
     if (!result.runs) {
         gate_note(gate, "the allocator makes no call here that could fail");
     }
@@ -100,7 +100,7 @@ static void sweep_others(gate_state *gate, const gmd_trace *trace)
     gmd_sweep_result result = {0};
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
-    gate_count(gate, result.runs, runner.requests);
+    gate_count(gate, result.runs, runner.requests, runner.known);
     if (!result.runs) {
         gate_note(gate, "the allocator makes no call here that could fail");
     }

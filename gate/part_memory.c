@@ -133,7 +133,7 @@ static gmd_status run_isolated(gate_state *gate, gmd_run_options *options, const
     options->cases.directory = NULL;
     gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
     if (status == GMD_OK) {
-        gate_count(gate, 1, outcome->requests);
+        gate_count(gate, 1, outcome->requests, outcome->known_count);
         if (t->is_done) {
             keep(gate, t);
         } else {

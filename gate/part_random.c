@@ -83,15 +83,16 @@ static void shape(gmd_profile *p, const void *context)
 
 typedef struct watching {
     gate_state *gate;
-    uint64_t runs, requests; /* counted so far */
+    uint64_t runs, requests, known; /* counted so far */
 } watching;
 
 static void take_status(void *context, const gmd_search_status *s)
 {
     watching *w = context;
-    gate_count(w->gate, s->runs - w->runs, s->requests - w->requests);
+    gate_count(w->gate, s->runs - w->runs, s->requests - w->requests, s->known - w->known);
     w->runs = s->runs;
     w->requests = s->requests;
+    w->known = s->known;
     gate_take_findings(w->gate);
     gate_tell(w->gate, strcmp(s->doing, "minimising") == 0 ? s->doing : "running");
     gate_is_over(w->gate); /* sets gives_up, which ends the search */

@@ -65,7 +65,7 @@ static void play(gate_state *gate, gmd_trace *round)
     gmd_status status = rounds_run(&gate->run, round, allocations(gate), outcome, &error);
     gate_fail(gate, status, &error);
     if (status == GMD_OK) {
-        gate_count(gate, 1, outcome->requests);
+        gate_count(gate, 1, outcome->requests, outcome->known_count);
         const gmd_violation *violation = &outcome->violations[0];
         if (!outcome->violation_count) {
             if (outcome->verdict == GMD_ERROR) {

@@ -153,7 +153,7 @@ static gmd_status measure_time(gate_state *gate, const char *name, gmd_error *er
     if (status != GMD_OK) {
         return status;
     }
-    gate_count(gate, t.rounds, 0);
+    gate_count(gate, t.rounds, 0, 0);
     if (t.count == TRIES) {
         gate_add_figure(gate, "time", "ratio", span_of(&t));
     } else if (t.state == GMD_BENCH_SKIPPED) {
@@ -179,7 +179,7 @@ static bool count_instructions(gate_state *gate, const char *name)
         return false;
     }
     double value = counted.instructions_per_op;
-    gate_count(gate, 1, 0);
+    gate_count(gate, 1, 0, 0);
     gate_add_figure(gate, "instructions", "instructions", (gmd_gate_span){value, value, value});
     if (counted.is_least) {
         gate_note(gate, "there are more instructions than were counted");

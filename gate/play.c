@@ -32,7 +32,7 @@ bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
         gate_note(gate, "refused: %s", error.text);
         return false;
     }
-    gate_count(gate, 1, outcome->requests);
+    gate_count(gate, 1, outcome->requests, outcome->known_count);
     if (outcome->violation_count) {
         if (!gate_is_known(gate, &outcome->violations[0])) {
             gate_add_finding(gate, runner, trace, &outcome->violations[0]);
@@ -92,7 +92,7 @@ void gate_play_persistent(gate_state *gate, gmd_runner *runner, gmd_persistent_i
             gate_note(gate, "refused: %s", error.text);
             return;
         }
-        gate_count(gate, persistent.passed, persistent.requests);
+        gate_count(gate, persistent.passed, persistent.requests, persistent.known);
         at += persistent.passed;
         if (persistent.is_suspect) {
             look_again(gate, runner, &traces[at++].trace, persistent.outcome);

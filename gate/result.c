@@ -186,6 +186,8 @@ void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome)
     for (size_t i = 0; i < result->part_count; i++) {
         outcome->requests += gmd_gate_part_requests(&result->parts[i]);
     }
+    outcome->known_count = result->known_count;
+    gmd_outcome_note_known(outcome);
     outcome->oracle_count = result->oracle_count;
     memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
     for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {

@@ -153,8 +153,9 @@ void gate_skip_item(gate_state *gate, const char *name, const char *reason, ...)
     }
 }
 
-void gate_count(gate_state *gate, uint64_t runs, uint64_t requests)
+void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t known)
 {
+    gate->result->known_count += known;
     gate->item->runs += runs;
     gate->item->requests += requests;
 }

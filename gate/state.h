@@ -71,8 +71,8 @@ void gate_end_item(gate_state *gate);
 /* An item that is not run. */
 __attribute__((format(printf, 3, 4))) void gate_skip_item(gate_state *gate, const char *name,
                                                           const char *reason, ...);
-/* Runs and requests of the item under way. */
-void gate_count(gate_state *gate, uint64_t runs, uint64_t requests);
+/* Runs and requests of the item under way, and violations in them that are known. */
+void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t known);
 /* For the reader, about the item under way; only the first note stays. */
 __attribute__((format(printf, 2, 3))) void gate_note(gate_state *gate, const char *text, ...);
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define GMD_NO_ENTRY(...)
-#define GMD_KIND_CONSTANT(oracle, kind, meaning) gmd_kind_##oracle##_##kind,
+#define GMD_KIND_CONSTANT(oracle, kind, meaning, parties) gmd_kind_##oracle##_##kind,
 
 typedef enum gmd_kind {
     GMD_ORACLE_LIST(GMD_NO_ENTRY, GMD_NO_ENTRY, GMD_KIND_CONSTANT) GMD_KIND_COUNT
@@ -26,6 +26,7 @@ typedef struct gmd_kind_entry {
     const char *name;    /* "stream_order.reused_early" */
     const char *oracle;  /* "stream_order" */
     const char *meaning; /* one line, with the parties' names */
+    const char *parties; /* "signal, [at]" */
 } gmd_kind_entry;
 
 extern const gmd_kind_entry gmd_kinds[GMD_KIND_COUNT];
@@ -52,11 +53,16 @@ int gmd_severity(const char *judge);
 
 enum { GMD_PARTY_MAX = 4, GMD_PARTY_NAME = 16, GMD_PARTY_VALUE = 80, GMD_KIND_NAME = 48 };
 
+/* The next party that violations of the kind can have. `*at` is kind->parties at first. False:
+ * there are no more. */
+bool gmd_kind_next_party(const char **at, char name[GMD_PARTY_NAME]);
+bool gmd_kind_has_party(const gmd_kind_entry *kind, const char *name);
+
 /* What tells one defect from another and is the same in every run: a function, a statistic, a lock;
  * never an address, a size or a count. */
 typedef struct gmd_party {
     char name[GMD_PARTY_NAME];
-    char value[GMD_PARTY_VALUE]; /* printable; without quotation marks */
+    char value[GMD_PARTY_VALUE]; /* UTF-8, printable; without quotation marks */
 } gmd_party;
 
 /* A kind and its parties: two violations with the same ones are one defect. */
@@ -83,7 +89,11 @@ static inline const char *gmd_party_bytes(uint64_t bytes)
     return bytes > UINT64_MAX - ((uint64_t)1 << 40) ? "near_2^64" : NULL;
 }
 
-/* Ends with one that has no name; NULL: none. What does not fit is cut. */
+/* The text as a party has it: what a list cannot hold is replaced, and what does not fit is cut
+ * behind a whole character. */
+void gmd_party_text(const char *from, char value[GMD_PARTY_VALUE]);
+
+/* `parties` end with one that has no name; NULL: none. */
 void gmd_identity_make(gmd_identity *identity, gmd_kind kind, const gmd_given_party *parties);
 /* Adds one; false: it has one of that name, or GMD_PARTY_MAX of them. */
 bool gmd_identity_add(gmd_identity *identity, const char *name, const char *value);
@@ -94,11 +104,17 @@ const char *gmd_identity_party(const gmd_identity *identity, const char *name);
 bool gmd_identity_equal(const gmd_identity *a, const gmd_identity *b);
 bool gmd_identity_is(const gmd_identity *identity, gmd_kind kind);
 
-/* As a line of a known list has it: progress.crash signal=SIGSEGV at=alloc. */
+/* What the defect is called: size.booked_short bytes=near_2^64. As a line of a known list it may
+ * cover others, which have further parties. */
 enum { GMD_IDENTITY_TEXT = 512 };
 void gmd_identity_print(const gmd_identity *identity, char text[GMD_IDENTITY_TEXT]);
 
-/* Makes it well formed, whatever is in it: without a kind where that is none. */
+/* The line of a known list that covers this identity and no other: also names, behind a '-', the
+ * parties of its kind that it does not have: progress.deadlock lock=mutex -lock2. */
+void gmd_identity_known_line(const gmd_identity *identity, char text[GMD_IDENTITY_TEXT]);
+
+/* Makes it well formed, whatever is in it: without a kind where that is none, and without parties
+ * that the kind does not have. */
 void gmd_identity_mend(gmd_identity *identity);
 
 #endif

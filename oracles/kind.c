@@ -1,14 +1,17 @@
 /* kind.c - the list of oracles as tables, and identities. */
 #include "gmd_kind.h"
 
+#include "gmd_utf8.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#define KIND_ENTRY(oracle, kind, meaning)   {#oracle "." #kind, #oracle, meaning},
+#define KIND_ENTRY(oracle, kind, meaning, parties)                                                 \
+    {#oracle "." #kind, #oracle, sizeof(parties) > 1 ? meaning ": " parties : meaning, parties},
 #define ORACLE_ENTRY(name, severity, holds) {#name, holds, severity, true},
 #define VOICE_ENTRY(name, severity, holds)  {#name, holds, severity, false},
-#define ASSERT_KIND_FITS(oracle, kind, meaning)                                                    \
+#define ASSERT_KIND_FITS(oracle, kind, meaning, parties)                                           \
     _Static_assert(sizeof #oracle "." #kind <= GMD_KIND_NAME, "the name of a kind is too long");
 
 GMD_ORACLE_LIST(GMD_NO_ENTRY, GMD_NO_ENTRY, ASSERT_KIND_FITS)
@@ -39,31 +42,56 @@ int gmd_severity(const char *judge)
     return INT_MAX;
 }
 
-/* A line of a known list holds it between quotation marks. */
-static void clean(char *text)
+bool gmd_kind_next_party(const char **at, char name[GMD_PARTY_NAME])
 {
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 127) {
-            *c = ' ';
-        } else if (*c == '"') {
-            *c = '\'';
-        }
-    }
+    const char *from = *at + strspn(*at, "[], ");
+    size_t length = strcspn(from, "[], ");
+    snprintf(name, GMD_PARTY_NAME, "%.*s", (int)length, from);
+    *at = from + length;
+    return length > 0;
 }
 
-/* No character of UTF-8 is cut in its middle. */
-static void copy(char *to, size_t size, const char *from)
+bool gmd_kind_has_party(const gmd_kind_entry *kind, const char *name)
 {
-    size_t length = strlen(from);
-    if (length >= size) {
-        length = size - 1;
-        while (length && ((unsigned char)from[length] & 0xC0) == 0x80) {
-            length--;
+    char party[GMD_PARTY_NAME];
+    for (const char *at = kind->parties; gmd_kind_next_party(&at, party);) {
+        if (strcmp(party, name) == 0) {
+            return true;
         }
     }
-    memcpy(to, from, length);
-    to[length] = '\0';
-    clean(to);
+    return false;
+}
+
+/* --- identities -------------------------------------------------------------------------- */
+
+/* What stands for a character that a line of a known list cannot hold between quotation marks, or
+ * that a terminal does not show as it is; NULL: the character itself. */
+static const char *stand_in(uint32_t c)
+{
+    bool is_control = c < ' ' || (c >= 0x7F && c < 0xA0);
+    return c == GMD_REPLACEMENT_CHARACTER ? "?" : is_control ? " " : c == '"' ? "'" : NULL;
+}
+
+/* No character is cut in its middle. */
+static void copy(char *to, size_t size, const char *from)
+{
+    size_t used = 0;
+    const char *next = from;
+    for (uint32_t c = gmd_utf8_next(&next); c; from = next, c = gmd_utf8_next(&next)) {
+        const char *shown = stand_in(c);
+        size_t length = shown ? 1 : (size_t)(next - from);
+        if (used + length >= size) {
+            break;
+        }
+        memcpy(to + used, shown ? shown : from, length);
+        used += length;
+    }
+    to[used] = '\0';
+}
+
+void gmd_party_text(const char *from, char value[GMD_PARTY_VALUE])
+{
+    copy(value, GMD_PARTY_VALUE, from);
 }
 
 const char *gmd_identity_party(const gmd_identity *identity, const char *name)
@@ -130,6 +158,19 @@ void gmd_identity_print(const gmd_identity *identity, char text[GMD_IDENTITY_TEX
     }
 }
 
+void gmd_identity_known_line(const gmd_identity *identity, char text[GMD_IDENTITY_TEXT])
+{
+    char name[GMD_PARTY_NAME];
+    gmd_identity_print(identity, text);
+    const gmd_kind_entry *kind = gmd_kind_find(identity->kind);
+    size_t used = strlen(text);
+    for (const char *at = kind ? kind->parties : ""; gmd_kind_next_party(&at, name);) {
+        if (!gmd_identity_party(identity, name) && used < GMD_IDENTITY_TEXT) {
+            used += (size_t)snprintf(text + used, GMD_IDENTITY_TEXT - used, " -%s", name);
+        }
+    }
+}
+
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
 
 void gmd_identity_mend(gmd_identity *identity)
@@ -143,7 +184,9 @@ void gmd_identity_mend(gmd_identity *identity)
         gmd_party *party = &identity->parties[i];
         TERMINATE(party->name);
         TERMINATE(party->value);
-        gmd_identity_add(&whole, party->name, party->value);
+        if (gmd_kind_has_party(kind, party->name)) {
+            gmd_identity_add(&whole, party->name, party->value);
+        }
     }
     *identity = whole;
 }

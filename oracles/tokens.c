@@ -55,14 +55,14 @@ static size_t telling_length(const char *text)
                                                   : line;
 }
 
-void gmd_error_token(const char *text, char token[GMD_PARTY_VALUE])
+/* Without numbers; `size` bytes of it, whatever character that ends in. */
+static void copy_words(const char *text, char *words, size_t size)
 {
-    text += strspn(text, " \t\r\n");
     const char *at = text, *end = text + telling_length(text);
     size_t length = 0;
-    while (at < end && length + 1 < GMD_PARTY_VALUE) {
+    while (at < end && length + 1 < size) {
         if (!is_word(*at)) {
-            token[length++] = *at++;
+            words[length++] = *at++;
             continue;
         }
         const char *word = at;
@@ -71,16 +71,24 @@ void gmd_error_token(const char *text, char token[GMD_PARTY_VALUE])
         }
         size_t word_length = (size_t)(at - word);
         if (isdigit((unsigned char)*word) || is_missing_symbol(text, word, word_length)) {
-            token[length++] = '*';
+            words[length++] = '*';
             at += unit_length(at);
             continue;
         }
-        size_t room = GMD_PARTY_VALUE - 1 - length;
+        size_t room = size - 1 - length;
         size_t kept = word_length < room ? word_length : room;
-        memcpy(token + length, word, kept);
+        memcpy(words + length, word, kept);
         length += kept;
     }
-    token[length] = '\0';
+    words[length] = '\0';
+}
+
+void gmd_error_token(const char *text, char token[GMD_PARTY_VALUE])
+{
+    enum { CHARACTER = 4 }; /* bytes, at most: the last one that may fit is whole */
+    char words[GMD_PARTY_VALUE + CHARACTER];
+    copy_words(text + strspn(text, " \t\r\n"), words, sizeof words);
+    gmd_party_text(words, token);
 }
 
 /* --- others ------------------------------------------------------------------------------ */

@@ -17,7 +17,7 @@
 # The test fails with gmd's findings in its output: the oracle, what happened, the minimised case and the
 # command that shows it again. It needs no GPU.
 
-# What the gate could not see is told when the project is configured, not after a night of passing.
+# The gate's blind spots are reported when the project is configured, not after a night of passing.
 function(_gmd_check_target target)
   if(NOT TARGET ${target})
     message(FATAL_ERROR "gmd_add_allocator_test: '${target}' is not a target; add_library(${target} SHARED ...) first")

@@ -1,6 +1,6 @@
 -- ddp_buckets: gradients are copied into buckets and reduced on a communication stream.
 --
--- Shows    a bucket made for each reduction is used on another stream. Told of that by record_stream(), the
+-- Shows    a bucket made for each reduction is used on another stream. Where record_stream() says so, the
 --          allocator may not reuse it before the device has done the work, and the host is steps ahead:
 --          buckets of several steps are there at once. Freed after the main stream was made to wait, the
 --          same memory is reused at once, in the order of the stream.

@@ -3,6 +3,22 @@
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* AddressSanitizer sees a use of what was given back, as it does after free(). */
+#if defined __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#define FORBID_USE(bytes, count) __asan_poison_memory_region((bytes), (count))
+#define ALLOW_USE(bytes, count)  __asan_unpoison_memory_region((bytes), (count))
+#else
+#define FORBID_USE(bytes, count) ((void)(bytes), (void)(count))
+#define ALLOW_USE(bytes, count)  ((void)(bytes), (void)(count))
+#endif
 
 enum { FIRST_CHUNK = 16 << 10, LARGEST_CHUNK = 4 << 20, ALIGNMENT = 8 };
 
@@ -49,20 +65,49 @@ static bool add_chunk(memory_arena *arena, size_t size)
     return true;
 }
 
+/* Sizes are powers of two from 16 on, so that what is given back serves what is taken later. */
+static unsigned size_class(size_t size)
+{
+    enum { SMALLEST = 4 };
+    return size <= 1 << SMALLEST ? SMALLEST : 64 - (unsigned)__builtin_clzll(size - 1);
+}
+
+static void *take_given(memory_arena *arena, unsigned class)
+{
+    void *taken = arena->given[class];
+    if (taken) {
+        ALLOW_USE(taken, (size_t)1 << class);
+        memcpy(&arena->given[class], taken, sizeof taken);
+    }
+    return taken;
+}
+
 void *arena_take(memory_arena *arena, size_t size)
 {
-    if (size > SIZE_MAX - ALIGNMENT) {
-        return NULL;
-    }
-    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (arena_is_full(arena, size)) {
         return NULL;
     }
-    if (size > (size_t)(arena->end - arena->next) && !add_chunk(arena, size)) {
-        return NULL;
+    unsigned class = size_class(size);
+    size_t room = (size_t)1 << class;
+    void *taken = take_given(arena, class);
+    if (!taken) {
+        if (room > (size_t)(arena->end - arena->next) && !add_chunk(arena, room)) {
+            return NULL;
+        }
+        taken = arena->next;
+        arena->next += room;
     }
-    void *taken = arena->next;
-    arena->next += size;
     arena->used += size;
     return taken;
+}
+
+void arena_give(memory_arena *arena, void *taken, size_t size)
+{
+    if (size) {
+        unsigned class = size_class(size);
+        memcpy(taken, &arena->given[class], sizeof taken);
+        arena->given[class] = taken;
+        arena->used -= size;
+        FORBID_USE(taken, (size_t)1 << class);
+    }
 }

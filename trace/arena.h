@@ -1,4 +1,4 @@
-/* arena.h - bump allocation for values that live and die together.
+/* arena.h - bump allocation for values that die together, some of which are given back before.
  *
  * Thread safety: none. Memory is aligned for pointers and 64-bit numbers, and not cleared. */
 #ifndef GMD_TRACE_ARENA_H
@@ -9,10 +9,13 @@
 
 typedef struct arena_chunk arena_chunk;
 
+enum { ARENA_SIZES = 48 };
+
 typedef struct memory_arena {
-    arena_chunk *chunks; /* the newest first */
-    char *next, *end;    /* free bytes of the newest */
-    size_t used, limit;  /* bytes handed out, and the most that may be */
+    arena_chunk *chunks;      /* the newest first */
+    char *next, *end;         /* free bytes of the newest */
+    size_t used, limit;       /* bytes handed out, and the most that may be */
+    void *given[ARENA_SIZES]; /* what was given back, by size, linked through its first bytes */
 } memory_arena;
 
 void arena_init(memory_arena *arena, size_t limit);
@@ -20,6 +23,9 @@ void arena_free(memory_arena *arena);
 
 /* NULL: over the limit (arena_is_full tells), or the host is out of memory. */
 void *arena_take(memory_arena *arena, size_t size);
+
+/* Gives back what was taken with this size; NULL and 0 is nothing. */
+void arena_give(memory_arena *arena, void *taken, size_t size);
 
 /* True if `size` bytes more would pass the limit. */
 bool arena_is_full(const memory_arena *arena, size_t size);

@@ -1,4 +1,4 @@
-/* expandable.h - the expandable segments of a history, told from their pages.
+/* expandable.h - the expandable segments of a history, worked out from their pages.
  *
  * An expandable segment is a reservation of addresses that belongs to one stream and one pool;
  * pages are mapped from its start on, holes are filled again, and when the last page is unmapped

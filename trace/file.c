@@ -31,6 +31,12 @@ static gmd_status check_limit(const buffer *b, const char *name, gmd_error *erro
                     name, b->limit);
 }
 
+static gmd_status fail_memory(size_t bytes, const char *name, gmd_error *error)
+{
+    gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory for %zu bytes", name, bytes);
+    return GMD_NO_MEMORY;
+}
+
 /* Makes room for at least one byte more. */
 static gmd_status buffer_reserve(buffer *b, const char *name, gmd_error *error)
 {
@@ -40,7 +46,7 @@ static gmd_status buffer_reserve(buffer *b, const char *name, gmd_error *error)
     }
     size_t needed = b->size + 2;
     if (!GMD_GROW(&b->data, &b->capacity, needed > FIRST_BYTES ? needed : FIRST_BYTES)) {
-        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory for %zu bytes", name, needed);
+        return fail_memory(needed, name, error);
     }
     return GMD_OK;
 }
@@ -198,15 +204,15 @@ static gmd_status read_all(int descriptor, const char *path, buffer *out, gmd_er
     }
 }
 
-static gmd_status open_file(const char *path, int *descriptor, gmd_error *error)
+static gmd_status open_file(const char *path, int *descriptor, struct stat *info, gmd_error *error)
 {
     bool is_stdin = strcmp(path, "-") == 0;
+    *info = (struct stat){0};
     *descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (*descriptor < 0) {
         return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
     }
-    struct stat info;
-    if (fstat(*descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
+    if (fstat(*descriptor, info) == 0 && S_ISDIR(info->st_mode)) {
         if (!is_stdin) {
             close(*descriptor);
         }
@@ -215,15 +221,42 @@ static gmd_status open_file(const char *path, int *descriptor, gmd_error *error)
     return GMD_OK;
 }
 
-gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_error *error)
+/* The size of a regular file is known before: it is refused at once, or read into a buffer that
+ * fits. */
+static gmd_status start_buffer(buffer *raw, const struct stat *info, bool is_any_size,
+                               const char *path, gmd_error *error)
+{
+    size_t expected = S_ISREG(info->st_mode) ? (size_t)info->st_size : 0;
+    *raw = (buffer){.limit = CONTENT_LIMIT};
+    if (is_any_size && expected > raw->limit) {
+        raw->limit = expected;
+    }
+    gmd_status status = check_limit(&(buffer){.size = expected, .limit = raw->limit}, path, error);
+    if (status != GMD_OK || expected == 0) {
+        return status;
+    }
+    raw->data = malloc(expected + 2); /* the end of the file takes a byte to be seen */
+    if (!raw->data) {
+        return fail_memory(expected, path, error);
+    }
+    raw->capacity = expected + 1;
+    return GMD_OK;
+}
+
+static gmd_status read_file(const char *path, bool is_any_size, uint8_t **data, size_t *size,
+                            gmd_error *error)
 {
     int descriptor;
-    gmd_status status = open_file(path, &descriptor, error);
+    struct stat info;
+    buffer raw;
+    gmd_status status = open_file(path, &descriptor, &info, error);
     if (status != GMD_OK) {
         return status;
     }
-    buffer raw = {.limit = CONTENT_LIMIT};
-    status = read_all(descriptor, path, &raw, error);
+    status = start_buffer(&raw, &info, is_any_size, path, error);
+    if (status == GMD_OK) {
+        status = read_all(descriptor, path, &raw, error);
+    }
     if (descriptor != STDIN_FILENO) {
         close(descriptor);
     }
@@ -239,4 +272,14 @@ gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_err
     *data = raw.data;
     *size = raw.size;
     return GMD_OK;
+}
+
+gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_error *error)
+{
+    return read_file(path, false, data, size, error);
+}
+
+gmd_status gmd_file_read_any_size(const char *path, uint8_t **data, size_t *size, gmd_error *error)
+{
+    return read_file(path, true, data, size, error);
 }

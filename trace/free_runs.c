@@ -426,7 +426,7 @@ static uint64_t count_own(const free_runs *runs, int device, uint64_t recorded_r
     if (recorded_retries != GMD_RETRIES_UNKNOWN) {
         return recorded_retries > certain ? recorded_retries - certain : 0;
     }
-    /* On several devices it is rare that an empty_cache() finds something on one of them alone. */
+    /* On several devices an empty_cache() rarely finds something on only one of them. */
     return either * 4 > emptied || runs->of_several_devices ? either : 0;
 }
 

@@ -28,7 +28,7 @@ typedef struct gmd_conditions {
 
 /* What is in force where a trace states `stated` and the user gave `given`: what is stated wins.
  * The interleaving is the given one: it concerns neither the device nor the allocator, and a
- * trace's own is for the trace alone. It borrows from both. */
+ * trace's own is only for the trace. It borrows from both. */
 gmd_conditions gmd_conditions_in_force(const gmd_conditions *stated, const gmd_conditions *given);
 
 /* Settings that are not stated are the same as empty ones. */
@@ -42,8 +42,8 @@ bool gmd_conditions_same_device(const gmd_conditions *a, const gmd_conditions *b
  * On failure nothing is stated. */
 gmd_status gmd_conditions_copy(gmd_conditions *to, const gmd_conditions *from, gmd_error *error);
 
-/* Of conditions that own their settings: replaces them by a copy of `conf`, which may be NULL and
- * may be the old ones. On failure the old ones stay. */
+/* Replaces the settings, which `conditions` must own, by a copy of `conf`, which may be NULL and
+ * may be the old settings. On failure the old ones stay. */
 gmd_status gmd_conditions_set_conf(gmd_conditions *conditions, const char *conf, gmd_error *error);
 
 /* Releases what they own; nothing is stated then. */

@@ -8,9 +8,13 @@
 #include <stdint.h>
 
 /* Reads `path` ("-": standard input) into a malloc'd buffer with a terminating zero that `*size`
- * does not count; gzip data is told by its magic and unpacked. Refuses more than 4 GiB of content,
- * a directory, truncated or corrupt gzip data, each with a message that names the file and the
- * byte. */
+ * does not count; gzip data is recognised by its magic and unpacked. Refuses more than 4 GiB of
+ * content, a directory, truncated or corrupt gzip data, each with a message that names the file and
+ * the byte. */
 gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_error *error);
+
+/* The same, but a regular file that is not packed may have any size that there is memory for. What
+ * a pipe or gzip data will hold is not known before, so that for them the bound stands. */
+gmd_status gmd_file_read_any_size(const char *path, uint8_t **data, size_t *size, gmd_error *error);
 
 #endif

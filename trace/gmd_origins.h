@@ -9,6 +9,8 @@
 #ifndef GMD_ORIGINS_H
 #define GMD_ORIGINS_H
 
+#include "gmd_interned.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,16 +25,6 @@ typedef struct gmd_origin {
     uint32_t metadata;        /* a text: user_metadata */
     uint32_t compile_context; /* a text: what torch.compile noted; 0: nothing, "N/A" in the file */
 } gmd_origin;
-
-/* Sequences of bytes, each once, in the order in which they came. Zero-initialised is empty. */
-typedef struct gmd_interned {
-    uint8_t *bytes; /* one after the other, each at a multiple of four */
-    size_t byte_count, byte_capacity;
-    struct gmd_interned_entry *entries;
-    uint32_t count, entry_capacity;
-    uint32_t *slots; /* of a hash table: numbers, and 1 more; 0: free */
-    uint32_t slot_count;
-} gmd_interned;
 
 typedef struct gmd_origins { /* zero-initialised is empty: only number 0 of each */
     gmd_interned texts, frames, stacks, origins;

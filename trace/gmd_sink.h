@@ -36,8 +36,8 @@ typedef struct gmd_sink {
     void (*bound)(void *context, const gmd_bound *bound);
     /* reset_peak_memory_stats(): peaks are from here on. NULL: they stay. */
     void (*reset_peaks)(void *context);
-    /* The script is here, told now and then while it runs: for whoever stops one that makes no
-     * requests. NULL: nobody does. */
+    /* Called now and then while the script runs, with the place where it is: for whoever stops a
+     * script that makes no requests. May be NULL. */
     void (*place)(void *context, const char *file, int line);
     bool tells_lines; /* each request comes with the script's line that makes it; else with 0 */
 } gmd_sink;

@@ -1,8 +1,11 @@
 /* gmd_snapshot.h - a PyTorch memory snapshot (torch.cuda.memory._snapshot() and the files written
- * by _dump_snapshot), read from a pickle of torch 2.1 to 2.11 without executing anything in it.
+ * by _dump_snapshot), read from a pickle of torch 2.1 to 2.13 without executing anything in it.
  *
  * Format: https://pytorch.org/docs/stable/torch_cuda_memory.html and the docstring of
- * torch.cuda.memory._snapshot. All sizes are bytes. */
+ * torch.cuda.memory._snapshot. All sizes are bytes.
+ *
+ * Time is linear in the file's size, whatever is in it; memory is two to three times the size of
+ * what a pickler writes, and bounded by a multiple of it for other files. */
 #ifndef GMD_SNAPSHOT_H
 #define GMD_SNAPSHOT_H
 
@@ -98,9 +101,10 @@ typedef struct gmd_snapshot {
     bool has_events; /* false: recording was off (no "device_traces", or all empty) */
 } gmd_snapshot;
 
-/* Reads FILE (.pickle, .pickle.gz, any name: gzip is told by its magic). A segments-only snapshot
- * (a bare list, as old versions wrote) is accepted. On failure `snapshot` is left empty and the
- * error names the file, the byte (in the uncompressed data) and what was expected. */
+/* Reads FILE (.pickle, .pickle.gz, any name: gzip is recognised by its magic);
+ * gmd_file_read_any_size says how large it may be. A segments-only snapshot (a bare list, as old
+ * versions wrote) is accepted. On failure `snapshot` is left empty and the error names the file,
+ * the byte (in the uncompressed data) and what was expected. */
 gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error);
 
 /* The same from memory (uncompressed pickle); `name` is used in messages. */

@@ -107,6 +107,8 @@ gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gm
  * empty and the error names file, line and what was expected. */
 gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, const char *file,
                            gmd_error *error);
+/* The same of a file ("-": standard input), packed or not. */
+gmd_status gmd_trace_read(gmd_trace *trace, const char *path, gmd_error *error);
 gmd_status gmd_trace_write(const gmd_trace *trace, FILE *out, gmd_error *error);
 
 /* Writes request `index` as its line of text, without the newline, truncated to fit; for messages.

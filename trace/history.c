@@ -358,7 +358,7 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     return add_request(b, &request, event, e->address, false);
 }
 
-/* Work on another stream, which the allocator is told of, and then the free. */
+/* Recorded work on another stream, and then the free. */
 static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size_t event)
 {
     const deferred_event *plan = &b->deferred.events[event];

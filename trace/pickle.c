@@ -11,7 +11,7 @@ typedef pickle_value value;
 
 enum { MAX_PROTOCOL = 5 };
 
-/* --- stack and memo ---------------------------------------------------------------------- */
+/* --- the stack --------------------------------------------------------------------------- */
 
 /* As in CPython, POP on a bare mark takes the mark. */
 static bool read_pop(pickle_machine *m)
@@ -28,101 +28,6 @@ static bool read_pop_mark(pickle_machine *m)
     value *first;
     size_t count;
     return pm_pop_mark(m, &first, &count);
-}
-
-static bool read_dup(pickle_machine *m)
-{
-    return pm_need(m, 1) && pm_push(m, *pm_top(m));
-}
-
-/* A writer numbers its entries from 0, and each takes a byte at least: a larger index is a claim.
- */
-static bool memo_put(pickle_machine *m, uint64_t index)
-{
-    if (!pm_need(m, 1)) {
-        return false;
-    }
-    if (index >= m->size) {
-        return PM_FAIL(m, "memo index %llu: expected less than the file's %zu bytes",
-                       (unsigned long long)index, m->size);
-    }
-    if (index >= m->memo_capacity) {
-        size_t old = m->memo_capacity;
-        if (!pm_grow(m, &m->memo, &m->memo_capacity, (size_t)index + 1)) {
-            return false;
-        }
-        memset(m->memo + old, 0, (m->memo_capacity - old) * sizeof *m->memo);
-    }
-    m->memo_count += m->memo[index].kind == PICKLE_NOTHING;
-    m->memo[index] = *pm_top(m);
-    return true;
-}
-
-static bool memo_get(pickle_machine *m, uint64_t index)
-{
-    if (index >= m->memo_capacity || m->memo[index].kind == PICKLE_NOTHING) {
-        return PM_FAIL(m, "expected a memo entry, found none at index %llu",
-                       (unsigned long long)index);
-    }
-    return pm_push(m, m->memo[index]);
-}
-
-static bool read_memoize(pickle_machine *m)
-{
-    return memo_put(m, m->memo_count);
-}
-
-static bool read_binput(pickle_machine *m)
-{
-    uint64_t index;
-    return pm_take_number(m, 1, &index) && memo_put(m, index);
-}
-
-static bool read_long_binput(pickle_machine *m)
-{
-    uint64_t index;
-    return pm_take_number(m, 4, &index) && memo_put(m, index);
-}
-
-static bool read_binget(pickle_machine *m)
-{
-    uint64_t index;
-    return pm_take_number(m, 1, &index) && memo_get(m, index);
-}
-
-static bool read_long_binget(pickle_machine *m)
-{
-    uint64_t index;
-    return pm_take_number(m, 4, &index) && memo_get(m, index);
-}
-
-/* The memo index of protocol 0: a line of digits. */
-static bool take_index(pickle_machine *m, uint64_t *index)
-{
-    const char *line;
-    size_t length;
-    if (!pm_take_line(m, &line, &length)) {
-        return false;
-    }
-    bool ok = length > 0 && length < 11;
-    *index = 0;
-    for (size_t i = 0; i < length && ok; i++) {
-        ok = line[i] >= '0' && line[i] <= '9';
-        *index = *index * 10 + (uint64_t)(line[i] - '0');
-    }
-    return ok || pm_fail_number(m, "a memo index", line, length);
-}
-
-static bool read_put(pickle_machine *m)
-{
-    uint64_t index;
-    return take_index(m, &index) && memo_put(m, index);
-}
-
-static bool read_get(pickle_machine *m)
-{
-    uint64_t index;
-    return take_index(m, &index) && memo_get(m, index);
 }
 
 /* --- framing ----------------------------------------------------------------------------- */
@@ -161,7 +66,7 @@ static bool read_stop(pickle_machine *m)
         return PM_FAIL(m, "expected the end of the file, found %zu bytes more", m->size - m->at);
     }
     m->stopped = true;
-    return true;
+    return false;
 }
 
 /* --- what is refused --------------------------------------------------------------------- */
@@ -180,7 +85,7 @@ static bool refuse_global(pickle_machine *m, const char *module, size_t module_l
                  module, name_length < 90 ? (int)name_length : 90, name);
     m->status = gmd_fail(m->error, GMD_BAD_INPUT,
                          "%s: byte %zu: %s %s: snapshots hold plain data only; refused", m->name,
-                         m->opcode_at, m->opcode_name, quote_text(full, (size_t)length, quoted));
+                         m->opcode_at, pm_opcode_name(m), quote_text(full, (size_t)length, quoted));
     return false;
 }
 
@@ -205,17 +110,12 @@ static bool refuse_stack_global(pickle_machine *m)
 
 /* --- the table --------------------------------------------------------------------------- */
 
-typedef struct opcode {
-    const char *name; /* NULL: there is no such opcode */
-    bool (*run)(pickle_machine *m);
-} opcode;
-
-static const opcode opcodes[256] = {
+static const pm_opcode opcodes[256] = {
     ['('] = {"MARK", pm_read_mark},
     ['.'] = {"STOP", read_stop},
     ['0'] = {"POP", read_pop},
     ['1'] = {"POP_MARK", read_pop_mark},
-    ['2'] = {"DUP", read_dup},
+    ['2'] = {"DUP", pm_read_dup},
     ['F'] = {"FLOAT", pm_read_float},
     ['I'] = {"INT", pm_read_int},
     ['J'] = {"BININT", pm_read_binint},
@@ -237,16 +137,16 @@ static const opcode opcodes[256] = {
     ['d'] = {"DICT", pm_read_dict},
     ['}'] = {"EMPTY_DICT", pm_read_empty_dict},
     ['e'] = {"APPENDS", pm_read_appends},
-    ['g'] = {"GET", read_get},
-    ['h'] = {"BINGET", read_binget},
+    ['g'] = {"GET", pm_read_get},
+    ['h'] = {"BINGET", pm_read_binget},
     ['i'] = {"INST", refuse_named},
-    ['j'] = {"LONG_BINGET", read_long_binget},
+    ['j'] = {"LONG_BINGET", pm_read_long_binget},
     ['l'] = {"LIST", pm_read_list},
     [']'] = {"EMPTY_LIST", pm_read_empty_list},
     ['o'] = {"OBJ", refuse},
-    ['p'] = {"PUT", read_put},
-    ['q'] = {"BINPUT", read_binput},
-    ['r'] = {"LONG_BINPUT", read_long_binput},
+    ['p'] = {"PUT", pm_read_put},
+    ['q'] = {"BINPUT", pm_read_binput},
+    ['r'] = {"LONG_BINPUT", pm_read_long_binput},
     ['s'] = {"SETITEM", pm_read_setitem},
     ['t'] = {"TUPLE", pm_read_tuple},
     [')'] = {"EMPTY_TUPLE", pm_read_empty_tuple},
@@ -274,50 +174,60 @@ static const opcode opcodes[256] = {
     [0x91] = {"FROZENSET", pm_read_frozenset},
     [0x92] = {"NEWOBJ_EX", refuse},
     [0x93] = {"STACK_GLOBAL", refuse_stack_global},
-    [0x94] = {"MEMOIZE", read_memoize},
+    [0x94] = {"MEMOIZE", pm_read_memoize},
     [0x95] = {"FRAME", read_frame},
     [0x96] = {"BYTEARRAY8", pm_read_binbytes8},
     [0x97] = {"NEXT_BUFFER", refuse},
     [0x98] = {"READONLY_BUFFER", refuse},
 };
 
-static bool read_opcode(pickle_machine *m)
+/* Whether there is an opcode; its place is then known, and whatever fails names it. */
+static inline bool is_opcode(pickle_machine *m)
 {
     m->opcode_at = m->at;
-    m->opcode_name = "end of the file";
     if (m->at == m->size) {
         return PM_FAIL(m, "expected an opcode: the pickle is truncated");
     }
-    uint8_t code = m->data[m->at++];
-    const opcode *op = &opcodes[code];
-    if (!op->name) {
-        m->opcode_name = "not a pickle opcode";
-        return PM_FAIL(m, "expected one of protocols 0 to %d, found 0x%02x", MAX_PROTOCOL, code);
+    return opcodes[m->data[m->at]].name ||
+           PM_FAIL(m, "expected one of protocols 0 to %d, found 0x%02x", MAX_PROTOCOL,
+                   m->data[m->at]);
+}
+
+/* STOP is the one opcode that ends the program without an error. */
+static bool run(pickle_machine *m)
+{
+    /* The stack is there from the start, so that no pointer into it is ever derived from NULL. */
+    bool ok = pm_grow_stack(m);
+    while (ok && is_opcode(m)) {
+        ok = opcodes[m->data[m->at++]].run(m);
     }
-    m->opcode_name = op->name;
-    return op->run(m);
+    return m->stopped;
 }
 
 /* Bytes of containers and text that one byte of a pickle can cost: an empty container is one
- * opcode, 24 bytes here and 16 in the list that holds it, which may be doubled. */
+ * opcode, 24 bytes here and 24 in the list that holds it, which may be doubled. */
 enum { ARENA_PER_BYTE = 128, ARENA_SPARE = 64 << 10 };
 
-gmd_status pickle_read(pickle_document *pickle, const uint8_t *data, size_t size, const char *name,
-                       gmd_error *error)
+/* So that the arena's limit is a number that it has sizes for. */
+#define MAX_SIZE (1ull << 40)
+
+gmd_status pickle_read_taking(pickle_document *pickle, const uint8_t *data, size_t size,
+                              const char *name, const pickle_taker *taker, gmd_error *error)
 {
     *pickle = (pickle_document){0};
-    if (size > UINT32_MAX) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: %zu bytes: expected less than 4 GiB", name,
-                        size);
+    if (size > MAX_SIZE) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: %zu bytes: expected at most %llu", name, size,
+                        MAX_SIZE);
     }
-    pickle_machine m = {.data = data, .size = size, .name = name, .error = error, .status = GMD_OK};
+    pickle_machine m = {.data = data,
+                        .size = size,
+                        .opcodes = opcodes,
+                        .taker = taker,
+                        .name = name,
+                        .error = error,
+                        .status = GMD_OK};
     arena_init(&m.arena, size * ARENA_PER_BYTE + ARENA_SPARE);
-    /* The stack is there from the start, so that no pointer into it is ever derived from NULL. */
-    bool ok = pm_grow(&m, &m.stack, &m.stack_capacity, 1);
-    while (ok && !m.stopped) {
-        ok = read_opcode(&m);
-    }
-    if (m.status == GMD_OK) {
+    if (run(&m)) {
         pickle->root = *pm_top(&m);
         pickle->arena = m.arena;
     } else {
@@ -326,6 +236,12 @@ gmd_status pickle_read(pickle_document *pickle, const uint8_t *data, size_t size
     free(m.stack);
     free(m.memo);
     return m.status;
+}
+
+gmd_status pickle_read(pickle_document *pickle, const uint8_t *data, size_t size, const char *name,
+                       gmd_error *error)
+{
+    return pickle_read_taking(pickle, data, size, name, NULL, error);
 }
 
 void pickle_free(pickle_document *pickle)

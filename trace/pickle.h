@@ -22,8 +22,10 @@ typedef struct pickle_document {
 } pickle_document;
 
 /* Reads exactly one pickle that takes all of `data`, which must stay in place as long as the values
- * are used. On failure `pickle` is left empty; the message names `name`, the byte and what was
- * expected. Release with pickle_free. */
+ * are used. `taker`: NULL takes nothing. On failure `pickle` is left empty; the message names
+ * `name`, the byte and what was expected. Release with pickle_free. */
+gmd_status pickle_read_taking(pickle_document *pickle, const uint8_t *data, size_t size,
+                              const char *name, const pickle_taker *taker, gmd_error *error);
 gmd_status pickle_read(pickle_document *pickle, const uint8_t *data, size_t size, const char *name,
                        gmd_error *error);
 void pickle_free(pickle_document *pickle);

@@ -3,13 +3,21 @@
 #include "quote.h"
 
 #include "gmd_grow.h"
-#include "gmd_min.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef pickle_value value;
+
+const char *pm_opcode_name(const pickle_machine *m)
+{
+    if (m->opcode_at == m->size) {
+        return "end of the file";
+    }
+    const char *name = m->opcodes[m->data[m->opcode_at]].name;
+    return name ? name : "not a pickle opcode";
+}
 
 void pm_fail(pickle_machine *m, const char *format, ...)
 {
@@ -19,7 +27,7 @@ void pm_fail(pickle_machine *m, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     m->status = gmd_fail(m->error, GMD_BAD_INPUT, "%s: byte %zu: %s: %s", m->name, m->opcode_at,
-                         m->opcode_name, text);
+                         pm_opcode_name(m), text);
 }
 
 bool pm_fail_memory(pickle_machine *m)
@@ -48,42 +56,15 @@ void *pm_take_memory(pickle_machine *m, size_t size)
     return taken;
 }
 
-bool pm_grow(pickle_machine *m, value **values, size_t *capacity, size_t needed)
+bool pm_grow_stack(pickle_machine *m)
 {
-    return GMD_GROW(values, capacity, needed) || pm_fail_memory(m);
-}
-
-bool pm_items_append(pickle_machine *m, pickle_items *items, const value *values, size_t count)
-{
-    if (count > items->capacity - items->count) {
-        size_t needed = items->count + count;
-        /* The first batch fits exactly, since most containers are filled by one opcode. */
-        size_t capacity =
-            items->count && needed < items->capacity * 2 ? items->capacity * 2 : needed;
-        value *moved = pm_take_memory(m, capacity * sizeof *moved);
-        if (!moved) {
-            return false;
-        }
-        if (items->count) {
-            memcpy(moved, items->values, items->count * sizeof *moved);
-        }
-        items->values = moved;
-        items->capacity = (uint32_t)gmd_min(capacity, UINT32_MAX);
-    }
-    if (count) {
-        memcpy(items->values + items->count, values, count * sizeof *values);
-    }
-    items->count += count;
-    return true;
+    return GMD_GROW(&m->stack, &m->stack_capacity, m->depth + 1) || pm_fail_memory(m);
 }
 
 /* --- the stack --------------------------------------------------------------------------- */
 
-bool pm_need(pickle_machine *m, size_t count)
+bool pm_fail_need(pickle_machine *m, size_t count)
 {
-    if (pm_available(m) >= count) {
-        return true;
-    }
     return PM_FAIL(m, "expected %zu value%s on the stack, found %zu", count, count == 1 ? "" : "s",
                    pm_available(m));
 }
@@ -98,17 +79,6 @@ bool pm_pop_mark(pickle_machine *m, value **first, size_t *count)
     *count = m->depth - depth;
     m->depth = depth;
     return true;
-}
-
-bool pm_push_items(pickle_machine *m, pickle_kind kind, const value *values, size_t count)
-{
-    pickle_items *items = pm_take_memory(m, sizeof *items);
-    if (!items) {
-        return false;
-    }
-    *items = (pickle_items){0};
-    return (count == 0 || pm_items_append(m, items, values, count)) &&
-           pm_push(m, (value){.kind = kind, .items = items});
 }
 
 /* --- the input --------------------------------------------------------------------------- */

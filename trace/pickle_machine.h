@@ -14,23 +14,45 @@
 
 enum { PM_MARK_MAX = 256 };
 
+/* pickle_items.memo: where the memo refers to a container, for as long as a single entry and a
+ * single value (on the stack, or in another container) do; only then can it be taken. */
+enum { PM_MEMO_NONE = 0 }; /* else: 1 more than the entry's index */
+#define PM_MEMO_SHARED UINT32_MAX
+
+/* A pickle_value without its place: what takes a value out of the memo is its place then. */
+typedef struct memo_entry {
+    uint32_t kind, length;
+    uint64_t number; /* whatever the value holds */
+} memo_entry;
+
 typedef struct pickle_machine {
     const uint8_t *data;
-    size_t size, at;  /* `at`: the next byte to read */
-    size_t opcode_at; /* byte of the opcode that is being executed */
-    const char *opcode_name;
+    size_t size, at;                 /* `at`: the next byte to read */
+    size_t opcode_at;                /* byte of the opcode that is being executed */
+    const struct pm_opcode *opcodes; /* 256 of them */
     pickle_value *stack;
     size_t depth, stack_capacity;
     size_t marks[PM_MARK_MAX]; /* stack depths */
     size_t mark_count;
-    pickle_value *memo;
-    size_t memo_count, memo_capacity; /* memo_count: entries in use, as MEMOIZE numbers them */
+    memo_entry *memo;
+    size_t memo_end, memo_capacity; /* memo_end: entries from here on are not there */
+    size_t memo_count;              /* of entries that hold a value: what MEMOIZE numbers by */
     bool stopped;
     memory_arena arena;
+    const pickle_taker *taker; /* NULL: there is none */
     const char *name;
     gmd_status status;
     gmd_error *error;
 } pickle_machine;
+
+/* False: it failed, or it was STOP. */
+typedef struct pm_opcode {
+    const char *name; /* NULL: there is no such opcode */
+    bool (*run)(pickle_machine *m);
+} pm_opcode;
+
+/* The name of the opcode that is being executed. */
+const char *pm_opcode_name(const pickle_machine *m);
 
 __attribute__((format(printf, 2, 3))) void pm_fail(pickle_machine *m, const char *format, ...);
 bool pm_fail_memory(pickle_machine *m);
@@ -42,19 +64,16 @@ bool pm_fail_number(pickle_machine *m, const char *expected, const char *line, s
 
 /* Memory that lives as long as the pickle. NULL: the failure is noted. */
 void *pm_take_memory(pickle_machine *m, size_t size);
-/* Room for `needed` values in the stack or the memo. */
-bool pm_grow(pickle_machine *m, pickle_value **values, size_t *capacity, size_t needed);
-bool pm_items_append(pickle_machine *m, pickle_items *items, const pickle_value *values,
-                     size_t count);
+bool pm_grow_stack(pickle_machine *m);
 
 /* --- the stack --------------------------------------------------------------------------- */
 
 static inline bool pm_push(pickle_machine *m, pickle_value v)
 {
-    if (m->depth == m->stack_capacity && !pm_grow(m, &m->stack, &m->stack_capacity, m->depth + 1)) {
+    if (m->depth == m->stack_capacity && !pm_grow_stack(m)) {
         return false;
     }
-    v.at = (uint32_t)m->opcode_at;
+    v.at = m->opcode_at;
     m->stack[m->depth++] = v;
     return true;
 }
@@ -70,13 +89,57 @@ static inline pickle_value *pm_top(pickle_machine *m)
     return &m->stack[m->depth - 1];
 }
 
+bool pm_fail_need(pickle_machine *m, size_t count);
+
 /* That so many values are above the newest mark. */
-bool pm_need(pickle_machine *m, size_t count);
+static inline bool pm_need(pickle_machine *m, size_t count)
+{
+    return pm_available(m) >= count || pm_fail_need(m, count);
+}
+
 /* Ends the newest mark: the `*count` values from `*first` on were above it and stay in place until
  * the next push; the stack ends below them. */
 bool pm_pop_mark(pickle_machine *m, pickle_value **first, size_t *count);
 /* A container that holds a copy of these. */
 bool pm_push_items(pickle_machine *m, pickle_kind kind, const pickle_value *values, size_t count);
+
+/* --- the memo: pickle_memo.c --------------------------------------------------------------- */
+
+/* A container is referred to from one place more. */
+static inline void pm_share(uint32_t kind, pickle_items *items)
+{
+    if (pickle_is_container(kind)) {
+        items->memo = PM_MEMO_SHARED;
+    }
+}
+
+static inline pickle_items *pm_items_of(const memo_entry *entry)
+{
+    return ((pickle_value){.number = entry->number}).items;
+}
+
+static inline bool pm_has_entry(const pickle_machine *m, uint64_t index)
+{
+    return index < m->memo_end && m->memo[index].kind != PICKLE_NOTHING;
+}
+
+/* The value of an entry that is there, for a place on the stack. */
+static inline pickle_value pm_entry_value(pickle_machine *m, uint64_t index, uint64_t at)
+{
+    const memo_entry *entry = &m->memo[index];
+    pm_share(entry->kind, pm_items_of(entry));
+    return (pickle_value){
+        .at = at, .kind = entry->kind, .length = entry->length, .number = entry->number};
+}
+
+/* The container becomes `v` where the memo refers to it, and its memory is used again: the value
+ * that the caller has is the only one. */
+void pm_forget(pickle_machine *m, pickle_items *items, pickle_value v);
+
+static inline bool pm_is_shared(const pickle_items *items)
+{
+    return items->memo == PM_MEMO_SHARED;
+}
 
 /* --- the input --------------------------------------------------------------------------- */
 
@@ -91,23 +154,38 @@ static inline bool pm_take(pickle_machine *m, size_t count, const uint8_t **byte
     return true;
 }
 
-/* An unsigned little-endian number of 1 to 8 bytes. */
+/* An unsigned little-endian number of up to 8 bytes. */
+static inline uint64_t pm_number_of(const uint8_t *bytes, size_t width)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < width; i++) {
+        number |= (uint64_t)bytes[i] << 8 * i;
+    }
+    return number;
+}
+
 static inline bool pm_take_number(pickle_machine *m, size_t width, uint64_t *number)
 {
     const uint8_t *bytes;
     if (!pm_take(m, width, &bytes)) {
         return false;
     }
-    *number = 0;
-    for (size_t i = 0; i < width; i++) {
-        *number |= (uint64_t)bytes[i] << 8 * i;
-    }
+    *number = pm_number_of(bytes, width);
     return true;
 }
 
 bool pm_take_line(pickle_machine *m, const char **line, size_t *length);
 
-/* --- opcodes: pickle_numbers.c, pickle_strings.c, pickle_containers.c --------------------- */
+/* --- opcodes: pickle_numbers.c, pickle_strings.c, pickle_containers.c, pickle_memo.c ------- */
+
+bool pm_read_dup(pickle_machine *m);
+bool pm_read_memoize(pickle_machine *m);
+bool pm_read_binput(pickle_machine *m);
+bool pm_read_long_binput(pickle_machine *m);
+bool pm_read_put(pickle_machine *m);
+bool pm_read_binget(pickle_machine *m);
+bool pm_read_long_binget(pickle_machine *m);
+bool pm_read_get(pickle_machine *m);
 
 bool pm_read_binint1(pickle_machine *m);
 bool pm_read_binint2(pickle_machine *m);

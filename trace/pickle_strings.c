@@ -7,8 +7,7 @@ typedef pickle_value value;
 
 static bool push_text(pickle_machine *m, pickle_kind kind, const char *text, size_t length)
 {
-    return pm_push(
-        m, (value){.kind = kind, .length = (uint32_t)length & PICKLE_MAX_STRING, .text = text});
+    return pm_push(m, (value){.kind = kind, .length = (uint32_t)length, .text = text});
 }
 
 /* A string whose length stands before it in `width` bytes. The bytes stay where they are. */

@@ -15,6 +15,8 @@ const char *pickle_kind_name(pickle_kind kind)
         [PICKLE_TUPLE] = "a tuple",
         [PICKLE_SET] = "a set",
         [PICKLE_DICT] = "a dict",
+        [PICKLE_RECORD] = "another record",
+        [PICKLE_NOTED] = "another record's list",
     };
     return names[kind];
 }

@@ -2,9 +2,9 @@
 #include "snapshot_fields.h"
 
 #include "gmd_grow.h"
-#include "gmd_trace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static gmd_action action_named(const pickle_value *name)
 {
@@ -27,151 +27,196 @@ static gmd_action action_named(const pickle_value *name)
     return GMD_ACTION_OTHER;
 }
 
-static bool read_event(snapshot_reader *c, const pickle_value *record, gmd_snapshot_event *event)
+enum {
+    ACTION,
+    ADDRESS,
+    SIZE,
+    STREAM,
+    TIME,
+    DEVICE_FREE,
+    FRAMES,
+    METADATA,
+    COMPILE_CONTEXT,
+    FIELDS
+};
+
+static const snapshot_field event_fields[FIELDS] = {
+    {"action", NULL}, {"addr", NULL},          {"size", NULL},
+    {"stream", NULL}, {"time_us", NULL},       {"device_free", NULL},
+    {"frames", NULL}, {"user_metadata", NULL}, {"compile_context", NULL}};
+
+/* What an event asks for; the keys of an action that is not known may mean anything. */
+static bool read_request(snapshot_reader *c, const pickle_value *record,
+                         const snapshot_field fields[FIELDS], gmd_snapshot_event *event)
 {
-    enum {
-        ACTION,
-        ADDRESS,
-        SIZE,
-        STREAM,
-        TIME,
-        DEVICE_FREE,
-        FRAMES,
-        METADATA,
-        COMPILE_CONTEXT,
-        FIELDS
-    };
-    snapshot_field fields[FIELDS] = {
-        {"action", NULL}, {"addr", NULL},          {"size", NULL},
-        {"stream", NULL}, {"time_us", NULL},       {"device_free", NULL},
-        {"frames", NULL}, {"user_metadata", NULL}, {"compile_context", NULL}};
-    *event = (gmd_snapshot_event){.device = (uint8_t)c->device_or_segment};
-    if (!snapshot_find(c, record, fields, FIELDS) ||
-        !snapshot_required_text(c, record, &fields[ACTION])) {
-        return false;
+    if (event->action == GMD_ACTION_OTHER) {
+        return true;
     }
-    gmd_action action = action_named(fields[ACTION].found);
-    event->action = (uint8_t)action;
-    if (!snapshot_optional_number(c, &fields[TIME], 0, &event->time_us)) {
-        return false;
-    }
-    snapshot_origin_fields origin = {fields[FRAMES], fields[METADATA], fields[COMPILE_CONTEXT]};
-    if (!snapshot_read_origin(c, &origin, &event->origin)) {
-        return false;
-    }
-    if (action == GMD_ACTION_OTHER) {
-        return true; /* what its keys mean is not known either */
-    }
-    bool is_oom = action == GMD_ACTION_OOM && fields[DEVICE_FREE].found;
+    bool is_oom = event->action == GMD_ACTION_OOM && fields[DEVICE_FREE].found;
     const snapshot_field *address = &fields[is_oom ? DEVICE_FREE : ADDRESS];
     if (!snapshot_required_number(c, record, address, &event->address) ||
         !snapshot_required_number(c, record, &fields[SIZE], &event->size) ||
         !snapshot_required_number(c, record, &fields[STREAM], &event->stream)) {
         return false;
     }
-    bool has_range = action != GMD_ACTION_OOM && action != GMD_ACTION_SNAPSHOT;
+    bool has_range = event->action != GMD_ACTION_OOM && event->action != GMD_ACTION_SNAPSHOT;
     return !has_range || snapshot_fits(event->address, event->size) ||
            SNAPSHOT_FAIL(c, record,
                          "%llu bytes at address %llu: expected a range of 64-bit addresses",
                          (unsigned long long)event->size, (unsigned long long)event->address);
 }
 
-static bool reserve_events(snapshot_reader *c, size_t count)
+static bool read_event(snapshot_reader *c, const pickle_value *record,
+                       const snapshot_field fields[FIELDS], gmd_snapshot_event *event)
 {
-    gmd_snapshot *s = c->snapshot;
-    return GMD_GROW(&s->events, &c->event_capacity, s->event_count + count) ||
-           snapshot_no_memory(c);
+    *event = (gmd_snapshot_event){0};
+    if (!snapshot_required_text(c, record, &fields[ACTION])) {
+        return false;
+    }
+    event->action = (uint8_t)action_named(fields[ACTION].found);
+    return snapshot_optional_number(c, &fields[TIME], 0, &event->time_us) &&
+           read_request(c, record, fields, event) &&
+           snapshot_read_origin(
+               c,
+               &(snapshot_origin_fields){fields[FRAMES], fields[METADATA], fields[COMPILE_CONTEXT]},
+               &event->origin);
 }
 
-static bool read_device_trace(snapshot_reader *c, const pickle_value *list)
+static bool add_event(snapshot_reader *c, gmd_snapshot_event event)
 {
-    if (list->kind != PICKLE_LIST && list->kind != PICKLE_TUPLE) {
+    gmd_snapshot *s = c->snapshot;
+    if (!GMD_GROW(&s->events, &c->event_capacity, s->event_count + 1)) {
+        return snapshot_no_memory(c);
+    }
+    s->events[s->event_count++] = event;
+    return true;
+}
+
+/* An action that is not known says little about what the dict is: a time has to be there, too. */
+bool snapshot_take_event(snapshot_reader *c, const snapshot_dict *dict, uint64_t *index)
+{
+    snapshot_field fields[FIELDS];
+    gmd_snapshot_event event;
+    memcpy(fields, event_fields, sizeof fields);
+    snapshot_match(dict, fields, FIELDS);
+    if (!read_event(c, dict->pairs, fields, &event) ||
+        (event.action == GMD_ACTION_OTHER && !fields[TIME].found)) {
+        return false;
+    }
+    *index = c->snapshot->event_count;
+    return add_event(c, event);
+}
+
+/* --- devices ------------------------------------------------------------------------------- */
+
+static bool add_item(snapshot_reader *c, const pickle_value *v)
+{
+    uint64_t index;
+    snapshot_field fields[FIELDS];
+    gmd_snapshot_event event;
+    if (snapshot_is_taken(v, SNAPSHOT_EVENT, &index)) {
+        return add_event(c, c->snapshot->events[index]);
+    }
+    memcpy(fields, event_fields, sizeof fields);
+    return snapshot_find(c, v, fields, FIELDS) && read_event(c, v, fields, &event) &&
+           add_event(c, event);
+}
+
+/* The events of a list that were taken one after the other are where they are; of another list they
+ * are added behind all that were taken. */
+static bool read_device_trace(snapshot_reader *c, const pickle_value *list, event_run *run)
+{
+    const pickle_items *items = snapshot_items_of(list);
+    if (!items) {
         return SNAPSHOT_FAIL(c, list,
                              "device_traces: device %zu: expected a list of events, found %s",
                              c->device_or_segment, pickle_kind_name(list->kind));
     }
-    size_t count = list->items->count;
-    if (!snapshot_count(c, list, count) || !reserve_events(c, count)) {
+    if (!snapshot_count(c, list, items->count)) {
         return false;
     }
-    c->place = AT_EVENT;
-    for (c->index = 0; c->index < count; c->index++) {
-        gmd_snapshot_event *event = &c->snapshot->events[c->snapshot->event_count];
-        if (!read_event(c, &list->items->values[c->index], event)) {
-            return false;
-        }
-        c->snapshot->event_count++;
-    }
-    c->place = AT_FILE;
-    return true;
-}
-
-/* The events of one device that are still to be merged. */
-typedef struct event_run {
-    const gmd_snapshot_event *next, *end;
-} event_run;
-
-/* By time; of equal times the lower device's first. Within a device the recorded order stands even
- * where its times do not ascend. Device counts are small: looking at each head is good enough. */
-static void merge(event_run *runs, size_t run_count, gmd_snapshot_event *out)
-{
-    for (;;) {
-        event_run *first = NULL;
-        for (size_t i = 0; i < run_count; i++) {
-            if (runs[i].next != runs[i].end &&
-                (!first || runs[i].next->time_us < first->next->time_us)) {
-                first = &runs[i];
-            }
-        }
-        if (!first) {
-            return;
-        }
-        *out++ = *first->next++;
-    }
-}
-
-static bool merge_devices(snapshot_reader *c, const size_t ends[GMD_MAX_DEVICES])
-{
-    gmd_snapshot *s = c->snapshot;
-    event_run runs[GMD_MAX_DEVICES];
-    size_t run_count = 0, start = 0;
-    for (uint32_t device = 0; device < s->device_count; start = ends[device++]) {
-        if (ends[device] > start) {
-            runs[run_count++] = (event_run){s->events + start, s->events + ends[device]};
-        }
-    }
-    if (run_count < 2 || s->event_count == 0) {
+    *run = (event_run){c->snapshot->event_count, items->count};
+    pickle_value first = items->count ? pickle_item(items, 0, list->at) : (pickle_value){0};
+    uint64_t index;
+    if (pickle_is_run(items) && snapshot_is_taken(&first, SNAPSHOT_EVENT, &index)) {
+        run->first = index;
         return true;
     }
-    gmd_snapshot_event *merged = malloc(s->event_count * sizeof *merged);
-    if (!merged) {
-        return snapshot_no_memory(c);
+    c->place = AT_EVENT;
+    for (c->index = 0; c->index < items->count; c->index++) {
+        pickle_value v = pickle_item(items, (uint32_t)c->index, list->at);
+        if (!add_item(c, &v)) {
+            return false;
+        }
     }
-    merge(runs, run_count, merged);
-    free(s->events);
-    s->events = merged;
+    c->place = AT_FILE;
     return true;
 }
 
 bool snapshot_read_events(snapshot_reader *c, const snapshot_field *f)
 {
     const pickle_items *traces;
-    size_t ends[GMD_MAX_DEVICES] = {0};
     if (!snapshot_items(c, f, &traces)) {
         return false;
     }
     if (traces->count > GMD_MAX_DEVICES) {
-        return SNAPSHOT_FAIL(c, f->found, "device_traces: expected at most %d devices, found %zu",
+        return SNAPSHOT_FAIL(c, f->found, "device_traces: expected at most %d devices, found %u",
                              GMD_MAX_DEVICES, traces->count);
     }
-    c->snapshot->device_count = (uint32_t)traces->count;
-    for (size_t i = 0; i < traces->count; i++) {
+    c->snapshot->device_count = traces->count;
+    for (uint32_t i = 0; i < traces->count; i++) {
+        pickle_value list = pickle_item(traces, i, f->found->at);
         c->device_or_segment = i;
-        if (!read_device_trace(c, &traces->values[i])) {
+        if (!read_device_trace(c, &list, &c->runs[i])) {
             return false;
         }
-        ends[i] = c->snapshot->event_count;
     }
-    c->snapshot->has_events = c->snapshot->event_count > 0;
-    return merge_devices(c, ends);
+    return true;
+}
+
+/* --- one order ----------------------------------------------------------------------------- */
+
+/* By time; of equal times the lower device's first. Within a device the recorded order stands even
+ * where its times do not ascend. Device counts are small: looking at each head is good enough. */
+static void merge(const gmd_snapshot_event *events, event_run runs[GMD_MAX_DEVICES],
+                  gmd_snapshot_event *out)
+{
+    for (;;) {
+        event_run *first = NULL;
+        for (event_run *run = runs; run < runs + GMD_MAX_DEVICES; run++) {
+            if (run->count &&
+                (!first || events[run->first].time_us < events[first->first].time_us)) {
+                first = run;
+            }
+        }
+        if (!first) {
+            return;
+        }
+        *out = events[first->first++];
+        out->device = (uint8_t)(first - runs);
+        out++;
+        first->count--;
+    }
+}
+
+bool snapshot_merge_events(snapshot_reader *c)
+{
+    gmd_snapshot *s = c->snapshot;
+    size_t count = 0;
+    for (size_t i = 0; i < GMD_MAX_DEVICES; i++) {
+        count += c->runs[i].count;
+    }
+    s->has_events = count > 0;
+    if (c->runs[0].count == s->event_count && count == s->event_count) {
+        return true; /* of one device, and all that were taken */
+    }
+    gmd_snapshot_event *merged = malloc((count + 1) * sizeof *merged);
+    if (!merged) {
+        return snapshot_no_memory(c);
+    }
+    merge(s->events, c->runs, merged);
+    free(s->events);
+    s->events = merged;
+    s->event_count = count;
+    return true;
 }

@@ -1,12 +1,12 @@
 /* From a pickle's values to a gmd_snapshot.
  *
  * Names and shapes are those of torch/csrc/cuda/memory_snapshot.cpp and Module.cpp (torch 2.1
- * to 2.11); keys that older versions lack are optional, keys that gmd does not know are ignored. */
+ * to 2.13); keys that older versions lack are optional, keys that gmd does not know are ignored. */
 #include "gmd_snapshot.h"
 
 #include "gmd_file.h"
 #include "pickle.h"
-#include "snapshot_fields.h"
+#include "snapshot_taken.h"
 
 #include <stdlib.h>
 
@@ -36,26 +36,46 @@ static bool convert(snapshot_reader *c, const pickle_value *root)
            (!fields[ANNOTATIONS].found || snapshot_read_annotations(c, &fields[ANNOTATIONS]));
 }
 
-gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
-                              const char *name, gmd_error *error)
+static bool parse(snapshot_reader *c, const uint8_t *data, size_t size, bool is_taking)
+{
+    pickle_document pickle;
+    const pickle_taker taker = {c, snapshot_take};
+    gmd_status status =
+        pickle_read_taking(&pickle, data, size, c->name, is_taking ? &taker : NULL, c->error);
+    if (status == GMD_OK) {
+        if (c->status == GMD_OK) {
+            convert(c, &pickle.root);
+        }
+        pickle_free(&pickle);
+    } else if (c->status == GMD_OK) {
+        c->status = status;
+    }
+    return c->status == GMD_OK && snapshot_merge_events(c);
+}
+
+gmd_status snapshot_parse_as(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
+                             const char *name, bool is_taking, gmd_error *error)
 {
     *snapshot = (gmd_snapshot){0};
-    pickle_document pickle;
-    gmd_status status = pickle_read(&pickle, data, size, name, error);
-    if (status != GMD_OK) {
-        return status;
-    }
     snapshot_reader c = {.snapshot = snapshot,
                          .name = name,
                          .error = error,
                          .status = GMD_OK,
                          .record_limit = size / LEAST_RECORD_BYTES + SPARE_RECORDS};
-    if (!convert(&c, &pickle.root)) {
+    if (!parse(&c, data, size, is_taking)) {
         gmd_snapshot_free(snapshot);
     }
     free(c.frames);
-    pickle_free(&pickle);
+    gmd_interned_free(&c.long_texts.places);
+    free(c.long_texts.numbers);
+    snapshot_taken_free(&c.taken);
     return c.status;
+}
+
+gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
+                              const char *name, gmd_error *error)
+{
+    return snapshot_parse_as(snapshot, data, size, name, true, error);
 }
 
 gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error)
@@ -63,7 +83,7 @@ gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error
     uint8_t *data;
     size_t size;
     *snapshot = (gmd_snapshot){0};
-    gmd_status status = gmd_file_read(path, &data, &size, error);
+    gmd_status status = gmd_file_read_any_size(path, &data, &size, error);
     if (status == GMD_OK) {
         status = gmd_snapshot_parse(snapshot, data, size, path, error);
         free(data);

@@ -2,10 +2,10 @@
 #include "snapshot_fields.h"
 
 #include "gmd_grow.h"
-#include "gmd_trace.h"
 #include "quote.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- blocks ------------------------------------------------------------------------------ */
 
@@ -31,25 +31,89 @@ static bool read_state(snapshot_reader *c, const snapshot_field *f, uint8_t *sta
                          quote_text(f->found->text, f->found->length, quoted));
 }
 
+enum { ADDRESS, SIZE, REQUESTED, STATE, FRAMES, HISTORY, FIELDS };
+
+static const snapshot_field block_fields[FIELDS] = {{"address", NULL},        {"size", NULL},
+                                                    {"requested_size", NULL}, {"state", NULL},
+                                                    {"frames", NULL},         {"history", NULL}};
+
+/* Torch up to 2.0 had what asked for a block in a list, the last first, beside what the block's
+ * memory had been before. */
+static bool read_history(snapshot_reader *c, const snapshot_field *history, snapshot_field *frames,
+                         snapshot_field *requested)
+{
+    const pickle_items *list;
+    snapshot_field last[] = {{"frames", NULL}, {"real_size", NULL}};
+    if (!history->found || history->found->kind == PICKLE_NONE) {
+        return true;
+    }
+    if (!snapshot_items(c, history, &list)) {
+        return false;
+    }
+    if (list->count == 0) {
+        return true;
+    }
+    pickle_value first = pickle_item(list, 0, history->found->at);
+    if (!snapshot_find(c, &first, last, 2)) {
+        return false;
+    }
+    *frames = frames->found ? *frames : last[0];
+    *requested = requested->found ? *requested : last[1];
+    return true;
+}
+
+static bool read_request(snapshot_reader *c, const snapshot_field fields[FIELDS],
+                         gmd_snapshot_block *block)
+{
+    snapshot_field frames = fields[FRAMES], requested = fields[REQUESTED];
+    return (block->state == GMD_BLOCK_INACTIVE ||
+            read_history(c, &fields[HISTORY], &frames, &requested)) &&
+           snapshot_optional_number(c, &requested, block->size, &block->requested_size) &&
+           snapshot_read_origin(c, &(snapshot_origin_fields){.frames = frames}, &block->origin);
+}
+
 /* `expected`: the end of the block before it. Torch up to 2.0 left the address to be added up. */
-static bool read_block(snapshot_reader *c, const pickle_value *record, uint64_t expected,
+static bool read_block(snapshot_reader *c, const pickle_value *record,
+                       const snapshot_field fields[FIELDS], uint64_t expected,
                        gmd_snapshot_block *block)
 {
-    enum { ADDRESS, SIZE, REQUESTED, STATE, FRAMES, FIELDS };
-    snapshot_field fields[FIELDS] = {{"address", NULL},
-                                     {"size", NULL},
-                                     {"requested_size", NULL},
-                                     {"state", NULL},
-                                     {"frames", NULL}};
     *block = (gmd_snapshot_block){0};
-    return snapshot_find(c, record, fields, FIELDS) &&
-           snapshot_required_number(c, record, &fields[SIZE], &block->size) &&
+    return snapshot_required_number(c, record, &fields[SIZE], &block->size) &&
            snapshot_optional_number(c, &fields[ADDRESS], expected, &block->address) &&
-           snapshot_optional_number(c, &fields[REQUESTED], block->size, &block->requested_size) &&
            snapshot_required_text(c, record, &fields[STATE]) &&
-           read_state(c, &fields[STATE], &block->state) &&
-           snapshot_read_origin(c, &(snapshot_origin_fields){.frames = fields[FRAMES]},
-                                &block->origin);
+           read_state(c, &fields[STATE], &block->state) && read_request(c, fields, block);
+}
+
+bool snapshot_take_block(snapshot_reader *c, const snapshot_dict *dict, uint64_t *index)
+{
+    snapshot_field fields[FIELDS];
+    taken_block taken = {.at = dict->at};
+    memcpy(fields, block_fields, sizeof fields);
+    snapshot_match(dict, fields, FIELDS);
+    if (!fields[ADDRESS].found || !read_block(c, dict->pairs, fields, 0, &taken.block)) {
+        return false;
+    }
+    *index = c->taken.block_count;
+    if (!GMD_GROW(&c->taken.blocks, &c->taken.block_capacity, *index + 1)) {
+        return snapshot_no_memory(c);
+    }
+    c->taken.blocks[c->taken.block_count++] = taken;
+    return true;
+}
+
+/* `v`: a dict, or a record whose place is in the file is then found. */
+static bool find_block(snapshot_reader *c, pickle_value *v, uint64_t expected,
+                       gmd_snapshot_block *block)
+{
+    uint64_t index;
+    snapshot_field fields[FIELDS];
+    if (snapshot_is_taken(v, SNAPSHOT_BLOCK, &index)) {
+        *block = c->taken.blocks[index].block;
+        v->at = c->taken.blocks[index].at;
+        return true;
+    }
+    memcpy(fields, block_fields, sizeof fields);
+    return snapshot_find(c, v, fields, FIELDS) && read_block(c, v, fields, expected, block);
 }
 
 static bool check_block(snapshot_reader *c, const pickle_value *record,
@@ -95,10 +159,10 @@ static bool read_blocks(snapshot_reader *c, const snapshot_field *f, gmd_snapsho
     uint64_t expected = segment->address;
     c->place = AT_BLOCK;
     for (c->index = 0; c->index < list->count; c->index++) {
-        const pickle_value *record = &list->values[c->index];
+        pickle_value record = pickle_item(list, (uint32_t)c->index, f->found->at);
         gmd_snapshot_block *block = &c->snapshot->blocks[c->snapshot->block_count];
-        if (!read_block(c, record, expected, block) ||
-            !check_block(c, record, segment, expected, block)) {
+        if (!find_block(c, &record, expected, block) ||
+            !check_block(c, &record, segment, expected, block)) {
             return false;
         }
         expected = block->address + block->size;
@@ -120,11 +184,12 @@ static bool read_pool_id(snapshot_reader *c, const snapshot_field *f, uint64_t p
         return false;
     }
     if (pair->count != 2) {
-        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected two integers, found %zu values",
+        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected two integers, found %u values",
                              f->key, pair->count);
     }
-    for (size_t i = 0; i < 2; i++) {
-        snapshot_field member = {f->key, &pair->values[i]};
+    for (uint32_t i = 0; i < 2; i++) {
+        pickle_value number = pickle_item(pair, i, f->found->at);
+        snapshot_field member = {f->key, &number};
         if (!snapshot_number(c, &member, &pool_id[i])) {
             return false;
         }
@@ -158,16 +223,16 @@ static bool read_segment(snapshot_reader *c, const pickle_value *record, gmd_sna
 {
     enum {
         DEVICE,
-        ADDRESS,
+        START,
         TOTAL,
         ALLOCATED,
         ACTIVE,
-        REQUESTED,
+        ASKED,
         STREAM,
         TYPE,
         POOL,
         EXPANDABLE,
-        FRAMES,
+        STACK,
         BLOCKS
     };
     snapshot_field f[] = {
@@ -178,16 +243,16 @@ static bool read_segment(snapshot_reader *c, const pickle_value *record, gmd_sna
     *s = (gmd_snapshot_segment){0};
     bool ok = snapshot_find(c, record, f, sizeof f / sizeof *f) &&
               read_device(c, record, &f[DEVICE], &s->device) &&
-              snapshot_required_number(c, record, &f[ADDRESS], &s->address) &&
+              snapshot_required_number(c, record, &f[START], &s->address) &&
               snapshot_required_number(c, record, &f[TOTAL], &s->total_size) &&
               snapshot_required_number(c, record, &f[ALLOCATED], &s->allocated_size) &&
               snapshot_required_number(c, record, &f[ACTIVE], &s->active_size) &&
-              snapshot_optional_number(c, &f[REQUESTED], s->active_size, &s->requested_size) &&
+              snapshot_optional_number(c, &f[ASKED], s->active_size, &s->requested_size) &&
               snapshot_required_number(c, record, &f[STREAM], &s->stream) &&
               snapshot_required_text(c, record, &f[TYPE]) &&
               read_pool_kind(c, &f[TYPE], &s->is_large) && read_pool_id(c, &f[POOL], s->pool_id) &&
               snapshot_optional_bool(c, &f[EXPANDABLE], &s->is_expandable) &&
-              snapshot_read_origin(c, &(snapshot_origin_fields){.frames = f[FRAMES]}, &s->origin) &&
+              snapshot_read_origin(c, &(snapshot_origin_fields){.frames = f[STACK]}, &s->origin) &&
               snapshot_require(c, record, &f[BLOCKS]);
     if (ok && !snapshot_fits(s->address, s->total_size)) {
         return SNAPSHOT_FAIL(c, record,
@@ -207,10 +272,11 @@ bool snapshot_read_segments(snapshot_reader *c, const snapshot_field *f)
     if (!c->snapshot->segments) {
         return snapshot_no_memory(c);
     }
-    for (size_t i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        pickle_value record = pickle_item(list, i, f->found->at);
         c->place = AT_SEGMENT;
         c->device_or_segment = i;
-        if (!read_segment(c, &list->values[i], &c->snapshot->segments[i])) {
+        if (!read_segment(c, &record, &c->snapshot->segments[i])) {
             return false;
         }
         c->snapshot->segment_count++;

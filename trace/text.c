@@ -1,5 +1,6 @@
 /* Reads the text format; docs/trace-format.md describes it. */
 #include "gmd_assert.h"
+#include "gmd_file.h"
 #include "gmd_log.h"
 #include "gmd_trace_validity.h"
 #include "quote.h"
@@ -199,4 +200,17 @@ gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, co
     GMD_LOG(TRACE, "%s: %zu bytes, %zu requests%s", file, length, trace->count,
             p.status == GMD_OK ? "" : ", refused");
     return p.status;
+}
+
+gmd_status gmd_trace_read(gmd_trace *trace, const char *path, gmd_error *error)
+{
+    uint8_t *text = NULL;
+    size_t size = 0;
+    *trace = (gmd_trace){0};
+    gmd_status status = gmd_file_read(path, &text, &size, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_parse(trace, (const char *)text, size, path, error);
+    }
+    free(text);
+    return status;
 }

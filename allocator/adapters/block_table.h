@@ -1,6 +1,5 @@
 /* block_table.h - what the adapters for CUDA's own allocators know of their blocks: which are live,
- * which
- * the device could not take back yet, and the statistics that follow.
+ * which the device could not take back yet, and the statistics that follow.
  *
  * Sync: an adapter holds the table's lock over a call of CUDA and what it writes of it here, so
  * that no thread sees the one without the other. These allocators are the baseline of every

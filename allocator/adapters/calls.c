@@ -19,7 +19,7 @@ bool adapter_served(cudaError_t result)
 
 bool adapter_succeeded(const char *function, cudaError_t result)
 {
-    bool served = adapter_served(result); /* told here: not again to who asks CUDA next */
+    bool served = adapter_served(result); /* reported here: CUDA's last error is cleared */
     if (!served && !error_text[0]) {
         snprintf(error_text, sizeof error_text, "%s: %s (%s)", function, cudaGetErrorName(result),
                  cudaGetErrorString(result));

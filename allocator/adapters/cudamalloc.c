@@ -1,9 +1,9 @@
 /* cudamalloc.c - libgmd_cudamalloc.so: cudaMalloc and cudaFree with the ABI of gmd_abi.h, nothing
- * in between. The floor that every allocator is compared with: no cache, no waste, slow. A memory
- * fraction could only be pretended, so there is none; cudaFree waits for the device, so there is no
- * stream to record. A block that cudaFree did not take is offered again. Sync: the table's lock. */
+ * in between. The baseline of all comparisons: no cache, no waste, slow. A memory fraction could
+ * only be pretended, so there is none; cudaFree waits for the device, so there is no stream to
+ * record. A block that cudaFree did not take is offered again. Sync: the table's lock. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))
-#include "block_table.h"
+#include "allocation.h"
 #include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
@@ -13,56 +13,16 @@ static bool offer_again(table_entry *b)
     return adapter_served(cudaFree(b->memory));
 }
 
-/* On the current device, which is `device`. */
-static cudaError_t allocate(void **memory, size_t size, int device)
+static cudaError_t allocate(void **memory, size_t size, cudaStream_t stream)
 {
-    cudaError_t result = cudaMalloc(memory, size);
-    if (!adapter_served(result) && block_table_retry(device, offer_again)) {
-        result = cudaMalloc(memory, size);
-        adapter_served(result);
-    }
-    return result;
-}
-
-static void *serve(size_t size, int device)
-{
-    int previous;
-    void *memory = NULL;
-    table_entry *b = block_table_prepare(size, device);
-    if (!b) {
-        adapter_say("gmd_malloc: no such device, or the host has no memory");
-        return NULL;
-    }
-    if (!device_enter(device, &previous)) {
-        block_table_drop(b);
-        return NULL;
-    }
-    cudaError_t result = allocate(&memory, size, device);
-    device_leave(device, previous);
-    if (result == cudaSuccess) {
-        block_table_enter(b, memory);
-        return memory;
-    }
-    if (result == cudaErrorMemoryAllocation) {
-        block_table_refuse(b);
-    } else {
-        adapter_succeeded("cudaMalloc", result);
-        block_table_drop(b);
-    }
-    return NULL;
+    (void)stream;
+    return cudaMalloc(memory, size);
 }
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    (void)stream;
-    adapter_begin();
-    if (size == 0) {
-        return NULL;
-    }
-    block_table_lock();
-    void *memory = serve(size, device);
-    block_table_unlock();
-    return memory;
+    static const adapter_source source = {"cudaMalloc", allocate, offer_again};
+    return adapter_allocate(&source, size, device, stream);
 }
 
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)

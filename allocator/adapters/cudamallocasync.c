@@ -9,7 +9,7 @@
  * Where it cannot be had, the host waits instead, and a block that cannot be freed at all is
  * offered again later. Sync: the table's lock. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))
-#include "block_table.h"
+#include "allocation.h"
 #include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
@@ -56,56 +56,15 @@ static bool free_again(table_entry *b)
     return is_free;
 }
 
-/* On the current device, which is `device`. */
-static cudaError_t allocate(void **memory, size_t size, int device, cudaStream_t stream)
+static cudaError_t allocate(void **memory, size_t size, cudaStream_t stream)
 {
-    cudaError_t result = cudaMallocAsync(memory, size, stream);
-    if (!adapter_served(result) && block_table_retry(device, free_again)) {
-        result = cudaMallocAsync(memory, size, stream);
-        adapter_served(result);
-    }
-    return result;
-}
-
-static void *serve(size_t size, int device, cudaStream_t stream)
-{
-    int previous;
-    void *memory = NULL;
-    table_entry *b = block_table_prepare(size, device);
-    if (!b) {
-        adapter_say("gmd_malloc: no such device, or the host has no memory");
-        return NULL;
-    }
-    if (!device_enter(device, &previous)) {
-        block_table_drop(b);
-        return NULL;
-    }
-    b->stream = stream;
-    cudaError_t result = allocate(&memory, size, device, stream);
-    device_leave(device, previous);
-    if (result == cudaSuccess) {
-        block_table_enter(b, memory);
-        return memory;
-    }
-    if (result == cudaErrorMemoryAllocation) {
-        block_table_refuse(b);
-    } else {
-        adapter_succeeded("cudaMallocAsync", result);
-        block_table_drop(b);
-    }
-    return NULL;
+    return cudaMallocAsync(memory, size, stream);
 }
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    adapter_begin();
-    if (size == 0) {
-        return NULL;
-    }
-    block_table_lock();
-    void *memory = serve(size, device, stream);
-    block_table_unlock();
-    return memory;
+    static const adapter_source source = {"cudaMallocAsync", allocate, free_again};
+    return adapter_allocate(&source, size, device, stream);
 }
 
 /* --- recorded streams -------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // torch.cpp - PyTorch's own CUDA allocator (libc10_cuda.so, as it was installed) behind the ABI of
 // gmd_abi.h. gmd compiles this file on the machine where PyTorch's headers are, at first use.
 //
-// No exception crosses the boundary: out of memory is NULL, everything else is told by
+// No exception crosses the boundary: out of memory is NULL, everything else is reported by
 // gmd_last_error. No CUDA call is made here that could clear or set the thread's last error, so that
 // what the allocator leaves behind stays visible.
 #include "gmd_abi.h"

@@ -2,8 +2,7 @@
 
 const char *const call_names[CALL_COUNT] = {
 #define CALL_NAME(result, name, parameters, arguments) #name,
-    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDART_FURTHER_FUNCTIONS(CALL_NAME)
-        GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
+    GMD_SIM_CUDA_FUNCTIONS(CALL_NAME)};
 #undef CALL_NAME
 
 int call_misuse(sim_call *call, int result, const char *sentence)

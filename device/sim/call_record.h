@@ -7,11 +7,8 @@
 
 typedef enum call_id {
 #define CALL_ID(result, name, parameters, arguments) CALL_##name,
-    GMD_CUDART_FUNCTIONS(CALL_ID) GMD_CUDART_FURTHER_FUNCTIONS(CALL_ID)
-        GMD_CUDA_DRIVER_FUNCTIONS(CALL_ID)
+    GMD_SIM_CUDA_FUNCTIONS(CALL_ID) CALL_COUNT
 #undef CALL_ID
-            CALL_kernel,
-    CALL_COUNT
 } call_id;
 
 extern const char *const call_names[CALL_COUNT];

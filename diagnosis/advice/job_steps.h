@@ -18,7 +18,7 @@ typedef struct job_step {
     };
 } job_step;
 
-/* Of one device. A block is allocated once, and freed once at most. */
+/* The requests to one device. A block is allocated once, and freed once at most. */
 typedef struct job_steps {
     job_step *items;
     size_t count, capacity;

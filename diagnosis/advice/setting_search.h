@@ -28,8 +28,8 @@ gmd_status search_given(setting_search *s, const char *const *confs, size_t coun
  * further. */
 gmd_status search_all(setting_search *s, gmd_error *error);
 
-/* Best first; each that is left has its smallest memory looked for. Of settings that do the same
- * the simplest is left; and `most` of those that were not given. */
+/* Best first; each that is left has its smallest memory looked for. The simplest of settings that
+ * do the same is left, and `most` of those that were not given. */
 gmd_status search_settle(setting_search *s, size_t most, gmd_error *error);
 void search_free(setting_search *s);
 

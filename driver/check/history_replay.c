@@ -61,7 +61,7 @@ static void add_bytes(char *text, size_t size, const char *before, uint64_t byte
     }
 }
 
-/* Of the first device, what is seen from outside stands in for an allocator's statistics. */
+/* What is seen of the first device from outside stands in for an allocator's statistics. */
 static gmd_stats stats_of(gmd_session *session, uint32_t device)
 {
     gmd_sink_memory seen;

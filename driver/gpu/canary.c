@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORT_CAPACITY 1024
-#define TOLD_TICKETS    1024
-#define LARGE_BYTES     ((uint64_t)64 << 20) /* from here on only every LARGE_STEPth word */
-#define LARGE_STEP      64
-#define THREADS         256
-#define BLOCKS_MAX      512
-#define MARK_SHIFT      24
+#define REPORT_CAPACITY  1024
+#define REPORTED_TICKETS 1024
+#define LARGE_BYTES      ((uint64_t)64 << 20) /* from here on only every LARGE_STEPth word */
+#define LARGE_STEP       64
+#define THREADS          256
+#define BLOCKS_MAX       512
+#define MARK_SHIFT       24
 
 /* As in canary.cu. Written by the device while the host reads. */
 typedef struct canary_entry {
@@ -24,7 +24,7 @@ typedef struct canary_entry {
 typedef struct canary_report {
     _Atomic uint32_t count;
     uint32_t capacity;
-    uint64_t told[TOLD_TICKETS]; /* the device's own */
+    uint64_t reported[REPORTED_TICKETS]; /* used by the device only */
     canary_entry entries[REPORT_CAPACITY];
 } canary_report;
 
@@ -37,7 +37,7 @@ typedef struct canary_reports {
     } dropped;
 } canary_reports;
 
-_Static_assert(offsetof(canary_report, entries) == 8 + 8 * TOLD_TICKETS &&
+_Static_assert(offsetof(canary_report, entries) == 8 + 8 * REPORTED_TICKETS &&
                    sizeof(canary_entry) == 32,
                "canary.cu has the same structure");
 

@@ -6,8 +6,8 @@
 /* What canary.c reads in pinned memory of the host; the same structure as there. */
 struct canary_report {
     uint32_t count; /* verifications that found something, in all */
-    uint32_t capacity; /* 0: nothing is to be told, and there is no more of this than count */
-    unsigned long long told[1024]; /* tickets, by their last bits: each tells once */
+    uint32_t capacity; /* 0: nothing is reported, and this structure ends here */
+    unsigned long long reported[1024]; /* tickets, by their last bits: one report for each */
     struct {
         uint64_t ticket, word, found; /* of which verification; a wrong word, and what it holds */
         uint32_t is_complete;
@@ -32,7 +32,7 @@ extern "C" __global__ void gmd_canary_fill(uint64_t *block, uint64_t words, uint
     }
 }
 
-/* Of the thread blocks that find a wrong word one tells its lowest. */
+/* One of the thread blocks that find a wrong word reports the lowest that it found. */
 extern "C" __global__ void gmd_canary_verify(const uint64_t *block, uint64_t words, uint64_t step,
                                              uint64_t mark, uint64_t ticket,
                                              struct canary_report *report)
@@ -52,7 +52,7 @@ extern "C" __global__ void gmd_canary_verify(const uint64_t *block, uint64_t wor
     }
     __syncthreads();
     if (threadIdx.x == 0 && first != ~0ull && report->capacity &&
-        atomicExch_system(&report->told[ticket % 1024], (unsigned long long)ticket) != ticket) {
+        atomicExch_system(&report->reported[ticket % 1024], (unsigned long long)ticket) != ticket) {
         uint32_t at = atomicAdd_system(&report->count, 1);
         if (at < report->capacity) {
             report->entries[at].ticket = ticket;

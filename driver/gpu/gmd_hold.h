@@ -10,7 +10,8 @@
  * inside one call: no request has begun for the while that hold_patience says. It counts ticks
  * of its own rather than the clock, so a machine that stops for a second has stopped for one tick.
  *
- * Of 4096 holds the oldest is let go for the next one. Simulated devices need none of this.
+ * There are at most 4096 holds; one more lets go of the oldest. Simulated devices need none of
+ * this.
  *
  * Thread safety: the driver's one thread at a time. */
 #ifndef GMD_HOLD_H

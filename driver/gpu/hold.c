@@ -1,8 +1,8 @@
 /* Each hold has a number and a word of the ring, in pinned memory; its stream waits until the word
  * has come to that number (https://docs.nvidia.com/cuda/cuda-driver-api, "Stream Memory
  * Operations"). Words only ever grow, cyclically: whoever is late writes nothing, so the driver's
- * thread and the watchdog need no lock between them, and whether a hold is still held is to be seen
- * from its word alone. */
+ * thread and the watchdog need no lock between them, and its word alone says
+ * whether a hold is still held. */
 #include "gmd_hold.h"
 
 #include "entry_point.h"

@@ -1,32 +1,22 @@
 #include "case.h"
 
 #include "gmd_output.h"
-#include "gmd_pool_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The requests of a live scenario lie in memory that the allocator may have written over. Its
- * blocks are numbered in the order of their allocation, so none is above the number of requests. */
-static bool is_sound(const gmd_request *r, size_t count)
-{
-    return r->op < GMD_OP_COUNT && r->block < count && r->device < GMD_MAX_DEVICES &&
-           r->thread < GMD_MAX_THREADS &&
-           (r->stream < GMD_MAX_STREAMS || r->stream == GMD_ALL_STREAMS) &&
-           (!gmd_op_has(r->op, GMD_FIELD_OTHER_STREAM) || r->other_stream < GMD_MAX_STREAMS) &&
-           (!gmd_op_is_on_pool(r->op) || r->pool < GMD_MAX_POOLS);
-}
-
-static gmd_status copy_requests(const gmd_request *requests, size_t count, bool is_live,
+/* `source` NULL: of a live scenario. */
+static gmd_status copy_requests(const gmd_trace *source, const taken_run *run, size_t count,
                                 gmd_trace *out, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < count && status == GMD_OK; i++) {
-        status = is_live && !is_sound(&requests[i], count)
-                     ? gmd_fail(error, GMD_FAILED, "the recorded requests were written over")
-                     : gmd_trace_append(out, &requests[i], error);
+        gmd_request request;
+        bool is_sound = source || take_request(run, i, &request);
+        status = is_sound ? gmd_trace_append(out, source ? &source->requests[i] : &request, error)
+                          : gmd_fail(error, GMD_FAILED, "the recorded requests were written over");
     }
     return status;
 }
@@ -76,22 +66,21 @@ static gmd_status name_entries(const gmd_trace *source, gmd_trace *out, gmd_erro
     return status;
 }
 
-static gmd_status cut_case(const shared_run *shared, const gmd_run_options *options,
+static gmd_status cut_case(const taken_run *run, const gmd_run_options *options,
                            const gmd_trace *source, gmd_trace *out, gmd_error *error)
 {
-    const gmd_request *requests = source ? source->requests : shared->requests;
-    size_t available = source ? source->count : shared->request_count;
+    size_t available = source ? source->count : run->request_count;
     /* Where requests are interleaved, later ones of other threads may have been there before. */
     size_t count = interleaving_of(options, source)
                        ? available
-                       : (size_t)shared->outcome.violations[0].request + 1;
+                       : (size_t)run->outcome.violations[0].request + 1;
     if (!source && count > available && available == GMD_RECORDED_REQUEST_MAX) {
         return gmd_fail(error, GMD_FAILED, "it takes more than %zu requests",
                         GMD_RECORDED_REQUEST_MAX);
     }
     gmd_trace_init(out);
     gmd_status status =
-        copy_requests(requests, count < available ? count : available, !source, out, error);
+        copy_requests(source, run, count < available ? count : available, out, error);
     if (status == GMD_OK) {
         status = name_entries(source, out, error);
     }
@@ -160,16 +149,16 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
 }
 
 gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload,
-                    const shared_run *shared, gmd_trace *cut, gmd_error *error)
+                    const taken_run *run, gmd_trace *cut, gmd_error *error)
 {
     *cut = (gmd_trace){0};
-    gmd_status status = cut_case(shared, options, workload->trace, cut, error);
-    return status == GMD_OK ? complete_case(&shared->outcome, options, cut, error) : status;
+    gmd_status status = cut_case(run, options, workload->trace, cut, error);
+    return status == GMD_OK ? complete_case(&run->outcome, options, cut, error) : status;
 }
 
-void case_write(const gmd_run_options *options, const gmd_workload *workload, shared_run *shared)
+void case_write(const gmd_run_options *options, const gmd_workload *workload, taken_run *run)
 {
-    gmd_outcome *o = &shared->outcome;
+    gmd_outcome *o = &run->outcome;
     if (!options->cases.directory || !o->violation_count) {
         return;
     }
@@ -177,7 +166,7 @@ void case_write(const gmd_run_options *options, const gmd_workload *workload, sh
     name_case(o, options, path, sizeof path);
     gmd_trace cut;
     gmd_error error = {""};
-    gmd_status status = case_cut(options, workload, shared, &cut, &error);
+    gmd_status status = case_cut(options, workload, run, &cut, &error);
     if (status == GMD_OK) {
         status = write_file(&cut, path, options, &o->violations[0], &error);
     }

@@ -3,16 +3,16 @@
 #define GMD_CASE_H
 
 #include "gmd_run_options.h"
-#include "gmd_shared.h"
+#include "taken.h"
 
 /* The requests up to the first violation, with what they need beside them: devices, capacity,
  * settings, limit. The caller frees `cut`, after failures too. */
 gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload,
-                    const shared_run *shared, gmd_trace *cut, gmd_error *error);
+                    const taken_run *run, gmd_trace *cut, gmd_error *error);
 
 /* Writes that into the folder of the options, and puts the path into the violations. Does nothing
  * without a violation or a folder. What goes wrong is said on standard error: a finding is not lost
  * for want of its case. */
-void case_write(const gmd_run_options *options, const gmd_workload *workload, shared_run *shared);
+void case_write(const gmd_run_options *options, const gmd_workload *workload, taken_run *run);
 
 #endif

@@ -56,12 +56,12 @@ void child_prepare(void)
 }
 
 /* In one word: "alloc", or the stage. */
-static void at_token(const shared_run *shared, const gmd_workload *workload,
+static void at_token(const taken_run *run, const gmd_workload *workload,
                      char token[GMD_REQUEST_TOKEN])
 {
     static const gmd_trace nameless;
     char request[200] = "between";
-    switch (atomic_load(&shared->stage)) {
+    switch (run->stage) {
     case GMD_STAGE_LOADING:
         snprintf(request, sizeof request, "loading");
         break;
@@ -72,9 +72,9 @@ static void at_token(const shared_run *shared, const gmd_workload *workload,
         snprintf(request, sizeof request, "unloading");
         break;
     default:
-        if (atomic_load(&shared->is_in_request)) {
-            gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current,
-                             request, sizeof request);
+        if (run->is_in_request) {
+            gmd_request_text(workload->trace ? workload->trace : &nameless, &run->current, request,
+                             sizeof request);
         }
     }
     gmd_request_token(request, token);
@@ -84,38 +84,36 @@ typedef enum death { DEATH_CRASH, DEATH_EXIT, DEATH_HANG } death;
 
 /* `signal`: of a crash, else NULL. */
 static void raise_death(const gmd_run_options *options, const gmd_workload *workload,
-                        shared_run *shared, death how, const char *signal, const char *message)
+                        taken_run *run, death how, const char *signal, const char *message)
 {
     static const gmd_kind own[] = {GMD_KIND(progress, crash), GMD_KIND(progress, exit),
                                    GMD_KIND(progress, hang)};
     static const gmd_kind of_misuse[] = {GMD_KIND(misuse, crash), GMD_KIND(misuse, exit),
                                          GMD_KIND(misuse, hang)};
-    bool is_misuse = atomic_load(&shared->is_freeing_wrongly);
-    bool is_in_request =
-        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
+    bool is_misuse = run->is_freeing_wrongly;
+    bool is_in_request = run->stage == GMD_STAGE_REQUESTS && run->is_in_request;
     char at[GMD_REQUEST_TOKEN];
-    at_token(shared, workload, at);
+    at_token(run, workload, at);
     const gmd_given_party parties[] = {
         {"signal", signal},
-        {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(shared->wrong_free.kind) : at},
+        {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(run->wrong_free.kind) : at},
         {NULL, NULL}};
-    outcome_violation(&shared->outcome, options->judging.known,
-                      is_misuse ? of_misuse[how] : own[how], parties,
-                      is_in_request ? shared->current_index : shared->outcome.requests, message);
+    outcome_violation(&run->outcome, options->judging.known, is_misuse ? of_misuse[how] : own[how],
+                      parties, is_in_request ? run->current_index : run->outcome.requests, message);
 }
 
-static const char *where(const shared_run *shared, const gmd_workload *workload, char *text,
+static const char *where(const taken_run *run, const gmd_workload *workload, char *text,
                          size_t size)
 {
     static const gmd_trace nameless;
     char request[200];
-    if (atomic_load(&shared->is_freeing_wrongly)) {
+    if (run->is_freeing_wrongly) {
         snprintf(text, size, "in %s at 0x%" PRIx64 ", made on purpose after request %" PRIu64,
-                 gmd_wrong_free_text(shared->wrong_free.kind), shared->wrong_free.address,
-                 shared->current_index);
+                 gmd_wrong_free_text(run->wrong_free.kind), run->wrong_free.address,
+                 run->current_index);
         return text;
     }
-    switch (atomic_load(&shared->stage)) {
+    switch (run->stage) {
     case GMD_STAGE_LOADING:
         return "while the allocator was loaded and initialised";
     case GMD_STAGE_CLEAN_UP:
@@ -123,33 +121,31 @@ static const char *where(const shared_run *shared, const gmd_workload *workload,
     case GMD_STAGE_UNLOADING:
         return "while the process ended (destructors of the library)";
     default:
-        if (!atomic_load(&shared->is_in_request)) {
-            snprintf(text, size, "between two requests, after %" PRIu64, shared->outcome.requests);
+        if (!run->is_in_request) {
+            snprintf(text, size, "between two requests, after %" PRIu64, run->outcome.requests);
             return text;
         }
-        gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current, request,
+        gmd_request_text(workload->trace ? workload->trace : &nameless, &run->current, request,
                          sizeof request);
-        snprintf(text, size, "in request %" PRIu64 ": %s", shared->current_index, request);
+        snprintf(text, size, "in request %" PRIu64 ": %s", run->current_index, request);
         return text;
     }
 }
 
 static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
-                        shared_run *shared, int exit_status, bool is_hung)
+                        taken_run *run, int exit_status, bool is_hung)
 {
     char place[300], message[600];
-    bool is_idle =
-        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && !atomic_load(&shared->is_in_request);
+    bool is_idle = run->stage == GMD_STAGE_REQUESTS && !run->is_in_request;
     if (is_hung && is_idle) {
         gmd_error error;
         gmd_fail(&error, GMD_BAD_INPUT,
-                 "%.*sthe workload made no request for %g s after request %" PRIu64,
-                 (int)sizeof shared->place - 1, shared->place, options->process.call_budget_s,
-                 shared->outcome.requests);
-        outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
+                 "%sthe workload made no request for %g s after request %" PRIu64, run->place,
+                 options->process.call_budget_s, run->outcome.requests);
+        outcome_error(&run->outcome, GMD_BAD_INPUT, &error);
         return;
     }
-    const char *at = where(shared, workload, place, sizeof place);
+    const char *at = where(run, workload, place, sizeof place);
     char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
         snprintf(message, sizeof message, "no answer within %g s %s",
@@ -162,7 +158,7 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
         snprintf(message, sizeof message, "ended the process with status %d %s",
                  WEXITSTATUS(exit_status), at);
     }
-    raise_death(options, workload, shared,
+    raise_death(options, workload, run,
                 is_hung  ? DEATH_HANG
                 : *token ? DEATH_CRASH
                          : DEATH_EXIT,
@@ -175,9 +171,8 @@ static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
     snprintf(o->name, sizeof o->name, "%s", gmd_file_name(workload->name));
     snprintf(o->kind, sizeof o->kind, "%s", workload->kind);
     snprintf(o->variant, sizeof o->variant, "%s", workload->variant ? workload->variant : "");
-    if (workload->path && strlen(workload->path) < sizeof o->path) {
-        snprintf(o->path, sizeof o->path, "%s", workload->path);
-    }
+    bool has_path = workload->path && strlen(workload->path) < sizeof o->path;
+    snprintf(o->path, sizeof o->path, "%s", has_path ? workload->path : "");
     o->seed = options->seed;
 }
 
@@ -186,49 +181,6 @@ void child_set_up_shared(shared_run *shared, const gmd_run_options *options,
 {
     shared->first_guard = shared->last_guard = GMD_SHARED_GUARD;
     name_outcome(&shared->outcome, options, workload);
-}
-
-/* The child shares this memory with the allocator under test, which may have written anywhere. */
-static bool is_intact(const shared_run *shared)
-{
-    const gmd_outcome *o = &shared->outcome;
-    return shared->first_guard == GMD_SHARED_GUARD && shared->last_guard == GMD_SHARED_GUARD &&
-           o->violation_count <= GMD_VIOLATION_MAX && o->oracle_count <= GMD_ORACLE_MAX &&
-           o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
-           o->bound_count <= GMD_BOUND_MAX &&
-           o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
-           o->known_context.fault_count <=
-               sizeof o->known_context.faults / sizeof *o->known_context.faults &&
-           (unsigned)o->verdict <= GMD_ERROR && o->seconds >= 0 && o->seconds < 1e9 &&
-           shared->request_count <= GMD_RECORDED_REQUEST_MAX;
-}
-
-#define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
-
-/* Where only texts were written over, they are at least well formed. */
-static void mend_texts(gmd_outcome *o)
-{
-    TERMINATE(o->error);
-    for (uint32_t i = 0; i < o->violation_count; i++) {
-        TERMINATE(o->violations[i].oracle);
-        gmd_identity_mend(&o->violations[i].identity);
-        TERMINATE(o->violations[i].message);
-        TERMINATE(o->violations[i].case_path);
-    }
-    for (uint32_t i = 0; i < o->oracle_count; i++) {
-        TERMINATE(o->oracles[i].name);
-        TERMINATE(o->oracles[i].reason);
-    }
-    for (uint32_t i = 0; i < o->phase_count; i++) {
-        TERMINATE(o->phases[i].label);
-    }
-    for (uint32_t i = 0; i < o->note_count; i++) {
-        TERMINATE(o->notes[i]);
-    }
-    TERMINATE(o->check.first_difference.what);
-    TERMINATE(o->check.first_difference.expected);
-    TERMINATE(o->check.first_difference.got);
-    TERMINATE(o->check.first_difference.text);
 }
 
 /* --- the beginning of a run -------------------------------------------------------------- */
@@ -240,23 +192,19 @@ static void mend_texts(gmd_outcome *o)
 static void copy_results(gmd_outcome *to, const gmd_outcome *from)
 {
     memcpy((char *)to + SECOND_PART, (const char *)from + SECOND_PART, THIRD_PART - SECOND_PART);
-    memcpy(to->violations, from->violations, from->violation_count * sizeof *to->violations);
-    memcpy(to->oracles, from->oracles, from->oracle_count * sizeof *to->oracles);
-    memcpy(to->phases, from->phases, from->phase_count * sizeof *to->phases);
-    memcpy(to->bounds, from->bounds, from->bound_count * sizeof *to->bounds);
-    memcpy(to->notes, from->notes, from->note_count * sizeof *to->notes);
+    copy_lists(to, from);
 }
 
 void child_keep_opening(gmd_outcome *opening, const shared_run *shared)
 {
-    if (is_intact(shared)) {
-        copy_results(opening, &shared->outcome);
+    if (!take_outcome(opening, shared)) {
+        memset(opening, 0, THIRD_PART);
     }
 }
 
 void child_begin_run(shared_run *shared, const gmd_outcome *opening, run_stage stage)
 {
-    const size_t first = offsetof(shared_run, stage), end = offsetof(shared_run, answers);
+    const size_t first = offsetof(shared_run, stage), end = offsetof(shared_run, requests);
     if (opening) {
         copy_results(&shared->outcome, opening);
     } else {
@@ -290,34 +238,33 @@ void child_unmap_shared(shared_run *shared)
 
 /* Nothing that was found can be trusted: it is as if nothing had been. */
 static void distrust(const gmd_run_options *options, const gmd_workload *workload,
-                     shared_run *shared, const gmd_outcome *opening)
+                     shared_run *shared, const gmd_outcome *opening, gmd_outcome *outcome)
 {
-    memset(&shared->outcome, 0, sizeof shared->outcome);
-    child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
     child_set_up_shared(shared, options, workload);
-    outcome_violation(&shared->outcome, options->judging.known, GMD_KIND(progress, overwrote_gmd),
+    child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
+    memset(outcome, 0, sizeof *outcome);
+    if (opening) {
+        copy_results(outcome, opening);
+    }
+    outcome_violation(outcome, options->judging.known, GMD_KIND(progress, overwrote_gmd),
                       GMD_NO_PARTIES, 0,
                       "the allocator wrote over memory that is gmd's own: nothing that was "
                       "found can be trusted");
 }
 
 bool child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
-                     shared_run *shared, const gmd_outcome *opening, const child_end *end)
+                     shared_run *shared, const gmd_outcome *opening, const child_end *end,
+                     taken_run *run)
 {
-    if (!is_intact(shared)) {
-        distrust(options, workload, shared, opening);
-        return false;
+    bool is_intact = take_run(run, shared);
+    if (!is_intact) {
+        distrust(options, workload, shared, opening, &run->outcome);
     }
-    mend_texts(&shared->outcome);
-    name_outcome(&shared->outcome, options, workload);
-    if (!end) {
-        return true;
+    name_outcome(&run->outcome, options, workload);
+    bool is_clean = !end || (!end->is_hung && WIFEXITED(end->wait_status) &&
+                             WEXITSTATUS(end->wait_status) == EXIT_SUCCESS && run->is_finished);
+    if (is_intact && !is_clean) {
+        judge_death(options, workload, run, end->wait_status, end->is_hung);
     }
-    bool is_clean = !end->is_hung && WIFEXITED(end->wait_status) &&
-                    WEXITSTATUS(end->wait_status) == EXIT_SUCCESS &&
-                    atomic_load(&shared->is_finished);
-    if (!is_clean) {
-        judge_death(options, workload, shared, end->wait_status, end->is_hung);
-    }
-    return true;
+    return is_intact;
 }

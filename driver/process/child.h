@@ -4,7 +4,7 @@
 #define GMD_CHILD_H
 
 #include "gmd_run_options.h"
-#include "gmd_shared.h"
+#include "taken.h"
 
 /* In the child, before anything is loaded: a process group of its own, no core files, no signal
  * handlers of the parent, nothing on standard output; it dies with its parent. */
@@ -36,10 +36,11 @@ typedef struct child_end {
     int wait_status; /* as waitpid gives it */
 } child_end;
 
-/* How the run ended, wherever it was made: what of the outcome can be trusted, and whether a crash,
- * an exit or a hang is to be added to it. `end`: of the process that made the run; NULL: it is this
- * one, which lives. False: the allocator wrote over what is gmd's own; the outcome says no more. */
+/* How the run ended, wherever it was made: takes over what can be trusted, and adds a crash, an
+ * exit or a hang to its outcome. `end`: of the process that made the run; NULL: it is this one,
+ * which lives. False: the allocator wrote over what is gmd's own; the outcome says no more. */
 bool child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
-                     shared_run *shared, const gmd_outcome *opening, const child_end *end);
+                     shared_run *shared, const gmd_outcome *opening, const child_end *end,
+                     taken_run *run);
 
 #endif

@@ -36,17 +36,16 @@
 
 #define ORDER_RUN        'r'
 #define ORDER_PERSISTENT 's'
+#define ORDER_LEAVE      'l' /* to a process in persistent mode */
 #define INPUTS_A_PROCESS 4096
 
 /* What the processes share. The input lies apart from the outcome, which the allocator's process
- * writes. */
+ * writes. The allocator may write anywhere here: the parent keeps to itself which processes there
+ * are and how much it has handed over, and takes over nothing that it has not checked (taken.h). */
 typedef struct server_shared {
     shared_run run;
-    _Atomic int child; /* process of the run under way */
     bool logs;
-    bool can_restart;    /* the allocator exports gmd_restart */
-    bool is_real;        /* the device */
-    bool has_order_left; /* for the fork server, by a child in persistent mode */
+    _Atomic int can_restart; /* the allocator exports gmd_restart */
     size_t request_count;
     uint32_t function_count, thread_count, block_count, stream_count;
     char functions[FUNCTION_MAX][64];
@@ -57,15 +56,32 @@ typedef struct server_shared {
     call_log log;
 } server_shared;
 
+/* What the fork server, or a child of it in persistent mode, tells the parent over the socket. */
+typedef enum news_kind {
+    NEWS_READY,  /* as the fork server is once it has opened its session */
+    NEWS_FORKED, /* `value`: the process that makes the run */
+    NEWS_ENDED,  /* it has ended: `value` as waitpid gives it */
+    NEWS_PASSED, /* it is in persistent mode, has found nothing, and waits for another order */
+    NEWS_FAILED, /* it could not be forked */
+} news_kind;
+
+typedef struct news {
+    int kind, value; /* news_kind */
+} news;
+
 struct gmd_fork_server {
-    const gmd_run_options *options;
+    gmd_run_options options;
     const gmd_run_options *given; /* for what inputs' headers do not state; NULL: not looked at */
     server_shared *shared;
     pid_t process;
+    pid_t child;      /* of that process, which makes the run under way; 0: none is known */
+    bool child_waits; /* in persistent mode: it carries out the next order, or leaves */
     int channel;
-    bool is_dead;          /* nothing can be run: the outcome tells why */
-    gmd_outcome opening;   /* the outcome before the first request, which each run begins with */
-    gmd_workload workload; /* as the parent sees it */
+    bool is_dead;           /* nothing can be run: the outcome tells why */
+    taken_run taken;        /* of the latest run */
+    gmd_logged_call *calls; /* likewise, with a log */
+    gmd_outcome opening;    /* the outcome before the first request, which each run begins with */
+    gmd_workload workload;  /* as the parent sees it */
     gmd_trace input;
 };
 
@@ -120,10 +136,11 @@ static bool run_persistent(gmd_session *session, const gmd_outcome *opening, ser
                            gmd_trace *trace, uint64_t *inputs_so_far)
 {
     persistent_list *list = &shared->persistent;
+    bool is_real = session->options->device.kind != GMD_DEVICE_SIM;
     list->is_fresh = *inputs_so_far == 0;
     persistent_play_all(session, opening, trace, shared->requests, list);
     *inputs_so_far += list->count;
-    return (shared->can_restart || shared->is_real) && !list->has_stopped &&
+    return (shared->can_restart || is_real) && !list->has_stopped &&
            atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS;
 }
 
@@ -137,22 +154,21 @@ static char **name_nothing(const server_shared *shared, char **nameless)
     return nameless;
 }
 
-/* True: another order came that this process can carry out. When it is not for persistent mode, the
- * fork server carries it out. */
-static bool await_order(server_shared *shared, int channel)
+static bool tell(int channel, news_kind kind, int value)
+{
+    const news told = {.kind = (int)kind, .value = value};
+    return write(channel, &told, sizeof told) == (ssize_t)sizeof told;
+}
+
+/* Returns with another order that this process can carry out. */
+static void await_order(server_shared *shared, int channel)
 {
     char order = 0;
-    int how = 0;
     atomic_store(&shared->run.is_finished, 1);
-    if (write(channel, &how, sizeof how) != (ssize_t)sizeof how || read(channel, &order, 1) != 1) {
+    if (!tell(channel, NEWS_PASSED, 0) || read(channel, &order, 1) != 1 ||
+        order != ORDER_PERSISTENT) {
         _exit(EXIT_SUCCESS);
     }
-    if (order == ORDER_PERSISTENT) {
-        atomic_store(&shared->child, getpid());
-        return true;
-    }
-    shared->has_order_left = true;
-    _exit(EXIT_SUCCESS);
 }
 
 /* On a real device, in the process that uses it. */
@@ -174,30 +190,29 @@ static bool open_late(gmd_session *session, server_shared *shared)
 /* `opening`: on a real device, where the child opens the session, it is filled in here. */
 __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_outcome *opening,
                                                    server_shared *shared, gmd_trace *trace,
-                                                   int channel)
+                                                   bool is_persistent, int channel)
 {
     char *functions[FUNCTION_MAX];
     char **nameless = NULL;
     uint64_t inputs = 0;
+    bool is_real = session->options->device.kind != GMD_DEVICE_SIM;
     child_prepare();
-    if (shared->is_real && !open_late(session, shared)) {
+    if (is_real && !open_late(session, shared)) {
         atomic_store(&shared->run.is_finished, 1);
         exit(EXIT_SUCCESS);
     }
-    if (shared->is_real) {
+    if (is_real) {
         child_keep_opening(opening, &shared->run);
     }
-    bool goes_on = true;
-    while (goes_on) {
+    nameless = name_nothing(shared, nameless);
+    view_input(shared, trace, functions, nameless);
+    while (is_persistent && run_persistent(session, opening, shared, trace, &inputs)) {
+        await_order(shared, channel);
         nameless = name_nothing(shared, nameless);
         view_input(shared, trace, functions, nameless);
-        if (shared->persistent.count) {
-            goes_on = run_persistent(session, opening, shared, trace, &inputs) &&
-                      await_order(shared, channel);
-        } else {
-            play_input(session, shared, trace);
-            goes_on = false;
-        }
+    }
+    if (!is_persistent) {
+        play_input(session, shared, trace);
     }
     close(channel);
     session_close(session);
@@ -222,25 +237,24 @@ static void serve(gmd_session *session, gmd_outcome *opening, server_shared *sha
                   gmd_trace *trace, int channel)
 {
     char order;
-    while (shared->has_order_left || read(channel, &order, 1) == 1) {
+    bool goes_on = true;
+    while (goes_on && read(channel, &order, 1) == 1) {
         int how = 0;
-        shared->has_order_left = false;
         pid_t child = fork();
         if (child == 0) {
-            be_the_child(session, opening, shared, trace, channel);
+            be_the_child(session, opening, shared, trace, order == ORDER_PERSISTENT, channel);
         }
-        atomic_store(&shared->child, child);
         GMD_LOG(PROCESS, "the fork server forked %ld", (long)child);
-        while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR) {
+        if (child < 0) {
+            goes_on = tell(channel, NEWS_FAILED, 0);
+            continue;
         }
-        if (child > 0) {
-            kill(-child, SIGKILL); /* helpers that the allocator may have forked */
+        goes_on = tell(channel, NEWS_FORKED, child);
+        while (waitpid(child, &how, 0) < 0 && errno == EINTR) {
         }
-        how = child > 0 ? how : -1;
+        kill(-child, SIGKILL); /* helpers that the allocator may have forked */
         GMD_LOG(PROCESS, "%ld ended with wait status 0x%x", (long)child, (unsigned)how);
-        if (!shared->has_order_left && write(channel, &how, sizeof how) != (ssize_t)sizeof how) {
-            break;
-        }
+        goes_on = goes_on && tell(channel, NEWS_ENDED, how);
     }
 }
 
@@ -254,23 +268,23 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
         .name = "input", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_session session = {.options = options, .workload = &workload};
     gmd_error error = {""};
+    bool is_real = options->device.kind != GMD_DEVICE_SIM;
     child_prepare();
     be_silent();
     persistent_keep_memory();
-    if (shared->is_real) { /* fractions are of the memory that an input states */
+    if (is_real) { /* fractions are of the memory that an input states */
         trace.conditions.capacity_bytes = options->conditions.capacity_bytes;
     }
     gmd_status status =
-        shared->is_real ? GMD_OK : session_open(&session, options, &workload, &shared->run, &error);
+        is_real ? GMD_OK : session_open(&session, options, &workload, &shared->run, &error);
     if (status != GMD_OK) {
         outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     session.muting.is_needless = true;
-    shared->can_restart = !shared->is_real && session.subject.restart != NULL;
+    shared->can_restart = !is_real && session.subject.restart != NULL;
     child_keep_opening(opening, &shared->run);
-    int how = 0;
-    if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
+    if (tell(channel, NEWS_READY, 0) && status == GMD_OK) {
         serve(&session, opening, shared, &trace, channel);
     }
     _exit(EXIT_SUCCESS);
@@ -280,22 +294,53 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
 
 typedef enum answer { ANSWERED, HUNG, GONE } answer;
 
+/* False: whoever is to be killed is no child of the fork server any more. */
+static bool is_child_of(pid_t process, pid_t parent)
+{
+    char path[64], line[512];
+    int found = -1;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+    FILE *stat = fopen(path, "re");
+    size_t length = stat ? fread(line, 1, sizeof line - 1, stat) : 0;
+    line[length] = '\0';
+    const char *behind = strrchr(line, ')'); /* a process may be called anything */
+    bool is_read = behind && sscanf(behind, ") %*c %d", &found) == 1;
+    if (stat) {
+        fclose(stat);
+    }
+    return is_read && found == parent;
+}
+
+/* The run's process; the fork server, whose children die with it, where that cannot be. */
+static void kill_run(const gmd_fork_server *n)
+{
+    bool is_there = n->child > 1 && is_child_of(n->child, n->process);
+    pid_t process = is_there ? n->child : n->process;
+    GMD_LOG(PROCESS, "kills %ld: no answer within %g s", (long)process,
+            n->options.process.call_budget_s);
+    kill(process, SIGKILL);
+}
+
 /* Waits until the fork server says how the run (or the opening) ended. */
-static answer await(const gmd_fork_server *n, int *how)
+static answer await(gmd_fork_server *n, news *last)
 {
     const process_watch watch = {.descriptor = n->channel,
                                  .shared = &n->shared->run,
-                                 .budget_s = n->options->process.call_budget_s};
+                                 .budget_s = n->options.process.call_budget_s};
     bool was_killed = false;
-    while (!watch_process(&watch)) {
-        int child = atomic_load(&n->shared->child);
-        GMD_LOG(PROCESS, "kills %ld: no answer within %g s",
-                child > 0 ? (long)child : (long)n->process, n->options->process.call_budget_s);
-        kill(child > 0 ? child : n->process, SIGKILL);
-        was_killed = true;
-    }
-    ssize_t got = read(n->channel, how, sizeof *how);
-    return got != (ssize_t)sizeof *how ? GONE : was_killed ? HUNG : ANSWERED;
+    do {
+        while (!watch_process(&watch)) {
+            kill_run(n);
+            was_killed = true;
+        }
+        if (read(n->channel, last, sizeof *last) != (ssize_t)sizeof *last) {
+            return GONE;
+        }
+        n->child = last->kind == NEWS_FORKED ? last->value : n->child;
+    } while (last->kind == NEWS_FORKED);
+    n->child_waits = last->kind == NEWS_PASSED;
+    n->child = n->child_waits ? n->child : 0;
+    return was_killed ? HUNG : ANSWERED;
 }
 
 static void bury(gmd_fork_server *n, int *how)
@@ -313,7 +358,7 @@ static void bury(gmd_fork_server *n, int *how)
 static void judge_run(gmd_fork_server *n, int how, answer end)
 {
     const child_end child = {.is_hung = end == HUNG, .wait_status = how};
-    child_judge_end(n->options, &n->workload, &n->shared->run, &n->opening, &child);
+    child_judge_end(&n->options, &n->workload, &n->shared->run, &n->opening, &child, &n->taken);
 }
 
 /* The allocator crashed or hung while it was loaded. */
@@ -337,7 +382,7 @@ static gmd_status start(gmd_fork_server *n, gmd_error *error)
     n->process = fork();
     if (n->process == 0) {
         close(ends[0]);
-        live(n->options, &n->opening, n->shared, ends[1]);
+        live(&n->options, &n->opening, n->shared, ends[1]);
     }
     close(ends[1]);
     n->channel = ends[0];
@@ -346,16 +391,15 @@ static gmd_status start(gmd_fork_server *n, gmd_error *error)
         n->process = 0;
         return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
     }
-    int how;
-    answer end = await(n, &how);
+    news last;
+    answer end = await(n, &last);
     if (end != ANSWERED) {
         note_still_birth(n, end);
+    } else { /* what the opening shows, each run shows */
+        child_judge_end(&n->options, &n->workload, &n->shared->run, NULL, NULL, &n->taken);
+        n->opening = n->taken.outcome;
     }
-    const gmd_outcome *o = &n->shared->run.outcome;
-    if (end == ANSWERED) { /* what the opening shows, each run shows */
-        child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
-        child_keep_opening(&n->opening, &n->shared->run);
-    }
+    const gmd_outcome *o = &n->taken.outcome;
     return o->verdict == GMD_ERROR ? gmd_fail(error, o->error_status, "%s", o->error) : GMD_OK;
 }
 
@@ -375,9 +419,9 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
         free(n);
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
-    shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
-    n->options = options;
-    shared->is_real = options->device.kind != GMD_DEVICE_SIM;
+    n->options = *options;
+    n->options.process.no_second_run =
+        "many inputs are run here: gmd run of one makes the second run";
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
@@ -434,14 +478,24 @@ static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool log
     return status;
 }
 
-/* Has the fork server run what was handed over. */
-static gmd_status give_order(gmd_fork_server *n, int *how, answer *end, gmd_error *error)
+static answer send_order(gmd_fork_server *n, char order, news *last)
 {
-    char order = n->shared->persistent.count ? ORDER_PERSISTENT : ORDER_RUN;
+    return write(n->channel, &order, 1) == 1 ? await(n, last) : GONE;
+}
+
+/* Has the fork server run what was handed over. */
+static gmd_status give_order(gmd_fork_server *n, char order, int *how, answer *end,
+                             gmd_error *error)
+{
+    news last = {.kind = NEWS_FAILED};
+    *end = ANSWERED;
+    if (n->child_waits && order != ORDER_PERSISTENT) {
+        *end = send_order(n, ORDER_LEAVE, &last);
+    }
     child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
-    atomic_store(&n->shared->child, 0);
-    *end = write(n->channel, &order, 1) == 1 ? await(n, how) : GONE;
-    if (*end == GONE || *how == -1) {
+    *end = *end == GONE ? GONE : send_order(n, order, &last);
+    *how = last.kind == NEWS_ENDED ? last.value : 0;
+    if (*end == GONE || last.kind == NEWS_FAILED) {
         return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
                         *end == GONE ? "is gone" : "could not fork");
     }
@@ -453,13 +507,13 @@ static gmd_status run(gmd_fork_server *n, const gmd_trace *trace, bool logs,
 {
     int how = 0;
     answer end = ANSWERED;
-    *outcome = &n->shared->run.outcome;
+    *outcome = &n->taken.outcome;
     if (n->is_dead) {
         return GMD_OK;
     }
     gmd_status status = hand_over(n, trace, logs, error);
     if (status == GMD_OK) {
-        status = give_order(n, &how, &end, error);
+        status = give_order(n, ORDER_RUN, &how, &end, error);
     }
     if (status == GMD_OK) {
         judge_run(n, how, end);
@@ -467,34 +521,37 @@ static gmd_status run(gmd_fork_server *n, const gmd_trace *trace, bool logs,
     return status;
 }
 
-static bool has_last_functions(const server_shared *s, const persistent_entry *last,
-                               const gmd_names *names)
+/* The functions of all inputs that are handed over together. */
+typedef struct function_table {
+    uint32_t count;         /* in shared memory */
+    uint32_t first;         /* of the latest input */
+    const gmd_names *names; /* its own; NULL: there is none yet */
+} function_table;
+
+static bool are_same_names(const gmd_names *a, const gmd_names *b)
 {
-    bool are_equal = last->function_count == names->count;
-    for (uint32_t i = 0; i < names->count && are_equal; i++) {
-        const char *name = names->items[i] ? names->items[i] : "";
-        are_equal = strcmp(s->functions[last->first_function + i], name) == 0;
+    bool are_equal = a->count == b->count;
+    for (uint32_t i = 0; i < b->count && are_equal; i++) {
+        const char *x = a->items[i] ? a->items[i] : "", *y = b->items[i] ? b->items[i] : "";
+        are_equal = strcmp(x, y) == 0;
     }
     return are_equal;
 }
 
 /* Mostly they are those of the input before. False: no room. */
-static bool hand_over_functions(server_shared *s, const gmd_names *names, persistent_entry *input)
+static bool hand_over_functions(server_shared *s, function_table *table, const gmd_names *names)
 {
-    size_t index = s->persistent.count;
-    if (index && has_last_functions(s, &s->persistent.inputs[index - 1], names)) {
-        input->first_function = s->persistent.inputs[index - 1].first_function;
-        input->function_count = names->count;
+    if (table->names && are_same_names(table->names, names)) {
         return true;
     }
-    if (names->count > FUNCTION_MAX - s->function_count) {
+    if (names->count > FUNCTION_MAX - table->count) {
         return false;
     }
-    input->first_function = s->function_count;
-    input->function_count = names->count;
+    table->names = names;
+    table->first = table->count;
     for (uint32_t i = 0; i < names->count; i++) {
         const char *name = names->items[i] ? names->items[i] : "";
-        snprintf(s->functions[s->function_count++], sizeof s->functions[0], "%s", name);
+        snprintf(s->functions[table->count++], sizeof s->functions[0], "%s", name);
     }
     return true;
 }
@@ -507,7 +564,7 @@ bool gmd_fork_server_follow(gmd_fork_server *n, const gmd_run_options *given)
 
 static bool has_own_header(const gmd_fork_server *n, const gmd_conditions *header)
 {
-    return gmd_conditions_same_device(&n->options->conditions, header);
+    return gmd_conditions_same_device(&n->options.conditions, header);
 }
 
 bool gmd_fork_server_can_follow(const gmd_fork_server *n, const gmd_trace *trace)
@@ -538,43 +595,79 @@ static void hand_over_header(const gmd_fork_server *n, const gmd_trace *trace,
     }
 }
 
-/* As many as there is room for. */
-static void hand_over_all(gmd_fork_server *n, const gmd_persistent_input *traces, size_t count)
+static bool is_room_for(const gmd_fork_server *n, const gmd_trace *t, size_t used)
+{
+    return t->count <= GMD_FORK_SERVER_REQUEST_MAX - used &&
+           !t->conditions.interleave.choice_count &&
+           (!n->given || gmd_fork_server_can_follow(n, t));
+}
+
+/* `first`: of its requests among those of all inputs. */
+static persistent_entry make_entry(const gmd_fork_server *n, const gmd_persistent_input *given,
+                                   size_t first, const function_table *functions)
+{
+    const gmd_trace *t = &given->trace;
+    persistent_entry input = {.first = first,
+                              .count = t->count,
+                              .thread_count = t->threads.count,
+                              .block_count = t->blocks.count,
+                              .stream_count = t->streams.count,
+                              .first_function = functions->first,
+                              .function_count = t->functions.count,
+                              .interleave = t->conditions.interleave,
+                              .probed_refusal = given->probed_refusal};
+    hand_over_header(n, t, &input);
+    return input;
+}
+
+/* As many as there is room for; how many. */
+static size_t hand_over_all(gmd_fork_server *n, const gmd_persistent_input *traces, size_t count)
 {
     server_shared *s = n->shared;
     persistent_list *list = &s->persistent;
-    size_t used = 0;
-    list->count = 0;
-    s->function_count = 0;
-    s->request_count = 0;
-    list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
+    function_table functions = {.count = 0};
+    size_t used = 0, handed_over = 0;
+    list->requests = list->faults_planted = list->faults_unfired = list->lapses = list->known = 0;
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;
     atomic_store(&list->passed, 0);
-    for (size_t i = 0; i < count && i < PERSISTENT_MAX; i++) {
-        const gmd_trace *t = &traces[i].trace;
-        persistent_entry input = {.first = used,
-                                  .count = t->count,
-                                  .thread_count = t->threads.count,
-                                  .block_count = t->blocks.count,
-                                  .stream_count = t->streams.count,
-                                  .interleave = t->conditions.interleave,
-                                  .probed_refusal = traces[i].probed_refusal};
-        if (t->count > GMD_FORK_SERVER_REQUEST_MAX - used ||
-            t->conditions.interleave.choice_count ||
-            !hand_over_functions(s, &t->functions, &input) ||
-            (n->given && !gmd_fork_server_can_follow(n, t))) {
+    while (handed_over < count && handed_over < PERSISTENT_MAX) {
+        const gmd_persistent_input *given = &traces[handed_over];
+        const gmd_trace *t = &given->trace;
+        if (!is_room_for(n, t, used) || !hand_over_functions(s, &functions, &t->functions)) {
             break;
         }
-        hand_over_header(n, t, &input);
+        list->inputs[handed_over++] = make_entry(n, given, used, &functions);
         if (t->count) {
             memcpy(&s->requests[used], t->requests, t->count * sizeof *t->requests);
         }
-        list->inputs[list->count++] = input;
         used += t->count;
     }
+    list->count = handed_over;
+    s->function_count = functions.count;
+    s->request_count = 0;
     s->logs = false;
     s->interleave = (gmd_schedule){0};
+    return handed_over;
+}
+
+/* What the list says of the inputs that were handed over. */
+static void take_list(const gmd_fork_server *n, size_t handed_over, size_t passed,
+                      gmd_persistent_result *result)
+{
+    const persistent_list *list = &n->shared->persistent;
+    const gmd_outcome *o = result->outcome;
+    bool shows_something = o->violation_count || o->verdict != GMD_PASS;
+    size_t last = passed < handed_over ? passed : handed_over - 1;
+    result->passed = shows_something ? last : passed; /* a process may end badly after its last */
+    result->is_suspect = shows_something || (passed < handed_over && !list->has_stopped);
+    result->states = list->states;
+    result->requests = list->requests;
+    result->fresh = list->fresh;
+    result->lapses = list->lapses;
+    result->known = list->known;
+    result->faults_planted = list->faults_planted;
+    result->faults_unfired = list->faults_unfired;
 }
 
 gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persistent_input *traces,
@@ -583,37 +676,24 @@ gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persiste
 {
     int how = 0;
     answer end = ANSWERED;
-    *result = (gmd_persistent_result){.outcome = &n->shared->run.outcome, .is_suspect = n->is_dead};
+    *result = (gmd_persistent_result){.outcome = &n->taken.outcome, .is_suspect = n->is_dead};
     if (n->is_dead || !count) {
         return GMD_OK;
     }
-    hand_over_all(n, traces, count);
-    if (!n->shared->persistent.count) {
+    size_t handed_over = hand_over_all(n, traces, count);
+    if (!handed_over) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "an input has more requests, or functions to fail, "
                         "than a process of many inputs takes");
     }
-    gmd_status status = give_order(n, &how, &end, error);
+    gmd_status status = give_order(n, ORDER_PERSISTENT, &how, &end, error);
     if (status != GMD_OK) {
         return status;
     }
-    const persistent_list *list = &n->shared->persistent;
-    size_t passed = atomic_load(&list->passed);
-    size_t handed_over =
-        gmd_min(list->count, count); /* memory that the allocator may have written */
-    size_t last = passed < handed_over ? passed : handed_over ? handed_over - 1 : 0;
-    n->input = traces[last].trace;
+    size_t passed = gmd_min(atomic_load(&n->shared->persistent.passed), handed_over);
+    n->input = traces[passed < handed_over ? passed : handed_over - 1].trace;
     judge_run(n, how, end);
-    const gmd_outcome *o = result->outcome;
-    bool shows_something = o->violation_count || o->verdict != GMD_PASS;
-    result->passed = shows_something ? last : passed; /* a process may end badly after its last */
-    result->is_suspect = shows_something || (passed < list->count && !list->has_stopped);
-    result->states = list->states;
-    result->requests = list->requests;
-    result->fresh = list->fresh;
-    result->lapses = list->lapses;
-    result->faults_planted = list->faults_planted;
-    result->faults_unfired = list->faults_unfired;
+    take_list(n, handed_over, passed, result);
     return GMD_OK;
 }
 
@@ -623,15 +703,35 @@ gmd_status gmd_fork_server_run(gmd_fork_server *server, const gmd_trace *trace,
     return run(server, trace, false, outcome, error);
 }
 
+/* Copied, since the allocator may have written there; a call that cannot be is left out. */
+static gmd_status take_calls(gmd_fork_server *n, size_t *count, bool *is_complete, gmd_error *error)
+{
+    const call_log *log = &n->shared->log;
+    size_t logged = gmd_min(log->count, GMD_LOGGED_CALL_MAX);
+    gmd_logged_call *calls = realloc(n->calls, (logged + 1) * sizeof *calls);
+    *count = 0;
+    if (!calls) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu calls", logged);
+    }
+    n->calls = calls;
+    for (size_t i = 0; i < logged; i++) {
+        calls[*count] = log->calls[i];
+        *count += call_log_is_sound(&calls[*count]);
+    }
+    *is_complete = !log->is_full && *count == logged;
+    return GMD_OK;
+}
+
 gmd_status gmd_fork_server_log(gmd_fork_server *server, const gmd_trace *trace,
                                const gmd_outcome **outcome, const gmd_logged_call **calls,
                                size_t *call_count, bool *is_complete, gmd_error *error)
 {
     gmd_status status = run(server, trace, true, outcome, error);
-    const call_log *log = &server->shared->log;
-    *calls = log->calls;
-    *call_count = log->count < GMD_LOGGED_CALL_MAX ? log->count : GMD_LOGGED_CALL_MAX;
-    *is_complete = !log->is_full;
+    *call_count = 0;
+    if (status == GMD_OK) {
+        status = take_calls(server, call_count, is_complete, error);
+    }
+    *calls = server->calls;
     return status;
 }
 
@@ -647,5 +747,6 @@ void gmd_fork_server_close(gmd_fork_server *server)
         close(server->channel);
     }
     munmap(server->shared, sizeof *server->shared);
+    free(server->calls);
     free(server);
 }

@@ -36,8 +36,8 @@ gmd_status gmd_fork_server_log(gmd_fork_server *server, const gmd_trace *trace,
                                const gmd_outcome **outcome, const gmd_logged_call **calls,
                                size_t *call_count, bool *is_complete, gmd_error *error);
 
-/* One of many inputs for a process. Of its header lines an `interleave` by a seed counts, and where
- * the fork server follows headers (gmd_fork_server_follow), all of them. */
+/* One of many inputs for a process. The only line of its header that counts is an `interleave` by a
+ * seed; all of them do where the fork server follows headers (gmd_fork_server_follow). */
 typedef struct gmd_persistent_input {
     gmd_trace trace;
     uint64_t probed_refusal; /* the refusal after which it ends with questions, from 1; 0: none */
@@ -53,7 +53,8 @@ typedef struct gmd_persistent_result {
     const uint32_t *fresh;      /* of each that passed: the features that no input had before (with
                                    options->features); likewise */
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
-    /* Of each that passed a hash of what is seen of the allocator after the last request: current
+    uint64_t known; /* violations, likewise */
+    /* For each that passed, a hash of what is seen of the allocator after the last request: current
      * statistics, and where live blocks lie in their device allocations. 0: it ended with
      * questions. Valid until the next call. */
     const uint64_t *states;

@@ -15,13 +15,14 @@
 #define CHOSEN_BY_LENGTH UINT64_MAX
 
 struct gmd_in_process {
-    const gmd_run_options *given;
+    gmd_run_options given;
     gmd_run_options options; /* in force */
     gmd_trace header;        /* likewise: a trace without requests */
     gmd_workload workload;
     shared_run *shared;
     gmd_session session;
     gmd_outcome opening;
+    taken_run taken; /* of the latest input */
     uint64_t asked_refusal;
     bool has_run;
     bool needs_renewal; /* of the session, before anything else */
@@ -35,7 +36,7 @@ static gmd_status take_header(gmd_in_process *p, const gmd_conditions *header, g
     if (status == GMD_OK) {
         gmd_conditions_free(&p->header.conditions);
         p->header.conditions = kept;
-        p->options = gmd_options_under(p->given, &p->header.conditions);
+        p->options = gmd_options_under(&p->given, &p->header.conditions);
     }
     return status;
 }
@@ -57,17 +58,16 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
 {
     p->workload = (gmd_workload){
         .name = "input", .kind = "trace", .trace = &p->header, .body = gmd_play_trace};
-    p->shared = child_map_shared(p->given, &p->workload, true);
+    p->shared = child_map_shared(&p->given, &p->workload, true);
     if (!p->shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory for what a run leaves");
     }
-    p->shared->no_second_run = "many inputs are run here: gmd run of one makes the second run";
     gmd_status status = session_open(&p->session, &p->options, &p->workload, p->shared, error);
     if (status == GMD_OK && strcmp(p->session.subject.path, closed_library) == 0) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s was in use in this process before, and exports no gmd_restart: it "
                           "needs a process of its own",
-                          p->given->subject.allocator);
+                          p->given.subject.allocator);
     }
     p->session.persistent.is_on = p->session.persistent.is_in_process = true;
     p->session.muting.is_needless = mute_is_needless();
@@ -91,7 +91,9 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a session");
     }
     persistent_keep_memory();
-    p->given = options;
+    p->given = *options;
+    p->given.process.no_second_run =
+        "many inputs are run here: gmd run of one makes the second run";
     p->asked_refusal = CHOSEN_BY_LENGTH;
     status = take_header(p, &options->conditions, error);
     if (status == GMD_OK) {
@@ -131,8 +133,7 @@ static gmd_status renew(gmd_in_process *p, const gmd_conditions *header, gmd_err
 /* As before the first request of the first input, under this header. */
 static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error *error)
 {
-    const gmd_conditions header =
-        gmd_conditions_in_force(&trace->conditions, &p->given->conditions);
+    const gmd_conditions header = gmd_conditions_in_force(&trace->conditions, &p->given.conditions);
     bool is_same = gmd_conditions_same_device(&p->header.conditions, &header);
     if (!p->has_run && !p->needs_renewal && is_same) {
         return GMD_OK;
@@ -145,7 +146,7 @@ static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error 
         return gmd_fail(error, GMD_BAD_INPUT,
                         "the allocator %s exports no gmd_restart: it cannot follow an input to "
                         "other devices, settings or schedules in one process",
-                        p->given->subject.allocator);
+                        p->given.subject.allocator);
     }
     child_begin_run(p->shared, &p->opening, GMD_STAGE_CLEAN_UP);
     return session_restart(&p->session, error);
@@ -154,13 +155,13 @@ static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error 
 static void play(gmd_in_process *p, const gmd_trace *trace)
 {
     gmd_session *s = &p->session;
-    gmd_outcome *o = &p->shared->outcome;
+    const gmd_outcome *o = &p->taken.outcome;
     p->workload.trace = trace;
     p->has_run = true;
     s->persistent.asked_refusal = choose_refusal(p, trace);
     bool has_passed = persistent_play(s);
     p->workload.trace = &p->header;
-    if (!child_judge_end(p->given, &p->workload, p->shared, &p->opening, NULL)) {
+    if (!child_judge_end(&p->given, &p->workload, p->shared, &p->opening, NULL, &p->taken)) {
         has_passed = false;
     }
     p->is_spent = !has_passed && (!s->subject.restart || o->violation_count);
@@ -169,7 +170,7 @@ static void play(gmd_in_process *p, const gmd_trace *trace)
 gmd_status gmd_in_process_run(gmd_in_process *p, const gmd_trace *trace,
                               const gmd_outcome **outcome, gmd_error *error)
 {
-    *outcome = &p->shared->outcome;
+    *outcome = &p->taken.outcome;
     if (p->is_spent) {
         return gmd_fail(error, GMD_FAILED,
                         "an earlier input did not pass: nothing that runs after it in this process "

@@ -12,6 +12,7 @@
 
 #include "gmd_log.h"
 #include "gmd_status_line.h"
+#include "gmd_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -53,6 +54,7 @@ typedef struct watched_run {
     const gmd_run_options *options;
     const gmd_workload *workload;
     shared_run *shared;
+    taken_run *taken;
 } watched_run;
 
 /* Only what takes longer than a moment says how far it is. */
@@ -63,7 +65,7 @@ static void show_progress(void *context, double seconds)
         uint64_t requests = run->shared->outcome.requests;
         fprintf(stderr,
                 GMD_STATUS_BEGIN "%.100s: %" PRIu64 " requests, %.0f/s, %.0f s" GMD_STATUS_END,
-                run->shared->outcome.name, requests, (double)requests / seconds, seconds);
+                gmd_file_name(run->workload->name), requests, (double)requests / seconds, seconds);
     }
 }
 
@@ -81,14 +83,6 @@ static void reap(pid_t child, int *exit_status)
 }
 
 /* --- all of it --------------------------------------------------------------------------- */
-
-static void note_known(gmd_outcome *o)
-{
-    if (o->known_count && o->note_count < GMD_NOTE_MAX) {
-        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-                 "%" PRIu64 " violations are known (--known) and not counted", o->known_count);
-    }
-}
 
 /* The process itself is watched, which nothing that the allocator does with descriptors can
  * deceive. */
@@ -121,12 +115,12 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     clear_progress(run->options);
-    child_judge_end(run->options, run->workload, run->shared, NULL, &end);
+    child_judge_end(run->options, run->workload, run->shared, NULL, &end, run->taken);
     return GMD_OK;
 }
 
 static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
-                                 shared_run *shared, gmd_error *error)
+                                 shared_run *shared, taken_run *taken, gmd_error *error)
 {
     child_begin_run(shared, NULL, GMD_STAGE_LOADING);
     fflush(NULL); /* or the child would print what is buffered here once more */
@@ -139,52 +133,68 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
     GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
-    watched_run run = {options, workload, shared};
+    watched_run run = {options, workload, shared, taken};
     return watch_child(&run, child, error);
 }
 
-static void keep_answers(const gmd_run_options *options, const gmd_workload *workload,
-                         shared_run *shared)
+/* What it is held against a second run by, and where. */
+static void keep_answers(gmd_run_options *options, const gmd_workload *workload)
 {
-    shared->no_second_run = second_run_obstacle(options, workload);
-    if (shared->no_second_run) {
+    options->process.answers = NULL;
+    options->process.no_second_run = second_run_obstacle(options, workload);
+    if (options->process.no_second_run) {
         return;
     }
     run_answers *answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (answers == MAP_FAILED) {
-        shared->no_second_run = "there is no memory to keep the answers in";
+        options->process.no_second_run = "there is no memory to keep the answers in";
     } else {
-        shared->answers = answers;
+        options->process.answers = answers;
     }
 }
 
-gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
+static gmd_status run_in_memory(const gmd_run_options *options, const gmd_workload *workload,
+                                shared_run *shared, taken_run *taken, gmd_error *error)
+{
+    gmd_status status = fork_and_watch(options, workload, shared, taken, error);
+    if (status == GMD_OK && options->process.answers) {
+        status = make_second_run(options, workload, taken, fork_and_watch, error);
+    }
+    if (status == GMD_OK) {
+        gmd_outcome_note_known(&taken->outcome);
+        case_write(options, workload, taken);
+        ask_second_opinion(options, workload, taken, gmd_run_isolated);
+    }
+    return status;
+}
+
+gmd_status gmd_run_isolated(const gmd_run_options *given, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error)
 {
-    const gmd_subject_source source = session_source(options);
+    gmd_run_options options = *given;
+    const gmd_subject_source source = session_source(&options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
     }
-    shared_run *shared = child_map_shared(options, workload, false);
-    if (!shared) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
-                        strerror(errno));
-    }
-    keep_answers(options, workload, shared);
-    status = fork_and_watch(options, workload, shared, error);
-    if (status == GMD_OK && shared->answers) {
-        status = make_second_run(options, workload, shared, fork_and_watch, error);
-        munmap(shared->answers, sizeof *shared->answers);
+    shared_run *shared = child_map_shared(&options, workload, false);
+    taken_run *taken = calloc(1, sizeof *taken);
+    if (shared && taken) {
+        keep_answers(&options, workload);
+        status = run_in_memory(&options, workload, shared, taken, error);
+    } else {
+        status = gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
+                          strerror(errno));
     }
     if (status == GMD_OK) {
-        note_known(&shared->outcome);
-        case_write(options, workload, shared);
-        ask_second_opinion(options, workload, shared, gmd_run_isolated);
-        *outcome = shared->outcome;
+        *outcome = taken->outcome;
+    }
+    if (options.process.answers) {
+        munmap(options.process.answers, sizeof *options.process.answers);
     }
     child_unmap_shared(shared);
+    free(taken);
     return status;
 }
 

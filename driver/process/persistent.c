@@ -89,6 +89,7 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
     list->requests += o->requests;
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;
+    list->known += o->known_count;
     list->lapses += s->interleaving.lapses;
     list->states[atomic_load(&list->passed)] = s->persistent.state_hash;
     atomic_fetch_add(&list->passed, 1);

@@ -36,10 +36,10 @@ typedef struct persistent_list {
     uint32_t fresh[PERSISTENT_MAX]; /* of each that passed: features that nobody had seen before */
     bool is_fresh;                  /* the process has run nothing yet */
     _Atomic uint32_t passed;        /* inputs that showed nothing: also the one under way */
-    uint64_t requests, faults_planted, faults_unfired; /* of those, together */
+    uint64_t requests, faults_planted, faults_unfired, known; /* of those, together */
     bool expects_lapses; /* given: threads that spin or block outside the scheduler lose their turn
                             soon */
-    bool has_stopped;    /* before the next input: the threads lost their turn too often */
+    _Atomic int has_stopped; /* before the next input: the threads lost their turn too often */
     uint64_t lapses;
     uint64_t states[PERSISTENT_MAX]; /* of those that passed: gmd_persistent_result */
 } persistent_list;

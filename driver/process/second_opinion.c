@@ -38,16 +38,16 @@ static void tell(const gmd_outcome *seen, gmd_status status, const gmd_error *er
 }
 
 void ask_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
-                        shared_run *shared, run_fn *run)
+                        taken_run *on_device, run_fn *run)
 {
-    gmd_outcome *o = &shared->outcome;
+    gmd_outcome *o = &on_device->outcome;
     if (!asks_for_one(options, o) || o->note_count == GMD_NOTE_MAX) {
         return;
     }
     gmd_trace cut;
     gmd_error error = {""};
     gmd_outcome *seen = calloc(1, sizeof *seen);
-    gmd_status status = case_cut(options, workload, shared, &cut, &error);
+    gmd_status status = case_cut(options, workload, on_device, &cut, &error);
     if (seen && status == GMD_OK) {
         gmd_run_options there = *options;
         there.device.kind = GMD_DEVICE_SIM;

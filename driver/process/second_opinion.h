@@ -4,7 +4,7 @@
 #define GMD_SECOND_OPINION_H
 
 #include "gmd_run_options.h"
-#include "gmd_shared.h"
+#include "taken.h"
 
 typedef gmd_status run_fn(const gmd_run_options *options, const gmd_workload *workload,
                           gmd_outcome *outcome, gmd_error *error);
@@ -13,6 +13,6 @@ typedef gmd_status run_fn(const gmd_run_options *options, const gmd_workload *wo
  * the same case runs on the simulated device, and a note in the outcome says how that ended.
  * `run` makes the run. Call it in a process that has loaded no CUDA runtime. */
 void ask_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
-                        shared_run *shared, run_fn *run);
+                        taken_run *on_device, run_fn *run);
 
 #endif

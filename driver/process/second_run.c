@@ -42,54 +42,53 @@ void second_run_perturb(void)
 
 /* --- one comparison ---------------------------------------------------------------------- */
 
-/* What ended the second run before its end; all empty: nothing did. */
-typedef struct ending {
-    char text[400];
+/* How the second run went. */
+typedef struct comparison {
+    answers_difference difference;
+    char text[400]; /* what ended it before its end; empty, as the kind: nothing did */
     char kind[GMD_KIND_NAME];
-} ending;
+} comparison;
 
 static gmd_status compare(const gmd_run_options *options, const gmd_workload *workload,
-                          const shared_run *first, run_likeness likeness, run_once_fn *run_once,
-                          ending *died, gmd_error *error)
+                          run_likeness likeness, run_once_fn *run_once, comparison *out,
+                          gmd_error *error)
 {
-    run_answers *answers = first->answers;
-    *died = (ending){.text = ""};
-    answers->compares = true;
-    answers->likeness = likeness;
-    answers->compared = 0;
-    answers->has_ended = answers->is_different = false;
+    *out = (comparison){.text = ""};
     shared_run *shared = child_map_shared(options, workload, false);
-    if (!shared) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
+    taken_run *second = calloc(1, sizeof *second);
+    gmd_status status = GMD_OK;
+    if (shared && second) {
+        answers_begin_comparison(options->process.answers, likeness);
+        status = run_once(options, workload, shared, second, error);
+        out->difference = answers_take(options->process.answers, likeness);
+    } else {
+        status = gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
-    shared->answers = answers;
-    gmd_status status = run_once(options, workload, shared, error);
-    const gmd_outcome *o = &shared->outcome;
-    bool is_violated = o->violation_count && !answers->is_different;
-    if (is_violated) {
-        snprintf(died->text, sizeof died->text, "%s: %.300s", o->violations[0].oracle,
-                 o->violations[0].message);
-        memcpy(died->kind, o->violations[0].identity.kind, sizeof died->kind);
+    if (status == GMD_OK && second->outcome.violation_count && !out->difference.is_there) {
+        const gmd_violation *v = &second->outcome.violations[0];
+        snprintf(out->text, sizeof out->text, "%s: %.300s", v->oracle, v->message);
+        memcpy(out->kind, v->identity.kind, sizeof out->kind);
     }
     child_unmap_shared(shared);
+    free(second);
     return status;
 }
 
 static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd_workload *workload,
-                 const run_answers *answers, gmd_kind kind, const char *who)
+                 const answers_difference *d, gmd_kind kind, const char *who)
 {
     char message[600], difference[200], request[120] = "this request", at[GMD_REQUEST_TOKEN] = "";
     const gmd_trace *t = workload->trace;
-    if (t && answers->compared < t->count) {
-        gmd_request_text(t, &t->requests[answers->compared], request, sizeof request);
+    if (t && d->compared < t->count) {
+        gmd_request_text(t, &t->requests[d->compared], request, sizeof request);
         gmd_request_token(request, at);
     }
-    answers_describe(answers, difference, sizeof difference);
+    answers_describe(d, difference, sizeof difference);
     snprintf(message, sizeof message, "%s: %s gave %s: %zu requests before were answered alike",
-             request, who, difference, answers->compared);
+             request, who, difference, d->compared);
     outcome_violation(outcome, options->judging.known, kind,
-                      GMD_PARTIES({"what", gmd_answers_token(answers)}, {"at", at}),
-                      answers->compared, message);
+                      GMD_PARTIES({"what", gmd_answers_token(d)}, {"at", at}), d->compared,
+                      message);
 }
 
 /* --- the two oracles --------------------------------------------------------------------- */
@@ -105,32 +104,32 @@ static bool is_asked(const gmd_outcome *o, const char *oracle)
 }
 
 static gmd_status run_again(const gmd_run_options *options, const gmd_workload *workload,
-                            shared_run *shared, run_once_fn *run_once, gmd_error *error)
+                            taken_run *first, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options again = *options;
-    ending died;
+    comparison c;
     again.process.is_second_run = true;
-    gmd_status status = compare(&again, workload, shared, GMD_LIKE_ITSELF, run_once, &died, error);
-    if (status == GMD_OK && shared->answers->is_different) {
-        tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(determinism, differs),
+    gmd_status status = compare(&again, workload, GMD_LIKE_ITSELF, run_once, &c, error);
+    if (status == GMD_OK && c.difference.is_there) {
+        tell(&first->outcome, options, workload, &c.difference, GMD_KIND(determinism, differs),
              "two runs of the same requests on the same device");
-    } else if (status == GMD_OK && died.text[0]) {
+    } else if (status == GMD_OK && c.text[0]) {
         char message[600];
         snprintf(message, sizeof message,
-                 "the first run of these requests passed, and the second ended with %s", died.text);
-        outcome_violation(&shared->outcome, options->judging.known,
-                          GMD_KIND(determinism, failed_again), GMD_PARTIES({"verdict", died.kind}),
-                          shared->answers->compared, message);
+                 "the first run of these requests passed, and the second ended with %s", c.text);
+        outcome_violation(&first->outcome, options->judging.known,
+                          GMD_KIND(determinism, failed_again), GMD_PARTIES({"verdict", c.kind}),
+                          c.difference.compared, message);
     }
     return status;
 }
 
 /* A version's known deviations (docs/replay.md) are PyTorch's algorithm, too. */
 static gmd_status run_reference(const gmd_run_options *options, const gmd_workload *workload,
-                                shared_run *shared, run_once_fn *run_once, gmd_error *error)
+                                taken_run *first, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options reference = *options;
-    ending died;
+    comparison c;
     reference.subject.allocator = "reference";
     reference.subject.torch_adapter = NULL;
     reference.recording.timeline = NULL; /* they are of the allocator under test */
@@ -138,26 +137,26 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
     gmd_status status = GMD_OK;
     for (int with_quirks = 0; with_quirks < 2; with_quirks++) {
         reference.subject.has_all_quirks = with_quirks;
-        status = compare(&reference, workload, shared, GMD_LIKE_PYTORCH, run_once, &died, error);
-        if (status != GMD_OK || !shared->answers->is_different) {
+        status = compare(&reference, workload, GMD_LIKE_PYTORCH, run_once, &c, error);
+        if (status != GMD_OK || !c.difference.is_there) {
             return status;
         }
     }
-    tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(reference, differs),
+    tell(&first->outcome, options, workload, &c.difference, GMD_KIND(reference, differs),
          "this allocator and the reference allocator");
     return status;
 }
 
 gmd_status make_second_run(const gmd_run_options *options, const gmd_workload *workload,
-                           shared_run *shared, run_once_fn *run_once, gmd_error *error)
+                           taken_run *first, run_once_fn *run_once, gmd_error *error)
 {
-    const gmd_outcome *o = &shared->outcome;
+    const gmd_outcome *o = &first->outcome;
     gmd_status status = GMD_OK;
     if (o->verdict == GMD_PASS && is_asked(o, "determinism")) {
-        status = run_again(options, workload, shared, run_once, error);
+        status = run_again(options, workload, first, run_once, error);
     }
     if (status == GMD_OK && o->verdict == GMD_PASS && is_asked(o, "reference")) {
-        status = run_reference(options, workload, shared, run_once, error);
+        status = run_reference(options, workload, first, run_once, error);
     }
     return status;
 }

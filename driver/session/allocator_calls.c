@@ -12,7 +12,7 @@ static void note_memory(gmd_session *s, const gmd_sim_call *call)
     s->calls.memory_calls++;
     journal_writer_call(s, call);
     if (s->interleaving.overlap) {
-        return; /* whose request's they are cannot be told */
+        return; /* no call says which request it is made for */
     }
     bool is_unmapped = call->kind == GMD_SIM_CALL_UNMAP;
     call_list_add(&s->calls,

@@ -113,6 +113,19 @@ static bool may_differ_by_itself(run_likeness likeness, const run_answer *a, con
             (a->has_unmapped || b->has_unmapped || is_of_nothing(a, b)));
 }
 
+/* An answer that another process has left, of which no byte is believed to be a bool. */
+static run_answer take_answer(const run_answer *from)
+{
+    run_answer answer = *from;
+    bool *const flags[] = {&answer.is_refused, &answer.has_unmapped};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        unsigned char byte;
+        memcpy(&byte, flags[i], sizeof byte);
+        *flags[i] = byte != 0;
+    }
+    return answer;
+}
+
 bool answers_note(run_answers *answers, const struct gmd_session *session,
                   const gmd_request *request, bool is_refused)
 {
@@ -122,21 +135,40 @@ bool answers_note(run_answers *answers, const struct gmd_session *session,
         }
         return true;
     }
-    if (answers->compared >= answers->count || answers->has_ended) {
+    if (answers->compared >= answers->count || answers->compared >= GMD_ANSWER_MAX ||
+        answers->has_ended) {
         answers->has_ended = true;
         return false;
     }
     run_answer now = answer_of(session, request, is_refused);
-    const run_answer *before = &answers->list[answers->compared];
-    answers->has_ended = may_differ_by_itself(answers->likeness, before, &now);
-    answers->is_different = !answers->has_ended && !are_alike(answers->likeness, before, &now);
-    if (answers->is_different) {
-        answers->first = *before;
+    run_answer before = take_answer(&answers->list[answers->compared]);
+    bool has_ended = may_differ_by_itself(answers->likeness, &before, &now);
+    bool is_different = !has_ended && !are_alike(answers->likeness, &before, &now);
+    if (is_different) {
+        answers->first = before;
         answers->second = now;
-        answers->has_ended = true;
+        answers->is_different = true;
     }
+    answers->has_ended = has_ended || is_different;
     answers->compared += !answers->has_ended;
     return !answers->has_ended;
+}
+
+void answers_begin_comparison(run_answers *answers, run_likeness likeness)
+{
+    answers->compares = true;
+    answers->likeness = likeness;
+    answers->compared = 0;
+    answers->has_ended = answers->is_different = false;
+}
+
+answers_difference answers_take(const run_answers *answers, run_likeness likeness)
+{
+    return (answers_difference){.is_there = answers->is_different,
+                                .compared = answers->compared,
+                                .likeness = likeness,
+                                .first = take_answer(&answers->first),
+                                .second = take_answer(&answers->second)};
 }
 
 static void describe_place(run_likeness likeness, const run_answer *a, char *text, size_t size)
@@ -156,23 +188,23 @@ static const char *const figure_names[FIGURES] = {
     "active_bytes",     "active_bytes_peak",    "inactive_split_bytes", "requested_bytes",
     "allocation_count", "segment_count",        "num_alloc_retries",    "num_ooms"};
 
-const char *gmd_answers_token(const run_answers *answers)
+const char *gmd_answers_token(const answers_difference *d)
 {
-    const run_answer *a = &answers->first, *b = &answers->second;
+    const run_answer *a = &d->first, *b = &d->second;
     size_t i = first_figure_that_differs(a, b);
-    return a->is_refused != b->is_refused                    ? "refusal"
-           : !are_at_the_same_place(answers->likeness, a, b) ? "place"
-                                                             : figure_names[i < FIGURES ? i : 0];
+    return a->is_refused != b->is_refused              ? "refusal"
+           : !are_at_the_same_place(d->likeness, a, b) ? "place"
+                                                       : figure_names[i < FIGURES ? i : 0];
 }
 
-void answers_describe(const run_answers *answers, char *text, size_t size)
+void answers_describe(const answers_difference *d, char *text, size_t size)
 {
-    const run_answer *a = &answers->first, *b = &answers->second;
+    const run_answer *a = &d->first, *b = &d->second;
     size_t i = first_figure_that_differs(a, b);
     char one[80], other[80];
-    if (a->is_refused != b->is_refused || !are_at_the_same_place(answers->likeness, a, b)) {
-        describe_place(answers->likeness, a, one, sizeof one);
-        describe_place(answers->likeness, b, other, sizeof other);
+    if (a->is_refused != b->is_refused || !are_at_the_same_place(d->likeness, a, b)) {
+        describe_place(d->likeness, a, one, sizeof one);
+        describe_place(d->likeness, b, other, sizeof other);
         if (strcmp(one, other) != 0) {
             snprintf(text, size, "%s, and %s", one, other);
         } else {

@@ -79,8 +79,9 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     return session_fill(s, b, stream, error);
 }
 
-/* The host waits for all work on a block that the allocator was not told of. A stream that was made
- * later under the name of the block's own is another one, which the allocator does not know. */
+/* The host waits for all work on a block that was not recorded with the allocator. A stream that
+ * was made later under the name of the block's own is another one, which the allocator does not
+ * know. */
 static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_error *error)
 {
     uint64_t streams = b->uses.streams;

@@ -1,5 +1,5 @@
-/* bounds.h - what a scenario is told of its memory, and the bounds that it states of it, on the
- * first device. */
+/* bounds.h - the figures of memory that a scenario can ask for, and the bounds that it sets on
+ * them, on the first device. */
 #ifndef GMD_BOUNDS_H
 #define GMD_BOUNDS_H
 

@@ -1,6 +1,8 @@
 #include "gmd_call_log.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 void call_log_clear(call_log *log)
 {
@@ -9,6 +11,17 @@ void call_log_clear(call_log *log)
     for (size_t i = 0; i < GMD_LOGGED_FUNCTION_MAX && log->functions[i].name; i++) {
         log->functions[i].name = NULL;
     }
+}
+
+bool call_log_is_sound(const gmd_logged_call *call)
+{
+    size_t length = strnlen(call->function, sizeof call->function);
+    bool is_name = length > 0 && length < sizeof call->function;
+    for (size_t i = 0; i < length; i++) {
+        is_name =
+            is_name && (isalnum((unsigned char)call->function[i]) || call->function[i] == '_');
+    }
+    return is_name && call->ordinal > 0;
 }
 
 /* How many calls of the function there were in the request, with this one; 0: no room. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REMEMBERED = 1 << 14 }; /* blocks and verifications; older ones are told by less */
+enum { REMEMBERED = 1 << 14 }; /* blocks and verifications; older ones are described by less */
 
 typedef struct verification {
     uint64_t ticket;
@@ -71,7 +71,8 @@ static gmd_status check(gmd_session *s, cudaError_t result, const gmd_live_block
                           gmd_runtime_error_text(&s->runtime, result));
 }
 
-/* Of a graph's block work of the graph alone, of another one work that is not captured. */
+/* The contents of a graph's block are followed through the graph's work only; those of any other
+ * block, through work that is not captured. */
 static bool is_followed_on(const gmd_session *s, const session_block *b, uint32_t stream)
 {
     bool is_captured = captures_include(&s->captures, b->live.device, stream);

@@ -209,7 +209,7 @@ void session_finish(gmd_session *session)
         session_forget_canaries(session);
         note_free_memory(session);
     }
-    if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
+    if (!session->is_over && !o->violation_count) { /* leak describes a leak better */
         session_repeat(session);
     }
 }

@@ -5,7 +5,8 @@
 
 #include "gmd_oracle.h"
 
-/* By device. Of a real one nothing is told, and it stays zero. */
+/* Figures by device. The simulated device reports them; a real one does not, and its entries stay
+ * zero. */
 typedef struct run_figures {
     bool has_stats; /* the allocator exports statistics */
     gmd_stats stats[GMD_MAX_DEVICES];
@@ -19,7 +20,7 @@ typedef struct run_figures {
     uint64_t free_at_start; /* of a real device 0, before the allocator was loaded */
 } run_figures;
 
-/* Of what was read last: bytes that the allocator holds. */
+/* Bytes that the allocator holds, as last read. */
 uint64_t figures_held(const run_figures *figures, int device);
 
 /* What was just read is from before the allocator was loaded; from before the first request. */

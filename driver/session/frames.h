@@ -1,8 +1,8 @@
 /* frames.h - call frames: the allocator under test is being called.
  *
- * What the driver does to the thread before and after such a call is seen, and who would wait for
- * ever in it is told. Where threads are interleaved, other requests run while one thread is in the
- * allocator: what belongs to its request is put aside in the frame, and back afterwards. The
+ * What the driver does to the thread before and after such a call is seen, and a call that would
+ * wait for ever is reported. Where threads are interleaved, other requests run while one thread is
+ * in the allocator: what belongs to its request is put aside in the frame, and back afterwards. The
  * driver's own calls of the CUDA API are the harness's: no planted fault hits them, and nobody
  * takes them for the allocator's. */
 #ifndef GMD_FRAMES_H
@@ -19,8 +19,8 @@ typedef struct call_frame {
     gmd_thread_state thread_before;
 } call_frame;
 
-/* Of interleaved threads: who is in the allocator. The calling thread's number is
- * overlap_begin_thread's. */
+/* Which of the interleaved threads are in the allocator. The calling thread's number is that given
+ * to overlap_begin_thread. */
 typedef struct overlap {
     bool is_inside[GMD_MAX_THREADS]; /* of the allocator under test */
     bool was_overlapped[GMD_MAX_THREADS];
@@ -35,8 +35,8 @@ void overlap_note(overlap *overlap, unsigned thread_count);
 /* How many other threads are in the allocator; 0 where threads are not interleaved. */
 unsigned overlap_others_inside(const gmd_session *session);
 
-/* From here on a call that waits for ever is told to `stuck` (gmd_self_deadlock.h), which does not
- * return. */
+/* From here on a call that would wait for ever is reported to `stuck` (gmd_self_deadlock.h), which
+ * does not return. */
 void frames_watch_waits(gmd_session *session,
                         void (*stuck)(void *session, const char *what, const char *lock));
 

@@ -27,12 +27,20 @@ typedef enum run_likeness {
 typedef struct run_answers { /* shared between processes; taken as used */
     bool compares;           /* with what an earlier run has left here */
     run_likeness likeness;
-    bool has_ended;    /* nothing more is compared */
-    bool is_different; /* at request number `compared`, whose answers are the following */
+    _Atomic int has_ended;    /* nothing more is compared */
+    _Atomic int is_different; /* at request number `compared`, whose answers are the following */
     size_t count, compared;
     run_answer first, second;
     run_answer list[GMD_ANSWER_MAX];
 } run_answers;
+
+/* What two runs differ in, taken over of that memory: the allocator may have written there. */
+typedef struct answers_difference {
+    bool is_there;
+    size_t compared; /* requests that were answered alike */
+    run_likeness likeness;
+    run_answer first, second;
+} answers_difference;
 
 struct gmd_session;
 
@@ -41,9 +49,14 @@ struct gmd_session;
 bool answers_note(run_answers *answers, const struct gmd_session *session,
                   const gmd_request *request, bool is_refused);
 
+/* The next run is compared with the first. */
+void answers_begin_comparison(run_answers *answers, run_likeness likeness);
+/* How that ended. */
+answers_difference answers_take(const run_answers *answers, run_likeness likeness);
+
 /* What differs between the two: "the address 0x200 of ..."; for the message of a verdict. */
+void answers_describe(const answers_difference *difference, char *text, size_t size);
 /* In one word: "refusal", "place" or a statistic. */
-const char *gmd_answers_token(const run_answers *answers);
-void answers_describe(const run_answers *answers, char *text, size_t size);
+const char *gmd_answers_token(const answers_difference *difference);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct gmd_logged_call {
 
 typedef struct call_log { /* in memory that the parent sees; taken as used */
     size_t count;
-    bool is_full;
+    _Atomic int is_full;
     struct {
         const char *name; /* the device's own text: compared by address */
         uint32_t request, calls;
@@ -29,6 +29,9 @@ typedef struct call_log { /* in memory that the parent sees; taken as used */
 } call_log;
 
 void call_log_clear(call_log *log);
+
+/* Whether a call that lay in shared memory is one of a function that has a name. */
+bool call_log_is_sound(const gmd_logged_call *call);
 
 /* The allocator made a call during `request`. */
 void call_log_add(call_log *log, const char *function, uint32_t request);

@@ -46,9 +46,11 @@ typedef struct gmd_run_judging {
 
 /* The process in which it runs. */
 typedef struct gmd_run_process {
-    double call_budget_s; /* a request that takes longer is a hang */
-    bool shows_progress;  /* on standard error, while it runs */
-    bool is_second_run;   /* of the same requests: what may differ between processes does */
+    double call_budget_s;        /* a request that takes longer is a hang */
+    bool shows_progress;         /* on standard error, while it runs */
+    bool is_second_run;          /* of the same requests: what may differ between processes does */
+    struct run_answers *answers; /* where a run that is held against another keeps them; or NULL */
+    const char *no_second_run;   /* why this run is held against no other; NULL: it is */
 } gmd_run_process;
 
 /* The case that is written of a run that fails. */

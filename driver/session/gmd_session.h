@@ -30,7 +30,8 @@ void gmd_session_phase(gmd_session *session, const char *label);
  */
 void gmd_session_bound(gmd_session *session, const gmd_bound *bound);
 
-/* The workload is here, in a script: told where it is stopped because it makes no requests. */
+/* The workload is at this place of a script. A run that is stopped because it makes no requests
+ * names the place. */
 void gmd_session_place(gmd_session *session, const char *file, int line);
 
 /* Whether this run only repeats another one, for the oracles that compare the two. */

@@ -1,5 +1,7 @@
 /* gmd_shared.h - the memory that the child, which makes the requests, shares with its parent, which
- * watches: all that must survive the child's death. */
+ * watches: all that must survive the child's death. The allocator under test can write there, so
+ * that it holds no pointer, and the parent believes nothing of it that it has not checked
+ * (process/taken.h). */
 #ifndef GMD_SHARED_H
 #define GMD_SHARED_H
 
@@ -8,8 +10,6 @@
 #include "gmd_trace.h"
 
 #include <stdatomic.h>
-
-struct run_answers;
 
 #define GMD_RECORDED_REQUEST_MAX                                                                   \
     ((size_t)1 << 24) /* of a live scenario; memory is taken as used                               \
@@ -37,13 +37,13 @@ typedef struct shared_run {
     uint64_t last_guard;
     _Atomic uint64_t beats; /* moves with every request: a child that stands still hangs */
 
-    /* What belongs to one run, from here up to `answers`: child_begin_run sets it back. */
+    /* What belongs to one run, from here up to `requests`: child_begin_run sets it back. */
     _Atomic int stage;         /* run_stage */
     _Atomic int is_finished;   /* the outcome is complete */
     _Atomic int is_in_request; /* the allocator is being called; else the workload runs */
     gmd_request current;       /* the request under way, for the message after a crash */
     uint64_t current_index;    /* in the trace */
-    char place[160];           /* of the script, "FILE:LINE: ", a moment ago; "": not told yet */
+    char place[160];           /* of the script, "FILE:LINE: ", a moment ago; "": not known yet */
     gmd_refusal refusal;       /* what the allocator answered when it was asked again */
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */
@@ -51,8 +51,6 @@ typedef struct shared_run {
     lost_memory lost;     /* what rounds of the same requests have shown */
     size_t request_count; /* recorded below, when the workload is live */
 
-    struct run_answers *answers; /* of a run that is held against another; NULL: none are kept */
-    const char *no_second_run;   /* why not; a text of gmd's own */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } shared_run;
 

@@ -15,7 +15,7 @@
 
 typedef struct gmd_timeline_entry {
     uint64_t bytes, address;      /* of an allocation; address 0: it was refused */
-    uint64_t allocated, reserved; /* of the device, afterwards; GMD_STAT_UNKNOWN: not told */
+    uint64_t allocated, reserved; /* of the device, afterwards; GMD_STAT_UNKNOWN: not known */
     uint32_t block, stream;
     uint8_t op, device; /* op: gmd_op */
 } gmd_timeline_entry;

@@ -28,8 +28,8 @@ static bool is_wait_left_out(const gmd_session *s, const gmd_request *r)
     return waits ? !is_waited_for : is_waited_for && (r->stream == 0 || !stream_bit(r->stream));
 }
 
-/* Streams that used the block with nobody told are waited for first, by its own one: on both sides
- * of the wait the work must be captured, or on neither. */
+/* The block's own stream first waits for streams that used the block unrecorded: on both sides of
+ * the wait the work must be captured, or on neither. */
 static bool is_free_left_out(const gmd_session *s, const session_block *b)
 {
     const gmd_live_block *live = &b->live;
@@ -65,7 +65,8 @@ bool session_capture_forbids(const gmd_session *s, const gmd_request *r)
 
 /* --- what is captured --------------------------------------------------------------------- */
 
-static gmd_status told(const gmd_session *s, cudaError_t result, const char *what, gmd_error *error)
+static gmd_status check_cuda(const gmd_session *s, cudaError_t result, const char *what,
+                             gmd_error *error)
 {
     return result == cudaSuccess ? GMD_OK
                                  : gmd_fail(error, GMD_FAILED, "%s: %s", what,
@@ -112,7 +113,7 @@ gmd_status session_capture_use(gmd_session *s, const gmd_request *r, session_blo
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
     }
     b->uses.streams |= r->stream == b->live.stream ? 0 : stream_bit(r->stream) & ~b->uses.recorded;
-    return told(s, result, "work in a capture", error);
+    return check_cuda(s, result, "work in a capture", error);
 }
 
 /* The stream's next work runs after what is captured on the other one, and is captured, too;
@@ -124,7 +125,7 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
     cudaEvent_t event;
     cudaError_t result = rt->cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
     if (result != cudaSuccess) {
-        return told(s, result, "cudaEventCreate", error);
+        return check_cuda(s, result, "cudaEventCreate", error);
     }
     result = rt->cudaEventRecord(event, waited);
     if (result == cudaSuccess) {
@@ -132,8 +133,9 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
     }
     rt->cudaEventDestroy(event);
     *is_done = result == cudaSuccess;
-    return captures_have_failed(&s->runtime, result) ? GMD_OK
-                                                     : told(s, result, "wait in a capture", error);
+    return captures_have_failed(&s->runtime, result)
+               ? GMD_OK
+               : check_cuda(s, result, "wait in a capture", error);
 }
 
 gmd_status session_capture_wait(gmd_session *s, int device, uint32_t waiter, uint32_t waited,
@@ -209,8 +211,8 @@ gmd_status session_begin_capture(gmd_session *s, const gmd_request *r, cudaStrea
     captures_begin(c, r->device, r->stream, stream, s->request_index);
     s->pools.accepted[r->device].captures = c;
     s->shared->outcome.known_context.has_captured = true;
-    return told(s, s->runtime.cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
-                "begin_capture: cudaStreamBeginCapture", error);
+    return check_cuda(s, s->runtime.cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
+                      "begin_capture: cudaStreamBeginCapture", error);
 }
 
 /* All streams of the capture come together again in the first one, as CUDA demands. */
@@ -256,7 +258,8 @@ gmd_status session_end_capture(gmd_session *s, gmd_error *error)
     result = s->runtime.cudaGraphInstantiateWithFlags(
         &s->captures.graphs[s->captures.count - 1].exec, graph, 0);
     s->runtime.cudaGraphDestroy(graph);
-    return status == GMD_OK ? told(s, result, "end_capture: cudaGraphInstantiate", error) : status;
+    return status == GMD_OK ? check_cuda(s, result, "end_capture: cudaGraphInstantiate", error)
+                            : status;
 }
 
 /* What was queued in the pool's memory before it was the graph's, and earlier graphs of the pool,
@@ -300,7 +303,7 @@ gmd_status session_launch(gmd_session *s, const gmd_request *r, cudaStream_t str
     s->has_used = true;
     s->view.pools.accesses = g->accesses;
     s->view.pools.access_count = g->count;
-    return status != GMD_OK ? status : told(s, result, "launch: cudaGraphLaunch", error);
+    return status != GMD_OK ? status : check_cuda(s, result, "launch: cudaGraphLaunch", error);
 }
 
 /* --- the end of graphs -------------------------------------------------------------------- */

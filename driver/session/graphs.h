@@ -23,8 +23,8 @@ void session_capture_sync(gmd_session *session, int device, uint32_t stream);
  * run before what is captured next on that stream; NULL: none. */
 const gmd_graph_access *session_capture_clash(const gmd_session *session,
                                               const gmd_live_block *block);
-/* Before the free of a block of the graph: its stream waits for the others that used it, where the
- * allocator was not told of them. */
+/* Before the free of a block of the graph: its stream waits for the others that used it unrecorded.
+ */
 gmd_status session_capture_settle(gmd_session *session, session_block *block, gmd_error *error);
 gmd_status session_launch(gmd_session *session, const gmd_request *request, cudaStream_t stream,
                           gmd_error *error);

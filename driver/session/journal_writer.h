@@ -1,8 +1,8 @@
 /* journal_writer.h - how a session keeps its journal (gmd_journal.h). All of these do nothing where
  * none is kept.
  *
- * When a freed block that was recorded on other streams is the allocator's again is not told by any
- * call. It is seen where the allocator exports statistics and gmd_walk; else it is known at the
+ * No call says when a freed block that was recorded on other streams is the allocator's again. That
+ * is seen where the allocator exports statistics and gmd_walk; else it is known at the
  * latest when its memory is handed out again or goes back to the device. */
 #ifndef GMD_JOURNAL_WRITER_H
 #define GMD_JOURNAL_WRITER_H
@@ -22,7 +22,7 @@ void journal_writer_call(gmd_session *s, const gmd_sim_call *call);
 void journal_writer_settle(gmd_session *s, int device);
 void journal_writer_alloc(gmd_session *s, const gmd_request *r, uint64_t address);
 void journal_writer_refusal(gmd_session *s, const gmd_request *r);
-/* Before the allocator is told, and after, with the statistics read. */
+/* Before the allocator's free, and after it, with the statistics read. */
 void journal_writer_free(gmd_session *s, const gmd_live_block *block);
 void journal_writer_freed(gmd_session *s, const gmd_live_block *block, bool is_recorded);
 

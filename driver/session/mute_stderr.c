@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the sanitizers' runtime, where there is one. */
+/* A function of the sanitizers' runtime; NULL in programs without one. */
 extern void __sanitizer_set_report_fd(void *descriptor) __attribute__((weak));
 
 static void report_to(int descriptor)

@@ -174,9 +174,9 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
     return blame_header(s, t && t->conditions.conf == conf, status, error);
 }
 
-/* A real device places segments as it likes, and best fit breaks ties by address: where the
- * allocator can be told an order, it gets the one that the simulated device would have, so that
- * both devices give the same statistics. */
+/* A real device places segments as it likes, and best fit breaks ties by address: an
+ * allocator that takes an order of segments gets the one that the simulated device would have, so
+ * that both devices give the same statistics. */
 static gmd_status order_segments(gmd_session *s, gmd_error *error)
 {
     if (s->runtime.sim || !s->subject.order_segments || !s->subject.place_of) {

@@ -169,8 +169,9 @@ static bool ask_in_a_child(gmd_session *s, const gmd_request *r, bool frees_all,
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    *out = s->shared->refusal;
+    *out = s->shared->refusal; /* the allocator may have written there, too */
     out->error[sizeof out->error - 1] = '\0';
+    out->error_token[sizeof out->error_token - 1] = '\0';
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (child < 0 || number == SIGALRM || number == SIGKILL) {
         return false;

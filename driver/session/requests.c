@@ -62,7 +62,7 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
 }
 
 /* Work on a destroyed stream can no longer be ordered before a free: a block that is live on it, or
- * used there with nobody told, is waited for first. */
+ * used there unrecorded, is waited for first. */
 static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
 {
     const session_block *b = NULL;
@@ -88,7 +88,7 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
     }
 }
 
-/* A stream that is made later under the same name is another one: nobody told of its work. */
+/* A stream that is made later under the same name is another one: none of its work is recorded. */
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
     uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;

@@ -86,8 +86,9 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
         log_request(session, request, served);
     }
     atomic_store_explicit(&session->shared->is_in_request, 0, memory_order_relaxed);
-    if (session->shared->answers && !session->is_over &&
-        !answers_note(session->shared->answers, session, request, served == GMD_OUT_OF_MEMORY)) {
+    run_answers *answers = session->options->process.answers;
+    if (answers && !session->is_over &&
+        !answers_note(answers, session, request, served == GMD_OUT_OF_MEMORY)) {
         session->is_over = true; /* all that the second run was for */
     }
     if (session->options->recording.timeline) {

@@ -142,7 +142,7 @@ void view_open(gmd_session *s)
         .allocator.promises = promises,
         .allocator.promised_alignment = promised_alignment(promises, s->subject.promised_alignment),
         .allocator.is_reference = strcmp(s->options->subject.allocator, "reference") == 0,
-        .workload.no_second_run = s->shared->no_second_run,
+        .workload.no_second_run = s->options->process.no_second_run,
         .allocator.exports_pools = s->subject.begin_pool != NULL,
         .workload.knows_requests = s->workload->trace && s->workload->trace->count,
         .workload.has_pool_requests = has_pool_requests(s),

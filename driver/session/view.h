@@ -16,7 +16,7 @@ void view_begin(gmd_session *session);
 void view_device(gmd_session *session, int device);
 /* Reads again what the request may have changed. */
 void view_refresh(gmd_session *session);
-/* Of what was read last: what the limit and the device leave; GMD_STAT_UNKNOWN on a real device. */
+/* What the limit and the device leave, as last read; GMD_STAT_UNKNOWN on a real device. */
 uint64_t view_room(const gmd_session *session, int device);
 /* Asks the oracles about the request that was carried out, or about the end. */
 void view_judge(gmd_session *session);

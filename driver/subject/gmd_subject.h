@@ -37,8 +37,8 @@ typedef struct gmd_subject_source {
     const char *conf;          /* settings that will be given to gmd_configure; NULL: none */
 } gmd_subject_source;
 
-/* Checks the form of a SPEC and that its file exists, without loading anything: bad usage is told
- * before a child process is made. */
+/* Checks the form of a SPEC and that its file exists, without loading anything: bad usage is
+ * reported before a child process is made. */
 gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error);
 
 /* Loads it. The CUDA runtime that it is to run on must be loaded already (gmd_runtime_open), and is

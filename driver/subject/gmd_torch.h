@@ -32,7 +32,7 @@ gmd_status gmd_torch_adapter(const gmd_torch *torch, const char *lib_directory, 
                              char path[PATH_MAX], gmd_error *error);
 
 /* Before the adapter is loaded: PyTorch reads settings from the environment, and the backend only
- * there. What the environment has is taken out, so that a run depends on its options alone, and the
+ * there. What the environment has is taken out, so that a run depends only on its options, and the
  * backend that `conf` names, if any, is put in. */
 gmd_status torch_prepare(const char *conf, gmd_error *error);
 

@@ -120,8 +120,8 @@ static gmd_status open_cache(char directory[PATH_MAX], gmd_error *error)
     return GMD_OK;
 }
 
-/* The end of a file in the cache: a file that was cut off or damaged is told by it, before the
- * loader crashes on it. What follows an ELF file's sections is nobody's. */
+/* The end of a file in the cache. It shows that a file was cut off or damaged before the loader
+ * crashes on it. What follows an ELF file's sections is nobody's. */
 typedef struct seal {
     char magic[8];
     uint64_t hash;

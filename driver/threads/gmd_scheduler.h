@@ -7,7 +7,7 @@
  * operation on a mutex, read-write lock or condition variable of pthread, which C++'s are made of.
  * interpose.c puts gmd's versions of those in front of the C library's: a thread that would block
  * gives its turn away instead and gets none until what it waits for may have happened. When no
- * thread can go on, that is a deadlock, and told as one.
+ * thread can go on, that is a deadlock, and reported as one.
  *
  * A thread that blocks or spins in another way is noticed by a watchdog, which takes its turn away
  * until it comes to a yield point again. From there on threads may run at the same time, and the

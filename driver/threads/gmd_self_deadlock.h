@@ -1,5 +1,6 @@
 /* gmd_self_deadlock.h - the allocator waits while nobody is there who could end the wait: a lock
- * that it left locked, or takes a second time. Told at once, not by the clock (twenty seconds).
+ * that it left locked, or takes a second time. It is reported at once, rather than after a
+ * time limit of twenty seconds.
  *
  * Only where requests run one after the other: while one is in the allocator, the driver's other
  * threads are idle, so that only threads of the allocator's own, or another process, could help.

@@ -2,15 +2,16 @@
  * fails a run nor ends it.
  *
  * One entry a line, `#` starts a comment: an oracle's name, or a kind's, and those of its parties
- * that are to be these: "leak", "leak.streams", "progress.crash signal=SIGSEGV at=free",
- * "progress.failed error=\"CUDA error: invalid resource handle\"". (Lists of an earlier gmd name a
- * part of the message instead, behind a colon: "leak: 2 streams are left". They hold on, as long as
- * the words do.) Then, each behind a '|', what the run must
- * have had before, in the words of a .gmd file, so that an entry hides no other defect with the
- * same message: "fault FUNCTION" (any of its calls), "conf TEXT" (a part of the settings),
- * "destroy", "device" (a request on, or for, another one than the first), "begin_pool" (or
- * begin_capture, which opens one), "begin_capture". "end" there: after it the run is judged no
- * more, because all that follows may be its consequence. Thread safety: read-only after reading. */
+ * that are to be these, or behind a '-' not to be there: "leak", "leak.streams", "progress.crash
+ * signal=SIGSEGV at=free", "progress.deadlock lock=mutex -lock2", "progress.failed error=\"CUDA
+ * error: invalid resource handle\"". A party that is not named may be any, or none. (Lists of an
+ * earlier gmd name a part of the message instead, behind a colon: "leak: 2 streams are left". They
+ * hold on, as long as the words do.) Then, each behind a '|', what the run must have had before, in
+ * the words of a .gmd file, so that an entry hides no other defect with the same message: "fault
+ * FUNCTION" (any of its calls), "conf TEXT" (a part of the settings), "destroy", "device" (a
+ * request on, or for, another one than the first), "begin_pool" (or begin_capture, which opens
+ * one), "begin_capture". "end" there: after it the run is judged no more, because all that follows
+ * may be its consequence. Thread safety: read-only after reading. */
 #ifndef GMD_KNOWN_H
 #define GMD_KNOWN_H
 
@@ -21,12 +22,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { KNOWN_ABSENT_MAX = 8 };
+
 typedef struct known_entry {
     char *oracle;
     gmd_identity wanted; /* the kind, empty: any of the oracle; and parties that must be these */
-    char *words;         /* a part of the message; empty: it goes by `wanted` alone */
-    char *conditions;    /* "fault cudaMalloc | destroy"; empty: none */
-    bool spoils;         /* the rest of the run is not judged */
+    char absent[KNOWN_ABSENT_MAX][GMD_PARTY_NAME]; /* parties that must not be there */
+    uint32_t absent_count;
+    char *words;       /* a part of the message; empty: it goes by `wanted` alone */
+    char *conditions;  /* "fault cudaMalloc | destroy"; empty: none */
+    bool spoils;       /* the rest of the run is not judged */
     const char *quirk; /* known only once this deviation of the allocator mattered; NULL: always */
 } known_entry;
 

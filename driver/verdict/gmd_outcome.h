@@ -11,8 +11,10 @@
 #include "gmd_kind.h"
 #include "gmd_stated_bound.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define GMD_VIOLATION_MAX 32
 #define GMD_PHASE_MAX     2048
@@ -86,7 +88,7 @@ typedef struct gmd_check {
 
 /* What the run has had until now: a known defect may show after that only (gmd_known.h). */
 typedef struct known_context {
-    char conf[160];     /* the allocator's settings */
+    char conf[4097];    /* the allocator's settings: as long as a trace may state them */
     char faults[8][40]; /* functions of the device that were made to fail; the first ones */
     uint32_t fault_count;
     bool has_destroyed;     /* a stream */
@@ -128,5 +130,15 @@ typedef struct gmd_outcome {
     gmd_stated_bound bounds[GMD_BOUND_MAX];
     char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
 } gmd_outcome;
+
+/* What every command notes of violations that are known. */
+static inline void gmd_outcome_note_known(gmd_outcome *o)
+{
+    if (o->known_count && o->note_count < GMD_NOTE_MAX) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " known violation%s not counted", o->known_count,
+                 o->known_count == 1 ? "" : "s");
+    }
+}
 
 #endif

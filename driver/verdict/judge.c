@@ -18,8 +18,10 @@ static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
     if (outcome->oracle_count == GMD_ORACLE_MAX) {
         return NULL;
     }
-    gmd_oracle_result *result = &outcome->oracles[outcome->oracle_count++];
+    gmd_oracle_result *result = &outcome->oracles[outcome->oracle_count];
     snprintf(result->name, sizeof result->name, "%s", oracle);
+    result->fate = GMD_ORACLE_PASSED;
+    outcome->oracle_count++; /* last: the process may end here, and what counts must be whole */
     return result;
 }
 
@@ -45,10 +47,11 @@ void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind ki
     if (outcome->violation_count == GMD_VIOLATION_MAX) {
         return;
     }
-    gmd_violation *v = &outcome->violations[outcome->violation_count++];
+    gmd_violation *v = &outcome->violations[outcome->violation_count];
     *v = (gmd_violation){.identity = identity, .request = request};
     snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
     snprintf(v->message, sizeof v->message, "%s", message);
+    outcome->violation_count++; /* last, likewise */
 }
 
 void outcome_tell(const gmd_outcome *o)

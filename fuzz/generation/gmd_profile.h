@@ -62,7 +62,7 @@ typedef struct gmd_profile_space {
 bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32]);
 extern const char gmd_profile_left_out_names[]; /* all, separated by commas */
 
-/* The settings of PyTorch's allocator that gmd tries where it is told none. */
+/* The settings of PyTorch's allocator that gmd tries where none are given. */
 extern const char *const gmd_profile_confs[];
 extern const size_t gmd_profile_conf_count;
 

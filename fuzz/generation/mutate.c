@@ -56,9 +56,10 @@ static bool find(mutant *m, bool (*wanted)(uint8_t kind), size_t *found)
 
 /* --- what later records name ------------------------------------------------------------- */
 
-/* From record `from` on a block is live that was not before, and `age` live ones are younger. The
- * records name the same blocks as before. */
-static void follow_new_block(mutant *m, size_t from, uint32_t age)
+/* From record `from` on a block is live that was not before (`is_new`), or no more, and `age` live
+ * ones are younger. The records go on to name the same blocks; what named a lost one names the next
+ * older one. */
+static void follow_block(mutant *m, size_t from, uint32_t age, bool is_new)
 {
     for (size_t i = from; i < m->count; i++) {
         uint8_t kind = record_kind(m, i);
@@ -67,30 +68,11 @@ static void follow_new_block(mutant *m, size_t from, uint32_t age)
             age++;
         } else if (fields & GMD_FIELD_BIT(GMD_FIELD_BLOCK)) {
             uint32_t target = target_at(m, i);
-            if (target >= age) {
-                set_target(m, i, target + 1);
-            } else if (gmd_op_is(kind, GMD_IS_FREE)) {
-                age--;
-            }
-        }
-    }
-}
-
-/* Likewise, where one is live no more. What named it names the next older one. */
-static void follow_lost_block(mutant *m, size_t from, uint32_t age)
-{
-    for (size_t i = from; i < m->count; i++) {
-        uint8_t kind = record_kind(m, i);
-        uint32_t fields = kind_fields(kind);
-        if (fields & GMD_FIELD_BIT(GMD_FIELD_NEW_BLOCK)) {
-            age++;
-        } else if (fields & GMD_FIELD_BIT(GMD_FIELD_BLOCK)) {
-            uint32_t target = target_at(m, i);
-            if (target > age) {
-                set_target(m, i, target - 1);
+            if (is_new ? target >= age : target > age) {
+                set_target(m, i, is_new ? target + 1 : target - 1);
             } else if (gmd_op_is(kind, GMD_IS_FREE)) {
                 if (target == age) {
-                    return; /* it would have gone here */
+                    return; /* the lost one would have gone here */
                 }
                 age--;
             }
@@ -121,9 +103,9 @@ static void settle_in(mutant *m, size_t at)
 {
     uint8_t kind = record_kind(m, at);
     if (is_alloc(kind)) {
-        follow_new_block(m, at + 1, 0);
+        follow_block(m, at + 1, 0, true);
     } else if (is_free(kind)) {
-        follow_lost_block(m, at + 1, target_at(m, at));
+        follow_block(m, at + 1, target_at(m, at), false);
     }
 }
 
@@ -175,9 +157,9 @@ static bool delete_one(mutant *m)
     uint32_t target = target_at(m, at);
     close_gap(m, at, 1);
     if (is_alloc(kind)) {
-        follow_lost_block(m, at, 0);
+        follow_block(m, at, 0, false);
     } else if (is_free(kind)) {
-        follow_new_block(m, at, target);
+        follow_block(m, at, target, true);
     }
     return true;
 }

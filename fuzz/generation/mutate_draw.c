@@ -298,7 +298,7 @@ static size_t capture_work(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return count;
 }
 
-/* A block of the captured stream is used on another one, which the allocator is told of or not. */
+/* A block of the captured stream is used on another one, recorded or not. */
 static size_t fork_in_capture(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     size_t count = 0;

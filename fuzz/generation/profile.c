@@ -18,7 +18,7 @@ const char *const gmd_profile_confs[] = {
 };
 const size_t gmd_profile_conf_count = sizeof gmd_profile_confs / sizeof *gmd_profile_confs;
 
-/* Sizes at which caching allocators change their ways: rounding, small and large pools, segment
+/* Sizes at which caching allocators change what they do: rounding, small and large pools, segment
  * sizes, pages. */
 static const uint64_t boundaries[] = {512, 1 * GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
 

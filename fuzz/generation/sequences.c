@@ -148,8 +148,8 @@ typedef struct situation {
     uint32_t blocks, live; /* how many were allocated; which of them are live, as bits */
     uint32_t streams;      /* in use: the first so many */
     uint32_t owners;       /* as bits: block was allocated on the second stream */
-    uint32_t users;        /* as bits: the other stream works on the block, nobody told */
-    uint32_t recorded;     /* as bits: the allocator was told of the other stream */
+    uint32_t users;        /* as bits: the other stream works on the block, unrecorded */
+    uint32_t recorded;     /* as bits: record_stream named the other stream */
     uint32_t open;         /* 1 + the pool; 0: none */
     uint32_t captured;     /* streams, as bits; 0: no capture is under way */
     uint32_t graph_blocks; /* that the capture under way has come upon: those from here on */
@@ -271,7 +271,7 @@ static bool append_frees(walk *w, const situation *s)
     return goes_on;
 }
 
-/* No recorded stream is left that the allocator could be told of. */
+/* The situation after a use or a record of the block on `stream`. */
 static situation with_user(const situation *s, uint32_t block, uint32_t stream, bool is_record)
 {
     situation after = with_stream(s, stream);
@@ -282,7 +282,7 @@ static situation with_user(const situation *s, uint32_t block, uint32_t stream, 
     return after;
 }
 
-/* Uses on any stream, records on another than the block's own, of which it needs none. */
+/* Uses on any stream; records on streams other than the block's own, which needs none. */
 static bool append_of_blocks(walk *w, const situation *s, bool is_record)
 {
     bool goes_on = true;

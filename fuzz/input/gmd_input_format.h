@@ -32,8 +32,8 @@
  *
  * GMD_RECORD_WIDE goes before a record and gives what its fields are too narrow for: byte 1 is a
  * gmd_input_wide. GMD_RECORD_HEADER, before the first request, does so for the header: byte 1 has a
- * gmd_input_header_part in its low half. Of numbers (6 bytes, added by `or`) the high half says
- * which 48 bits they are; of text and choices how many of the 6 bytes count, modulo 7.
+ * gmd_input_header_part in its low half. The high half says, for a number (6 bytes, added by
+ * `or`), which 48 bits they are; for text and choices, how many of the 6 bytes count, modulo 7.
  *
  * A GMD_RECORD_HEADER with a part from GMD_PART_COUNT on is, anywhere, a request: of the op
  * GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT, if there is one. The high half of byte 1 is then
@@ -82,8 +82,8 @@ enum {
 #define GMD_INPUT_NUMBER_LOW ((UINT64_C(1) << 48) - 1)
 
 typedef enum gmd_input_wide {
-    GMD_WIDE_VALUE,  /* bytes 4-7: the high half of a 64-bit value; no boundary code, no unit. Of a
-                        fraction the double's bits; of a fault the error */
+    GMD_WIDE_VALUE,  /* bytes 4-7: the high half of a 64-bit value; no boundary code, no unit. A
+                        fraction has the double's bits, a fault the error */
     GMD_WIDE_STREAM, /* bytes 2-3: the stream */
     GMD_WIDE_PLACE,  /* byte 2: the device; byte 3: the thread */
     GMD_WIDE_TARGET, /* bytes 4-7: the target */

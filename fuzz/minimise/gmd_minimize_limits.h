@@ -11,7 +11,7 @@
 typedef struct gmd_minimize_limits {
     uint64_t tries; /* at most; 0: no limit */
     double seconds; /* likewise */
-    /* Told of each success, for a status line; NULL: nobody. */
+    /* Called after each success, for a status line; may be NULL. */
     void (*progress)(void *context, size_t requests, uint64_t tries);
     void *context;
 } gmd_minimize_limits;

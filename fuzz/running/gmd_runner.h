@@ -11,7 +11,7 @@ typedef struct gmd_runner {
     gmd_run_options options;      /* in force in the fork server */
     gmd_conditions header;        /* of the traces that it was opened for; owned */
     gmd_fork_server *server;
-    uint64_t runs, requests; /* so far */
+    uint64_t runs, requests, known; /* so far; known: violations that did not count */
 } gmd_runner;
 
 void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given);

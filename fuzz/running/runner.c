@@ -149,6 +149,7 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
         status = gmd_fork_server_log(runner->server, trace, outcome, calls, call_count, is_complete,
                                      error);
         runner->runs++;
+        runner->known += status == GMD_OK ? (*outcome)->known_count : 0;
     }
     return status;
 }
@@ -161,6 +162,7 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
         status = gmd_fork_server_run(runner->server, trace, outcome, error);
         runner->runs++;
         runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
+        runner->known += status == GMD_OK ? (*outcome)->known_count : 0;
     }
     return status;
 }
@@ -176,6 +178,7 @@ gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_in
         status = gmd_fork_server_run_persistent(runner->server, traces, count, result, error);
         runner->runs += result->passed;
         runner->requests += result->requests;
+        runner->known += result->known;
     }
     return status;
 }

@@ -11,6 +11,7 @@ void campaign_tell(campaign *c, const char *doing)
     gmd_search_status *s = &c->result->status;
     s->runs = c->sequences;
     s->requests = c->runner.requests;
+    s->known = c->runner.known;
     s->seconds = gmd_clock_s() - c->start;
     s->findings = c->findings->count;
     s->inputs = c->options->corpus ? c->options->corpus->count : 0;
@@ -124,7 +125,7 @@ static void take_fresh(campaign *c, const batch *b, size_t first,
     }
 }
 
-static void note_scouted(campaign *c, const gmd_persistent_result *persistent)
+static void count_batch(campaign *c, const gmd_persistent_result *persistent)
 {
     c->sequences += persistent->passed + persistent->is_suspect;
     c->result->faults_planted += persistent->faults_planted;
@@ -166,7 +167,7 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
             c->status = gmd_fail(c->error, status, "%s", error.text);
             return false;
         }
-        note_scouted(c, &persistent);
+        count_batch(c, &persistent);
         note_lapses(c, interleaves, &persistent);
         take_fresh(c, b, at, &persistent);
         b->next += persistent.passed;

@@ -153,6 +153,7 @@ static void tell(search *s)
 {
     s->result->seconds = gmd_clock_s() - s->start;
     s->result->requests = s->runner.requests;
+    s->result->known = s->runner.known;
     if (s->options->progress) {
         s->options->progress(s->result, s->findings->count);
     }

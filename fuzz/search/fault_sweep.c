@@ -116,8 +116,9 @@ static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
     gmd_request fault = {
         .op = GMD_OP_FAULT, .count = call->ordinal, .error = (uint32_t)code, .thread = 0};
     gmd_status status = find_function(s, call->function, &fault.function);
-    uint8_t ways = s->options->others_only ? 1 : 2;
-    for (uint8_t every = 0; every < ways && status == GMD_OK && !s->is_over; every++) {
+    /* only this call fails; then each later one, too */
+    uint8_t variants = s->options->others_only ? 1 : 2;
+    for (uint8_t every = 0; every < variants && status == GMD_OK && !s->is_over; every++) {
         fault.every_later = every;
         insert(s, call->request, &fault);
         status = run_one(s, call->function);

@@ -195,7 +195,7 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     char path[sizeof finding->violation.case_path];
     if (status == GMD_OK && findings->out_directory) {
         name_case(findings, &finding->cause, path, sizeof path);
-        gmd_output_folder(findings->out_directory); /* what fails is told by the next line */
+        gmd_output_folder(findings->out_directory); /* the next line reports a failure */
         status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
                                          findings->allocator, path, error);
         snprintf(finding->violation.case_path, sizeof path, "%s", path);

@@ -35,7 +35,7 @@ gmd_corpus_entry *gmd_corpus_choose(gmd_corpus *corpus, gmd_random *random);
 
 /* Reads what is in the folder and not in the corpus, and hands out each as a trace, which is the
  * callee's to free; it decides whether to take it in (gmd_corpus_add). A file that is no input is
- * left alone and counted in `unreadable`; the first such is named in `error`. */
+ * skipped and counted in `unreadable`; the first such is named in `error`. */
 typedef gmd_status gmd_corpus_visit_fn(void *context, gmd_trace *trace);
 gmd_status gmd_corpus_read(gmd_corpus *corpus, gmd_corpus_visit_fn *visit, void *context,
                            size_t *unreadable, gmd_error *error);

@@ -15,13 +15,13 @@
 #define GMD_EXHAUSTIVE_SCHEDULES 3
 
 typedef struct gmd_exhaustive_result {
-    uint64_t runs;        /* sequences carried out, each once for every schedule */
-    uint64_t sequences;   /* of them under the first schedule: different ones */
-    uint64_t unreduced;   /* with every order and naming, up to the length */
-    uint64_t states;      /* different ones seen of the allocator (gmd_persistent_result) */
-    uint64_t cut;         /* sequences that show a defect: what begins so was left out */
-    uint64_t unconfirmed; /* runs that showed something only after others in one process */
-    uint64_t requests;
+    uint64_t runs;            /* sequences carried out, each once for every schedule */
+    uint64_t sequences;       /* of them under the first schedule: different ones */
+    uint64_t unreduced;       /* with every order and naming, up to the length */
+    uint64_t states;          /* different ones seen of the allocator (gmd_persistent_result) */
+    uint64_t cut;             /* sequences that show a defect: what begins so was left out */
+    uint64_t unconfirmed;     /* runs that showed something only after others in one process */
+    uint64_t requests, known; /* known: violations that did not count */
     double seconds;
     uint32_t length;      /* under way, or the last one */
     const char *schedule; /* likewise */
@@ -37,8 +37,7 @@ typedef struct gmd_exhaustive_options {
     bool with_captures; /* and captures into them, where it has pools */
     double seconds;     /* 0: no limit */
     const volatile sig_atomic_t *is_interrupted;
-    void (*progress)(const gmd_exhaustive_result *so_far,
-                     size_t findings); /* NULL: nobody is told */
+    void (*progress)(const gmd_exhaustive_result *so_far, size_t findings); /* NULL: none */
 } gmd_exhaustive_options;
 
 /* GMD_BAD_INPUT: the allocator refuses the device or its settings. */

@@ -17,10 +17,10 @@ typedef struct gmd_sweep_options {
         is_persistent; /* many runs in one process; those that show something again by themselves */
     bool has_budgets;  /* the device can also be made to run out of memory at each size */
     uint64_t runs;     /* at most; 0: no limit. The calls are then taken evenly from all */
-    /* Told of each run, for a status line; NULL: nobody. */
+    /* Called after each run, for a status line; may be NULL. */
     void (*progress)(void *context, uint64_t done, uint64_t all, const char *what);
-    /* Told of each run that did not end cleanly, with the case that shows it: false ends the sweep.
-     */
+    /* Called after each run that did not end cleanly, with the case that shows it: false ends the
+     * sweep. */
     bool (*found)(void *context, const gmd_trace *trace, const gmd_violation *violation);
     /* With `is_persistent`: what it shows needs no run by itself. NULL: nothing is known. */
     bool (*is_known)(void *context, const gmd_violation *violation);

@@ -10,6 +10,7 @@
 
 typedef struct gmd_search_status {
     uint64_t runs, requests, rounds; /* requests: with those of the minimiser's tries */
+    uint64_t known;                  /* violations that did not count; likewise */
     double seconds;
     size_t findings;
     const char *doing;    /* "searching", "sweeping", "minimising" */
@@ -36,7 +37,7 @@ typedef struct gmd_search_options {
     void (*shape)(gmd_profile *profile, const void *kind);
     const void *kind;
     const volatile sig_atomic_t *is_interrupted;                      /* NULL: nobody interrupts */
-    void (*progress)(void *context, const gmd_search_status *status); /* NULL: nobody is told */
+    void (*progress)(void *context, const gmd_search_status *status); /* NULL: none */
     void *context;
 } gmd_search_options;
 

@@ -82,13 +82,14 @@ static gmd_status start(crew *c, const gmd_findings *findings, gmd_error *error)
 static void add_up_status(const crew *c, gmd_search_status *sum)
 {
     *sum = c->jobs[0].status;
-    sum->runs = sum->requests = sum->rounds = 0;
+    sum->runs = sum->requests = sum->rounds = sum->known = 0;
     sum->doing = "searching";
     for (unsigned i = 0; i < c->count; i++) {
         const gmd_search_status *s = &c->jobs[i].status;
         sum->runs += s->runs;
         sum->requests += s->requests;
         sum->rounds += s->rounds;
+        sum->known += s->known;
         sum->seconds = s->seconds > sum->seconds ? s->seconds : sum->seconds;
         sum->inputs = s->inputs > sum->inputs ? s->inputs : sum->inputs;
         sum->features = s->features > sum->features ? s->features : sum->features;

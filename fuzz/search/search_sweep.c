@@ -86,6 +86,7 @@ static void sweep_others(campaign *c, const gmd_trace *trace)
     gmd_runner_init(&runner, &hasty);
     sweep(c, trace, &runner, &options);
     c->runner.requests += runner.requests;
+    c->runner.known += runner.known;
     gmd_runner_close(&runner);
 }
 

@@ -1,5 +1,5 @@
 /* Any text is a scenario: an error that names the file, or a run within its bounds of time, memory
- * and requests. What it leaves behind is told block by block by who looks inside. */
+ * and requests. The inspector lists each block that it leaves behind. */
 #include "fuzz.h"
 
 #include "gmd_scenario_inspect.h"

@@ -23,16 +23,67 @@ static void require_sound_segment(const gmd_snapshot *s, const gmd_snapshot_segm
     }
 }
 
+static void require_sound_stack(const gmd_origins *origins, uint32_t stack)
+{
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(origins, stack, &count);
+    for (size_t i = 0; i < count; i++) {
+        FUZZ_REQUIRE(frames[i] < gmd_origins_frame_count(origins));
+    }
+}
+
+/* Every number refers to something that is there, and what is there was in the input. */
+static void require_sound_origins(const gmd_origins *origins, size_t size)
+{
+    uint32_t texts = gmd_origins_text_count(origins), frames = gmd_origins_frame_count(origins);
+    uint32_t stacks = gmd_origins_stack_count(origins);
+    FUZZ_REQUIRE(texts <= size + 1 && frames <= size + 1 && stacks <= size + 1);
+    for (uint32_t i = 0; i < texts; i++) {
+        size_t length;
+        const char *text = gmd_origins_text(origins, i, &length);
+        FUZZ_REQUIRE((i == 0) == (length == 0) && length <= size * 2 && text[length] == 0);
+    }
+    for (uint32_t i = 0; i < frames; i++) {
+        gmd_frame f = gmd_origins_frame(origins, i);
+        FUZZ_REQUIRE(f.file < texts && f.function < texts);
+    }
+    for (uint32_t i = 0; i < stacks; i++) {
+        require_sound_stack(origins, i);
+    }
+    for (uint32_t i = 0; i < gmd_origins_count(origins); i++) {
+        gmd_origin o = gmd_origins_get(origins, i);
+        FUZZ_REQUIRE(o.stack < stacks && o.metadata < texts && o.compile_context < texts);
+        FUZZ_REQUIRE((i == 0) == (!o.stack && !o.metadata && !o.compile_context));
+    }
+}
+
+static void require_sound_annotations(const gmd_snapshot *s)
+{
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        FUZZ_REQUIRE(s->annotations[i].name < gmd_origins_text_count(&s->origins));
+        FUZZ_REQUIRE(s->annotations[i].stage <= GMD_ANNOTATION_OTHER);
+        FUZZ_REQUIRE(s->annotations[i].device < GMD_MAX_DEVICES);
+    }
+}
+
 static void require_sound(const gmd_snapshot *s, size_t size)
 {
-    FUZZ_REQUIRE(s->event_count + s->segment_count + s->block_count <= size + 16);
+    uint32_t origins = gmd_origins_count(&s->origins);
+    require_sound_origins(&s->origins, size);
+    require_sound_annotations(s);
+    FUZZ_REQUIRE(s->event_count + s->segment_count + s->block_count + s->annotation_count <=
+                 size + 16);
     FUZZ_REQUIRE(s->device_count <= GMD_MAX_DEVICES);
     FUZZ_REQUIRE(s->has_events == (s->event_count > 0));
     for (size_t i = 0; i < s->event_count; i++) {
         FUZZ_REQUIRE(s->events[i].action <= GMD_ACTION_OTHER);
-        FUZZ_REQUIRE(s->events[i].device < s->device_count);
+        FUZZ_REQUIRE(s->events[i].device < s->device_count && s->events[i].origin < origins);
+    }
+    for (size_t i = 0; i < s->block_count; i++) {
+        FUZZ_REQUIRE(s->blocks[i].origin < origins);
     }
     for (size_t i = 0; i < s->segment_count; i++) {
+        FUZZ_REQUIRE(s->segments[i].origin < origins);
         require_sound_segment(s, &s->segments[i]);
     }
 }
@@ -78,6 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_REQUIRE(status == GMD_BAD_INPUT && strstr(error.text, "input: byte "));
         FUZZ_REQUIRE(!snapshot.events && !snapshot.segments && !snapshot.blocks && !snapshot.conf);
         FUZZ_REQUIRE(!snapshot.event_count && !snapshot.segment_count && !snapshot.block_count);
+        FUZZ_REQUIRE(!snapshot.annotations && !snapshot.annotation_count);
+        FUZZ_REQUIRE(gmd_origins_count(&snapshot.origins) == 1);
     }
     gmd_snapshot_free(&snapshot);
     return 0;

@@ -2,7 +2,7 @@
 
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 
-/* What is freed stays out of use for a while, 256 MiB of it unless told otherwise: then every input
+/* What is freed stays out of use for a while, 256 MiB of it by default: then every input
  * runs in memory that no cache holds, and takes half as long again. An input frees less than 100
  * KB: 8 MiB still tell of uses after many inputs.
  *

@@ -24,7 +24,7 @@ gmd_status gmd_diagnosis_write_differences(const gmd_diagnosis *diagnoses, size_
                                            const gmd_diagnosis_view *view, FILE *out,
                                            gmd_error *error);
 
-/* Of one snapshot or several: docs/schema/diagnose.schema.json */
+/* Writes the diagnosis of one snapshot or several: docs/schema/diagnose.schema.json */
 gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnoses, size_t count,
                                     const char *version, FILE *out, gmd_error *error);
 

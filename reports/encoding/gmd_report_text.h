@@ -1,21 +1,14 @@
-/* gmd_report_text.h - what the report writers share: reading text of unknown origin, numbers and
- * table columns for people. */
+/* gmd_report_text.h - what the report writers share: text of unknown origin, numbers and table
+ * columns for people. */
 #ifndef GMD_REPORTS_TEXT_H
 #define GMD_REPORTS_TEXT_H
 
 #include "gmd_error.h"
 #include "gmd_outcome.h"
+#include "gmd_utf8.h"
 
 #include <stdint.h>
 #include <stdio.h>
-
-#define GMD_REPLACEMENT_CHARACTER 0xFFFDu
-
-/* Decodes the character at **text and moves past it. Each byte that is not part of a well-formed
- * sequence (overlong forms, surrogates and values over U+10FFFF are not) is U+FFFD of its own. 0:
- * the end. */
-uint32_t gmd_utf8_next(const char **text);
-void gmd_utf8_put(uint32_t character, FILE *out);
 
 /* Writes one line of text: control characters become a space, so that nothing in it can move the
  * cursor. */

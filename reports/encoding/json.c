@@ -37,7 +37,7 @@ static void new_line(gmd_json *json)
 static void begin_member(gmd_json *json, const char *key)
 {
     GMD_ASSERT(json->depth == 0 ? !key : json->levels[json->depth - 1].is_object == (key != NULL),
-               "members of objects, and they alone, have a key");
+               "members of objects, and nothing else, have a key");
     if (json->depth > 0) {
         bool one_line = json->levels[json->depth - 1].one_line;
         if (json->levels[json->depth - 1].has_members) {

@@ -130,11 +130,22 @@ const char *violation_rule(const gmd_violation *violation)
     return violation->identity.kind[0] ? violation->identity.kind : violation->oracle;
 }
 
+bool is_first_of_identity(const gmd_outcome *outcome, uint32_t index)
+{
+    const gmd_identity *identity = &outcome->violations[index].identity;
+    for (uint32_t i = 0; i < index; i++) {
+        if (gmd_identity_equal(&outcome->violations[i].identity, identity)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void put_known_line(const gmd_identity *identity, const char *indent, FILE *out)
 {
     char line[GMD_IDENTITY_TEXT];
     if (identity->kind[0]) {
-        gmd_identity_print(identity, line);
+        gmd_identity_known_line(identity, line);
         fprintf(out, "%sfor --known: ", indent);
         gmd_put_line_text(line, out);
         putc('\n', out);

@@ -31,11 +31,15 @@ const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOU
 /* The keys "kind" and "parties" of an open violation. */
 void identity_json(gmd_json *json, const gmd_identity *identity);
 
-/* What reports name the verdict by: its kind; of an older gmd, which told none, the oracle. */
+/* What reports name the verdict by: its kind; the oracle in results of an older gmd, which have no
+ * kind. */
 const char *violation_rule(const gmd_violation *violation);
 
-/* "    for --known: leak.streams", the line that a known list would have of it; nothing where the
- * kind is not told. */
+/* No violation before number `index` is the same defect. */
+bool is_first_of_identity(const gmd_outcome *outcome, uint32_t index);
+
+/* "    for --known: leak.streams", the line of a known list that covers it and no other; nothing
+ * where there is no kind. */
 void put_known_line(const gmd_identity *identity, const char *indent, FILE *out);
 
 #endif

@@ -49,7 +49,7 @@ static void read_violations(result_reader *r, const json_t *run, gmd_outcome *o)
         const json_t *v = json_array_get(all, i);
         gmd_violation *violation = &o->violations[o->violation_count++];
         result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
-        result_identity(r, v, &violation->identity);
+        result_identity(r, v, violation->oracle, &violation->identity);
         violation->request = result_number(r, v, "request", UINT64_MAX);
         result_text(r, v, "message", violation->message, sizeof violation->message);
         result_copy(r, result_member(r, v, "case", RESULT_STRING, false), violation->case_path,
@@ -238,7 +238,7 @@ static void read_runs(result_reader *r, const json_t *root, const char *key,
     }
 }
 
-/* The gate is one run. One that could not begin has no parts: it is told as any other run. */
+/* The gate is one run. One that could not begin has no parts: it is read like any other run. */
 static void read_gate(result_reader *r, const json_t *root, gmd_result_file *result)
 {
     result_gate(r, root, &result->gate);

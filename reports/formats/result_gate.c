@@ -108,7 +108,7 @@ static void read_finding(result_reader *r, const json_t *from, gmd_gate_finding 
 {
     gmd_violation *v = &f->violation;
     result_text(r, from, "oracle", v->oracle, sizeof v->oracle);
-    result_identity(r, from, &v->identity);
+    result_identity(r, from, v->oracle, &v->identity);
     result_text(r, from, "message", v->message, sizeof v->message);
     v->request = result_number(r, from, "request", UINT64_MAX);
     read_optional(r, from, "case", v->case_path, sizeof v->case_path);
@@ -208,6 +208,9 @@ void result_gate(result_reader *r, const json_t *root, gmd_gate_result *gate)
     gate->is_quick = result_bool(r, from, "quick");
     read_optional(r, from, "ended_early", gate->ended_early, sizeof gate->ended_early);
     gate->seconds = result_seconds(r, from, "seconds");
+    if (result_member(r, from, "known_violations", RESULT_NUMBER, false)) {
+        gate->known_count = result_number(r, from, "known_violations", UINT64_MAX);
+    }
     read_baseline(r, from, &gate->baseline);
     read_figures(r, from, gate);
     read_parts(r, from, gate);

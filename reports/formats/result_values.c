@@ -265,13 +265,25 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
     }
 }
 
-void result_identity(result_reader *r, const json_t *object, gmd_identity *identity)
+static bool is_of_oracle(const char *kind, const char *oracle)
+{
+    size_t length = strlen(oracle);
+    return strncmp(kind, oracle, length) == 0 && kind[length] == '.';
+}
+
+void result_identity(result_reader *r, const json_t *object, const char *oracle,
+                     gmd_identity *identity)
 {
     const json_t *kind = result_member(r, object, "kind", RESULT_STRING, false);
     const json_t *parties = result_member(r, object, "parties", RESULT_OBJECT, false);
     const char *name;
     json_t *value;
     result_copy(r, kind, identity->kind, sizeof identity->kind);
+    if (kind && !is_of_oracle(identity->kind, oracle)) {
+        result_refuse(r, object, "\"kind\": expected one of the oracle \"%s\", found \"%s\"",
+                      oracle, identity->kind);
+        return;
+    }
     if (json_object_size(parties) > GMD_PARTY_MAX) {
         result_refuse(r, object, "\"parties\": %zu values, expected up to %d",
                       json_object_size(parties), GMD_PARTY_MAX);

@@ -76,6 +76,7 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
 void result_fail_memory(result_reader *r);
 
 /* "kind" and "parties" of a violation; an older gmd wrote none. */
-void result_identity(result_reader *r, const json_t *object, gmd_identity *identity);
+void result_identity(result_reader *r, const json_t *object, const char *oracle,
+                     gmd_identity *identity);
 
 #endif

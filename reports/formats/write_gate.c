@@ -99,6 +99,15 @@ static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
     }
 }
 
+static void put_notes(FILE *out, const gmd_outcome *outcome)
+{
+    for (uint32_t i = 0; i < outcome->note_count; i++) {
+        fputs("note: ", out);
+        gmd_put_line_text(outcome->notes[i], out);
+        putc('\n', out);
+    }
+}
+
 void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 {
     const gmd_gate_result *gate = report->gate;
@@ -117,6 +126,7 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
         }
     }
     if (!terminal.quiet) {
+        put_notes(out, report->outcomes[0]);
         putc('\n', out);
         gate_categories_terminal(gate, out);
     }
@@ -222,6 +232,7 @@ void gate_json(gmd_json *json, const gmd_gate_result *gate)
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
     gmd_json_exact(json, "seconds", gate->seconds);
+    gmd_json_u64(json, "known_violations", gate->known_count);
     oracles_json(json, gate->oracles, gate->oracle_count);
     gate_figures_json(json, gate);
     gmd_json_array(json, "parts");

@@ -49,6 +49,34 @@ static void put_tally(tally t, double seconds, FILE *out)
             t.failures, t.errors, seconds);
 }
 
+static bool is_first_of_rule(const gmd_gate_result *gate, const gmd_gate_part *part,
+                             const gmd_gate_item *item, size_t index)
+{
+    const char *rule = violation_rule(&gate->findings[index].violation);
+    bool is_first = is_of_item(&gate->findings[index], part, item);
+    for (size_t i = 0; i < index && is_first; i++) {
+        const gmd_gate_finding *f = &gate->findings[i];
+        is_first = !is_of_item(f, part, item) || strcmp(violation_rule(&f->violation), rule) != 0;
+    }
+    return is_first;
+}
+
+/* The kinds of all findings of the item, each once: a test case has one failure only. */
+static void put_type(const gmd_gate_result *gate, const gmd_gate_part *part,
+                     const gmd_gate_item *item, FILE *out)
+{
+    const char *between = "";
+    fputs(" type=\"", out);
+    for (size_t i = 0; i < gate->finding_count; i++) {
+        if (is_first_of_rule(gate, part, item, i)) {
+            fputs(between, out);
+            gmd_put_xml(violation_rule(&gate->findings[i].violation), out);
+            between = ", ";
+        }
+    }
+    putc('"', out);
+}
+
 static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
                         const gmd_gate_item *item, FILE *out)
 {
@@ -74,7 +102,7 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
         if (is_of_item(f, part, item)) {
             fputs("      <failure", out);
             gmd_put_attribute("message", f->violation.message, out);
-            gmd_put_attribute("type", violation_rule(&f->violation), out);
+            put_type(gate, part, item, out);
             fputs(">replay: ", out);
             gmd_put_xml(f->replay, out);
             fputs("\n</failure>\n", out);

@@ -91,6 +91,37 @@ static void put_violations(const gmd_outcome *outcome, const char *oracle, FILE 
     }
 }
 
+static bool is_first_of_rule(const gmd_outcome *outcome, uint32_t index)
+{
+    const char *rule = violation_rule(&outcome->violations[index]);
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(violation_rule(&outcome->violations[i]), rule) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The kinds of all violations of `oracle`, each once: a test case has one failure only. */
+static void put_type(const gmd_outcome *outcome, const char *oracle, FILE *out)
+{
+    const char *between = "";
+    fputs(" type=\"", out);
+    for (uint32_t i = 0; i < outcome->violation_count; i++) {
+        const gmd_violation *violation = &outcome->violations[i];
+        bool is_meant = !oracle || strcmp(violation->oracle, oracle) == 0;
+        if (is_meant && is_first_of_rule(outcome, i)) {
+            fputs(between, out);
+            gmd_put_xml(violation_rule(violation), out);
+            between = ", ";
+        }
+    }
+    if (!*between) {
+        gmd_put_xml(oracle ? oracle : "run", out);
+    }
+    putc('"', out);
+}
+
 static const gmd_violation *first_violation(const gmd_outcome *outcome, const char *oracle)
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
@@ -107,7 +138,7 @@ static void put_failure(const gmd_outcome *outcome, const char *oracle, FILE *ou
     const gmd_violation *first = first_violation(outcome, oracle);
     fputs("      <failure", out);
     gmd_put_attribute("message", first ? first->message : "failed without a message", out);
-    gmd_put_attribute("type", first ? violation_rule(first) : oracle ? oracle : "run", out);
+    put_type(outcome, oracle, out);
     putc('>', out);
     put_violations(outcome, oracle, out);
     fputs("</failure>\n", out);

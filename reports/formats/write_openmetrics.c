@@ -54,7 +54,7 @@ static void begin_sample(const gmd_report *report, size_t index, const char *nam
 
 typedef struct figure {
     const char *name, *unit, *help;
-    uint64_t (*of)(const gmd_outcome *outcome); /* GMD_STAT_UNKNOWN: not told */
+    uint64_t (*of)(const gmd_outcome *outcome); /* GMD_STAT_UNKNOWN: not known */
 } figure;
 
 static uint64_t passed(const gmd_outcome *o)

@@ -232,7 +232,9 @@ static void put_violations(const screen *on, const gmd_outcome *outcome)
         gmd_put_line_text(violation->message, on->out);
         end_color(on);
         putc('\n', on->out);
-        put_known_line(&violation->identity, "    ", on->out);
+        if (is_first_of_identity(outcome, i)) {
+            put_known_line(&violation->identity, "    ", on->out);
+        }
         if (*violation->case_path) {
             fputs("    case: ", on->out);
             gmd_put_line_text(violation->case_path, on->out);

@@ -28,7 +28,7 @@ static void note_call(void *context, const gmd_sim_call *call)
 }
 
 /* Free blocks of both pools, and a live one that another stream works on. */
-static uint64_t open_scene(bench *b, const char *conf)
+static uint64_t open_used_bench(bench *b, const char *conf)
 {
     *b = open_bench(GMD_GIB, conf);
     assert_int_equal(gmd_allocator_record_history(b->a, 100, GMD_STACKS_OFF, NULL), GMD_OK);
@@ -59,7 +59,7 @@ TEST_F(bench, nothing_is_asked_of_a_device_that_cannot_be_entered)
     for (int i = 0; i < 2; i++) {
         bench b;
         const char *asked = NULL;
-        uint64_t used = open_scene(&b, confs[i]);
+        uint64_t used = open_used_bench(&b, confs[i]);
         assert_int_equal(gmd_sim_fault("cudaGetDevice", 1, true, cudaErrorInvalidDevice), 0);
         gmd_sim_observe(note_call, &asked);
         ask_for_all(&b, used);

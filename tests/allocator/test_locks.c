@@ -54,28 +54,35 @@ static void *request_of_device_1(void *of)
     return gmd_allocator_malloc(b->a, 512, 1, NULL);
 }
 
-TEST(two_devices_first_requests_search_one_after_the_other)
+/* No longer than the test: the next one finds the functions. */
+static int stop_watching(void **state)
+{
+    searches.is_watched = false;
+    return close_benches(state);
+}
+
+FIXTURE(watched_search, NULL, stop_watching);
+
+TEST_F(watched_search, two_devices_first_requests_search_one_after_the_other)
 {
     bench b = open_two_devices();
     pthread_t other;
     searches.is_watched = true;
     assert_int_equal(pthread_create(&other, NULL, request_of_device_1, &b), 0);
-    assert_null(gmd_allocator_malloc(b.a, 512, 0, NULL));
+    const void *memory = gmd_allocator_malloc(b.a, 512, 0, NULL);
     pthread_join(other, NULL);
-    searches.is_watched = false;
+    assert_null(memory);
     assert_true(searches.begun > 1);
     assert_false(searches.were_two);
-    close_bench(&b);
 }
 
-TEST(what_was_not_found_is_searched_for_again)
+TEST_F(watched_search, what_was_not_found_is_searched_for_again)
 {
     bench b = open_two_devices();
     searches.is_watched = true;
     assert_null(gmd_allocator_malloc(b.a, 512, 0, NULL));
     searches.is_watched = false;
     assert_non_null(gmd_allocator_malloc(b.a, 512, 0, NULL));
-    close_bench(&b);
 }
 
 /* --- locks ------------------------------------------------------------------------------- */
@@ -119,40 +126,38 @@ static void cached_requests_take_no_lock(const char *conf, double fraction)
     bench b = open_bench(GMD_GIB, conf);
     assert_true(gmd_allocator_set_memory_fraction(b.a, fraction, 0));
     expect_no_locks(&b);
-    close_bench(&b);
 }
 
-TEST(a_cached_request_takes_no_lock)
+TEST_F(bench, a_cached_request_takes_no_lock)
 {
     cached_requests_take_no_lock("", 1);
 }
 
-TEST(nor_of_expandable_segments)
+TEST_F(bench, nor_of_expandable_segments)
 {
     cached_requests_take_no_lock("expandable_segments:True", 1);
 }
 
-TEST(nor_with_a_limit)
+TEST_F(bench, nor_with_a_limit)
 {
     cached_requests_take_no_lock("max_split_size_mb:64", 0.5);
 }
 
-TEST(nor_where_garbage_is_collected_from_no_limit_on)
+TEST_F(bench, nor_where_garbage_is_collected_from_no_limit_on)
 {
     cached_requests_take_no_lock("garbage_collection_threshold:0.5", 1);
 }
 
-TEST(nor_on_the_only_stream)
+TEST_F(bench, nor_on_the_only_stream)
 {
     bench b = open_bench(GMD_GIB, "");
     give(&b, take(&b, 3000));
     uint64_t before = locked;
     give(&b, take(&b, 3000));
     assert_int_equal(locked - before, 0);
-    close_bench(&b);
 }
 
-TEST(nor_once_no_free_waits_any_more)
+TEST_F(bench, nor_once_no_free_waits_any_more)
 {
     bench b = open_bench(GMD_GIB, "");
     uint64_t used = take(&b, 512);
@@ -161,10 +166,9 @@ TEST(nor_once_no_free_waits_any_more)
     give(&b, used);
     gmd_sim_advance(1000);
     expect_no_locks(&b);
-    close_bench(&b);
 }
 
-TEST(nor_once_no_request_goes_to_a_private_pool)
+TEST_F(bench, nor_once_no_request_goes_to_a_private_pool)
 {
     bench b = open_bench(GMD_GIB, "");
     const uint64_t id[2] = {0, 1};
@@ -172,20 +176,18 @@ TEST(nor_once_no_request_goes_to_a_private_pool)
     assert_true(gmd_allocator_begin_pool(b.a, 0, id, NULL, NULL));
     assert_true(gmd_allocator_end_pool(b.a, 0, id, &context));
     expect_no_locks(&b);
-    close_bench(&b);
 }
 
-TEST(nor_once_lent_memory_is_back)
+TEST_F(bench, nor_once_lent_memory_is_back)
 {
     bench b = open_bench(GMD_GIB, "expandable_segments:True");
     assert_int_equal(gmd_allocator_yield_memory(b.a, 0, NULL), GMD_OK);
     assert_int_equal(gmd_allocator_restore_memory(b.a, 0, NULL), GMD_OK);
     expect_no_locks(&b);
-    close_bench(&b);
 }
 
 /* Ages are counted by each request that looks: nobody else may have the device then. */
-TEST(requests_that_count_ages_take_the_device_s_lock)
+TEST_F(bench, requests_that_count_ages_take_the_device_s_lock)
 {
     bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.5");
     assert_true(gmd_allocator_set_memory_fraction(b.a, 0.5, 0));
@@ -194,12 +196,11 @@ TEST(requests_that_count_ages_take_the_device_s_lock)
     uint64_t address = take(&b, 3000);
     assert_int_equal(locked - before, 1);
     give(&b, address);
-    close_bench(&b);
 }
 
-/* --- alone ------------------------------------------------------------------------------- */
+/* --- exclusive access --------------------------------------------------------------------- */
 
-typedef struct situation { /* for functions that have the device alone */
+typedef struct situation { /* for functions that need exclusive access to the device */
     bench b;
     uint64_t address; /* of a live block */
 } situation;
@@ -353,7 +354,7 @@ static const struct {
 };
 
 /* Each takes the device's lock, once: in between nobody sees what is half done. */
-TEST(what_is_not_cached_has_the_device_alone)
+TEST_F(bench, what_is_not_cached_has_exclusive_access_to_the_device)
 {
     situation s = {.b = open_bench(GMD_GIB, "")};
     s.address = take(&s.b, 512);
@@ -364,11 +365,10 @@ TEST(what_is_not_cached_has_the_device_alone)
             fail_msg("%s took %d locks", functions[i].name, (int)(locked - before));
         }
     }
-    close_bench(&s.b);
 }
 
 /* The locks of stacks and of the device; a request's stack is taken before it enters anything. */
-TEST(all_that_knows_stacks_takes_their_lock)
+TEST_F(bench, all_that_knows_stacks_takes_their_lock)
 {
     bench b = open_bench(GMD_GIB, "");
     char path[64];
@@ -386,5 +386,4 @@ TEST(all_that_knows_stacks_takes_their_lock)
     unlink(path);
     assert_int_equal(status, GMD_OK);
     assert_int_equal(locked - before, 3); /* the device, how many stacks there are, the stack */
-    close_bench(&b);
 }

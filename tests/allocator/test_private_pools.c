@@ -183,7 +183,7 @@ TEST_F(bench, during_a_capture_no_event_is_recorded_on_its_stream)
     uint64_t second = take(&b, 512);
     cudaGraphDestroy(end_capture(b.s2));
     assert_int_not_equal(second, first);
-    assert_int_equal(take(&b, 512), first); /* told after the capture */
+    assert_int_equal(take(&b, 512), first); /* after the capture */
     expect_no_error_left();
 }
 

@@ -293,8 +293,8 @@ TEST_F(stacks, many_stacks_are_told_apart)
     }
 }
 
-/* The hash of 16 bytes that begin with `word` is that of `word` alone: from the one the last step
- * of the other is calculated (stacks.c has the steps). False: they are no text. */
+/* The hash of 16 bytes that begin with `word` is that of the single `word`: from the one the last
+ * step of the other is calculated (stacks.c has the steps). False: they are no text. */
 static bool make_longer_of_one_hash(uint64_t word, char longer[17])
 {
     uint64_t mixed = (word ^ (16 * 2 + 1)) * 0x9e3779b97f4a7c15u;
@@ -377,18 +377,18 @@ TEST_F(stacks, native_stacks_differ_by_their_callers)
 static struct {
     void *const *addresses;
     int count; /* 0: its own */
-} told;
+} planted;
 
 int __real_backtrace(void **addresses, int size);
 __attribute__((visibility("default"))) int __wrap_backtrace(void **addresses, int size);
 
 int __wrap_backtrace(void **addresses, int size)
 {
-    if (!told.count) {
+    if (!planted.count) {
         return __real_backtrace(addresses, size);
     }
-    memcpy(addresses, told.addresses, (size_t)told.count * sizeof *addresses);
-    return told.count;
+    memcpy(addresses, planted.addresses, (size_t)planted.count * sizeof *addresses);
+    return planted.count;
 }
 
 enum { FRAMES = 100, STACKS_OF_CODE = 7 };
@@ -401,10 +401,10 @@ static void take_with_addresses_from(fixture *f, uint64_t first)
     for (uint64_t i = 0; i < FRAMES; i++) {
         addresses[i + 1] = (void *)(uintptr_t)(0x1000 + ((first + i) << 44));
     }
-    told.addresses = addresses;
-    told.count = FRAMES + 1;
+    planted.addresses = addresses;
+    planted.count = FRAMES + 1;
     take(f, 100);
-    told.count = 0;
+    planted.count = 0;
 }
 
 TEST_F(stacks, return_addresses_are_told_apart_and_written_once)
@@ -435,10 +435,10 @@ TEST_F(stacks, the_return_address_that_makes_room_for_others_is_written_once)
     fixture *f = *state;
     void *addresses[] = {NULL, (void *)0x1000, (void *)0x2000, (void *)0x1000}; /* recursion */
     record(f, GMD_STACKS_ALL);
-    told.addresses = addresses;
-    told.count = 4;
+    planted.addresses = addresses;
+    planted.count = 4;
     take(f, 100);
-    told.count = 0;
+    planted.count = 0;
     const value *list = key(event(dump(f), 1), "frames");
     assert_ptr_equal(item(list, 2)->items, item(list, 0)->items);
 }

@@ -222,8 +222,8 @@ TEST(two_heaps_that_take_turns_do_not_starve_each_other)
         raise(&m, 0, 512);
         lower(&m, 0, 512);
     }
-    uint64_t alone = m.looked;
-    assert_true(alone <= 2);
+    uint64_t looked_in_all = m.looked;
+    assert_true(looked_in_all <= 2);
 }
 
 TEST(a_heap_that_is_alone_again_needs_no_look_at_the_device)

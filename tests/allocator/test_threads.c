@@ -124,7 +124,7 @@ static void run_crowd(const char *conf, bool share_a_stream)
     gmd_allocator_destroy(c.a);
 }
 
-TEST(threads_on_their_own_streams_leave_the_books_at_zero)
+TEST(threads_on_their_own_streams_leave_the_statistics_at_zero)
 {
     run_crowd("", false);
 }

@@ -14,7 +14,7 @@ of_run() {
     found=$("$program" "$@" 2>&1)
     status=$?
     line=$(printf '%s\n' "$found" | sed -n -e '/^the /p' -e '/^a pool/p' -e 's/^\[ *\(OK\|FAILED\|SKIPPED\) *\] \([rt]\)/\1 \2/p' |
-        awk '!/^FAILED/ || !told[$0]++' | tr '\n' ';')
+        awk '!/^FAILED/ || !seen[$0]++' | tr '\n' ';')
 }
 
 of_run

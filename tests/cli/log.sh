@@ -38,6 +38,9 @@ shows "fuzz: round: [0-9]+ sequences"
 shows "process: forked the fork server [0-9]+"
 shows "session: request 0: "
 
+GMD_LOG= "$gmd" run "$trace" --quiet 2>log
+[ ! -s log ] || fail "an empty GMD_LOG is none"
+
 status=0
 GMD_LOG=session,sesion "$gmd" run "$trace" 2>log >out || status=$?
 [ "$status" = 2 ] || fail "exit status $status for an unknown category"

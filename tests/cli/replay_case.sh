@@ -1,5 +1,5 @@
 #!/bin/sh
-# replay_case.sh GMD ORACLE ARGUMENTS...: what `gmd run ARGUMENTS` finds leaves a case, and the case alone,
+# replay_case.sh GMD ORACLE ARGUMENTS...: what `gmd run ARGUMENTS` finds leaves a case, and the case,
 # without the arguments, shows a violation of the same oracle.
 gmd=$1
 oracle=$2

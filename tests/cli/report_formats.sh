@@ -68,6 +68,6 @@ assert any(e["action"] == "alloc" for e in shot["device_traces"][0]), shot'
 [ -s f.pftrace ] || fail "f.pftrace: nothing before the crash"
 unset GMD_PLANT
 
-# An input that cannot be read is told of in the report, too.
+# An input that cannot be read is named in the report, too.
 reported 2 no_such.gmd -o g.xml
 grep -q 'no_such.gmd' g.xml || fail "g.xml: does not name the input"

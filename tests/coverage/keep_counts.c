@@ -1,6 +1,6 @@
 /* libgmd_keep_counts.so - for LD_PRELOAD in coverage builds: a process that ends with _exit(), as
- * each child of a campaign does, writes its gcov counters first. Without it they are written by
- * exit() alone. Every program and library has counters of its own (cmake/coverage_counts.c tells of
+ * each child of a campaign does, writes its gcov counters first. Without it only exit()
+ * writes them. Every program and library has counters of its own (cmake/coverage_counts.c tells of
  * them). */
 #include <pthread.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
  * real machine: conformance_devices.expected. Exit status as conformance.c's; 77 also where the
  * machine has only one device. */
 #include "conformance_api.h"
+#include "conformance_device.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -123,15 +124,11 @@ static bool load_api(void)
 
 int main(int argc, char **argv)
 {
-    bool is_real = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    gmd_error error;
-    gmd_status status = gmd_runtime_open(&rt, is_real ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM,
-                                         argc > 2 ? argv[2] : ".", &error);
-    if (status != GMD_OK) {
-        fprintf(stderr, "%s\n", error.text);
-        return is_real ? 77 : 3;
+    int status = open_device(&rt, argc, argv);
+    if (status) {
+        return status;
     }
-    if (!is_real) {
+    if (rt.sim) {
         gmd_sim_config config;
         rt.sim->gmd_sim_default_config(&config);
         config.device_count = 2;

@@ -2,6 +2,7 @@
  * processes, per-thread default streams and contexts, and the runtime's on boxes, right and wrong,
  * on the simulated or a real device and prints what each answers: conformance_driver.expected. */
 #include "conformance_api.h"
+#include "conformance_device.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -491,18 +492,14 @@ static bool load_api(void)
 
 int main(int argc, char **argv)
 {
-    bool is_real = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    gmd_error error;
-    gmd_status status = gmd_runtime_open(&rt, is_real ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM,
-                                         argc > 2 ? argv[2] : ".", &error);
-    if (status != GMD_OK) {
-        fprintf(stderr, "%s\n", error.text);
-        return is_real ? 77 : 3;
+    int status = open_device(&rt, argc, argv);
+    if (status) {
+        return status;
     }
     if (!load_api()) {
         return 3;
     }
-    if (!is_real) {
+    if (rt.sim) {
         gmd_sim_config config;
         rt.sim->gmd_sim_default_config(&config);
         config.backed = true;

@@ -4,6 +4,7 @@
  *
  * As in conformance.c nothing is printed that a device may choose. Exit status: 0 done, 3 the
  * device could not be opened, 77 no GPU. */
+#include "conformance_device.h"
 #include "gmd_runtime.h"
 
 #include <dlfcn.h>
@@ -120,14 +121,14 @@ static void reservations(void)
 
 static void physical_memory(void)
 {
-    CUmemAllocationProp p = pinned_memory(), told;
+    CUmemAllocationProp p = pinned_memory(), found;
     CUmemGenericAllocationHandle a = 0, b = 0;
     printf("# physical memory\n");
     size_t before = free_memory();
     SHOW(cuMemCreate(&a, 4 * PAGE, &p, 0));
     tell("8 MiB less are free", before - free_memory() == 4 * PAGE);
-    SHOW(cuMemGetAllocationPropertiesFromHandle(&told, a));
-    tell("the properties are told", memcmp(&told, &p, sizeof p) == 0);
+    SHOW(cuMemGetAllocationPropertiesFromHandle(&found, a));
+    tell("the properties are found", memcmp(&found, &p, sizeof p) == 0);
     SHOW(cuMemGetAllocationPropertiesFromHandle(NULL, a));
     SHOW(cuMemCreate(NULL, PAGE, &p, 0));
     SHOW(cuMemCreate(&b, PAGE, NULL, 0));
@@ -723,13 +724,9 @@ static bool load_api(void)
 
 int main(int argc, char **argv)
 {
-    bool is_real = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    gmd_error error;
-    gmd_status status = gmd_runtime_open(&rt, is_real ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM,
-                                         argc > 2 ? argv[2] : ".", &error);
-    if (status != GMD_OK) {
-        fprintf(stderr, "%s\n", error.text);
-        return is_real ? 77 : 3;
+    int status = open_device(&rt, argc, argv);
+    if (status) {
+        return status;
     }
     if (!load_api()) {
         return 3;

@@ -5,6 +5,7 @@
  * As in conformance.c nothing is printed that a device may choose, and a query is only asked where
  * its answer is forced. Exit status: 0 done, 3 the device could not be opened, 77 no GPU. */
 #include "conformance_api.h"
+#include "conformance_device.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -478,19 +479,16 @@ static void resolve_all(void)
 
 int main(int argc, char **argv)
 {
-    gmd_error error;
     if (argc != 3) {
         fprintf(stderr, "usage: conformance_streams sim|cuda LIBRARY-FOLDER\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0); /* or a crash would take the lines before it along */
-    bool is_real = strcmp(argv[1], "cuda") == 0;
-    if (gmd_runtime_open(&rt, is_real ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM, argv[2], &error) !=
-        GMD_OK) {
-        fprintf(stderr, "conformance_streams: %s\n", error.text);
-        return is_real ? 77 : 3;
+    int status = open_device(&rt, argc, argv);
+    if (status) {
+        return status;
     }
-    if (!is_real) {
+    if (rt.sim) {
         gmd_sim_config config;
         rt.sim->gmd_sim_default_config(&config);
         config.backed = true;

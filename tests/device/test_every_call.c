@@ -18,7 +18,7 @@ enum {
 };
 
 /* Makes a call whose arguments are all 0 or NULL. More are given than any has: on the machines that
- * gmd runs on the callee leaves those alone. */
+ * gmd runs on the callee does not touch those. */
 static int call_with_nothing(const named_call *c)
 {
     typedef int any_call(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,

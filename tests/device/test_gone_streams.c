@@ -1,5 +1,5 @@
-/* Every call that names a stream, with one that is destroyed: it is refused, told as misuse, and
- * changes nothing. */
+/* Every call that names a stream, with one that is destroyed: it is refused, reported as misuse,
+ * and changes nothing. */
 #include "device_test.h"
 
 #include <string.h>

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define EXPORT        __attribute__((visibility("default")))
@@ -244,6 +246,35 @@ static void overwrite(void)
     }
 }
 
+/* All pages in use of the memory that it shares with other processes, with a number that could be
+ * a process there. */
+static void fill_pages(char *from, const char *to, pid_t process)
+{
+    enum { PAGE = 4096 };
+    unsigned char is_used;
+    for (char *page = from; page < to; page += PAGE) {
+        bool is_there = mincore(page, PAGE, &is_used) == 0 && (is_used & 1);
+        for (size_t i = 0; is_there && i < PAGE; i += sizeof process) {
+            memcpy(page + i, &process, sizeof process);
+        }
+    }
+}
+
+static void fill_shared_memory(pid_t process)
+{
+    char line[400], rights[8];
+    unsigned long from, to;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && strcmp(rights, "rw-s") == 0) {
+            fill_pages((char *)from, (const char *)to, process);
+        }
+    }
+    if (maps) {
+        fclose(maps);
+    }
+}
+
 static void misbehave(void)
 {
     if (allocation_calls != PLANT_AT_CALL) {
@@ -255,6 +286,13 @@ static void misbehave(void)
     if (is_planted("overwrite")) {
         overwrite();
         abort();
+    }
+    if (is_planted("fill_and_hang")) {
+        const char *process = getenv("GMD_PLANT_PROCESS");
+        fill_shared_memory(process ? (pid_t)strtol(process, NULL, 10) : 0);
+        for (;;) {
+            pause();
+        }
     }
     if (is_planted("crash")) {
         volatile int *nowhere = NULL;

@@ -1,217 +1,179 @@
 /* Stream captures and graphs, carried out: where requests go meanwhile, what is left out, what a
  * failed capture leaves, and what happens at the end of a run. */
-#include "gmd_driver.h"
-#include "gmd_size.h"
-#include "gmd_test.h"
+#include "driver_test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static gmd_outcome *run(const char *allocator, const char *body)
-{
-    char text[8192];
-    gmd_trace trace = {0};
-    gmd_error error = {""};
-    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
-    assert_true(length > 0 && (size_t)length < sizeof text);
-    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
-    gmd_run_options options = {.subject.allocator = allocator,
-                               .subject.lib_directory = GMD_TEST_LIB_DIR,
-                               .device.kind = GMD_DEVICE_SIM,
-                               .conditions.device_count = 2,
-                               .conditions.capacity_bytes = 64 * GMD_MIB,
-                               .conditions.schedule = trace.conditions.schedule,
-                               .conditions.interleave = trace.conditions.interleave,
-                               .process.call_budget_s = 20};
-    gmd_workload workload = {
-        .name = "captures.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
-    gmd_outcome *o = calloc(1, sizeof *o);
-    assert_non_null(o);
-    if (gmd_run_isolated(&options, &workload, o, &error) != GMD_OK) {
-        fail_msg("%s", error.text);
-    }
-    gmd_trace_free(&trace);
-    return o;
-}
-
-static void expect_clean(gmd_outcome *o)
-{
-    if (o->verdict != GMD_PASS) {
-        fail_msg("%s %s", o->violation_count ? o->violations[0].oracle : "",
-                 o->violation_count ? o->violations[0].message : o->error);
-    }
-    free(o);
-}
-
 TEST(a_graph_is_launched_as_often_as_one_likes)
 {
-    expect_clean(run("reference", "begin_capture p s1\n"
-                                  "alloc a 4MiB s1\n"
-                                  "use a s1\n"
-                                  "free a\n"
-                                  "end_capture p\n"
-                                  "empty_cache\n"
-                                  "launch p s1\n"
-                                  "launch p s2\n"
-                                  "release_pool p\n"));
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "use a s1\n"
+                                        "free a\n"
+                                        "end_capture p\n"
+                                        "empty_cache\n"
+                                        "launch p s1\n"
+                                        "launch p s2\n"
+                                        "release_pool p\n"));
 }
 
 TEST(what_is_under_way_and_held_at_the_end_is_ended_and_released)
 {
-    expect_clean(run("reference", "begin_capture q s2 device 1\n"
-                                  "alloc b 4MiB s2 device 1\n"
-                                  "end_capture q device 1\n"
-                                  "launch q s1 device 1\n"
-                                  "begin_capture p s1\n"
-                                  "alloc a 4MiB s1\n"
-                                  "use a s1\n"));
+    expect_clean(run_lines("reference", "begin_capture q s2 device 1\n"
+                                        "alloc b 4MiB s2 device 1\n"
+                                        "end_capture q device 1\n"
+                                        "launch q s1 device 1\n"
+                                        "begin_capture p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "use a s1\n"));
 }
 
 /* The default pool has the room, and cannot give it back while a stream is captured. */
 TEST(streams_that_wait_for_a_captured_one_get_memory_of_its_pool)
 {
-    expect_clean(run("reference", "alloc x 40MiB s2\n"
-                                  "free x\n"
-                                  "begin_capture p s1\n"
-                                  "wait s2 s1\n"
-                                  "expect oom a 40MiB s2\n"
-                                  "end_capture p\n"
-                                  "expect alloc b 40MiB s2\n"));
+    expect_clean(run_lines("reference", "alloc x 40MiB s2\n"
+                                        "free x\n"
+                                        "begin_capture p s1\n"
+                                        "wait s2 s1\n"
+                                        "expect oom a 40MiB s2\n"
+                                        "end_capture p\n"
+                                        "expect alloc b 40MiB s2\n"));
 }
 
 TEST(an_allocation_on_another_stream_is_left_out)
 {
-    expect_clean(run("reference", "begin_capture p s1\n"
-                                  "alloc a 60MiB s2\n"
-                                  "end_capture p\n"
-                                  "expect alloc b 60MiB s3\n"));
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "alloc a 60MiB s2\n"
+                                        "end_capture p\n"
+                                        "expect alloc b 60MiB s3\n"));
 }
 
 /* The host would wait, or work outside the graph with work in it. */
 TEST(what_a_capture_forbids_is_left_out)
 {
-    expect_clean(run("reference", "alloc x 4MiB s1\n"
-                                  "alloc y 4MiB s2\n"
-                                  "use x s2\n"
-                                  "begin_capture p s1\n"
-                                  "alloc a 4MiB s1\n"
-                                  "sync\n"
-                                  "sync s2\n"
-                                  "destroy s2\n"
-                                  "empty_cache\n"
-                                  "wait s1 s2\n"
-                                  "wait s0 s1\n"
-                                  "use a s2\n"
-                                  "use y s1\n"
-                                  "use x s3\n"
-                                  "free x\n"
-                                  "use a s1\n"
-                                  "end_capture p\n"
-                                  "launch p s1\n"));
+    expect_clean(run_lines("reference", "alloc x 4MiB s1\n"
+                                        "alloc y 4MiB s2\n"
+                                        "use x s2\n"
+                                        "begin_capture p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "sync\n"
+                                        "sync s2\n"
+                                        "destroy s2\n"
+                                        "empty_cache\n"
+                                        "wait s1 s2\n"
+                                        "wait s0 s1\n"
+                                        "use a s2\n"
+                                        "use y s1\n"
+                                        "use x s3\n"
+                                        "free x\n"
+                                        "use a s1\n"
+                                        "end_capture p\n"
+                                        "launch p s1\n"));
 }
 
 TEST(other_streams_work_on)
 {
-    expect_clean(run("reference", "alloc y 4MiB s2\n"
-                                  "alloc z 4MiB s2\n"
-                                  "begin_capture p s1\n"
-                                  "use y s3\n"
-                                  "wait s3 s2\n"
-                                  "record y s3\n"
-                                  "free y\n"
-                                  "use z s3\n"
-                                  "free z\n"
-                                  "end_capture p\n"));
+    expect_clean(run_lines("reference", "alloc y 4MiB s2\n"
+                                        "alloc z 4MiB s2\n"
+                                        "begin_capture p s1\n"
+                                        "use y s3\n"
+                                        "wait s3 s2\n"
+                                        "record y s3\n"
+                                        "free y\n"
+                                        "use z s3\n"
+                                        "free z\n"
+                                        "end_capture p\n"));
 }
 
-/* What the allocator was not told of is waited for before the free, within the graph. */
+/* Work that was not recorded is waited for before the free, within the graph. */
 TEST(streams_of_a_capture_share_blocks)
 {
-    expect_clean(run("reference", "begin_capture p s1\n"
-                                  "alloc a 4MiB s1\n"
-                                  "wait s1 s1\n"
-                                  "wait s2 s1\n"
-                                  "use a s2\n"
-                                  "free a\n"
-                                  "alloc b 4MiB s1\n"
-                                  "use b s1\n"
-                                  "use b s2\n"
-                                  "record b s2\n"
-                                  "free b\n"
-                                  "alloc c 4MiB s1\n"
-                                  "end_capture p\n"
-                                  "launch p s2\n"
-                                  "free c\n"));
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "wait s1 s1\n"
+                                        "wait s2 s1\n"
+                                        "use a s2\n"
+                                        "free a\n"
+                                        "alloc b 4MiB s1\n"
+                                        "use b s1\n"
+                                        "use b s2\n"
+                                        "record b s2\n"
+                                        "free b\n"
+                                        "alloc c 4MiB s1\n"
+                                        "end_capture p\n"
+                                        "launch p s2\n"
+                                        "free c\n"));
 }
 
 /* As a graph runs one after another of the same pool. */
 TEST(two_captures_use_a_pool_in_turn)
 {
-    expect_clean(run("reference", "begin_capture p s1\n"
-                                  "alloc a 30MiB s1\n"
-                                  "use a s1\n"
-                                  "free a\n"
-                                  "end_capture p\n"
-                                  "begin_capture p s1\n"
-                                  "expect alloc b 30MiB s1\n"
-                                  "use b s1\n"
-                                  "free b\n"
-                                  "end_capture p\n"
-                                  "launch p s1\n"
-                                  "release_pool p\n"
-                                  "launch p s1\n"
-                                  "release_pool p\n"
-                                  "expect alloc c 60MiB s1\n"));
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "alloc a 30MiB s1\n"
+                                        "use a s1\n"
+                                        "free a\n"
+                                        "end_capture p\n"
+                                        "begin_capture p s1\n"
+                                        "expect alloc b 30MiB s1\n"
+                                        "use b s1\n"
+                                        "free b\n"
+                                        "end_capture p\n"
+                                        "launch p s1\n"
+                                        "release_pool p\n"
+                                        "launch p s1\n"
+                                        "release_pool p\n"
+                                        "expect alloc c 60MiB s1\n"));
 }
 
 TEST(the_host_s_wait_for_a_captured_stream_fails_the_capture)
 {
-    expect_clean(run("reference", "begin_capture p s1\n"
-                                  "alloc a 30MiB s1\n"
-                                  "use a s1\n"
-                                  "sync s1\n"
-                                  "use a s1\n"
-                                  "wait s2 s1\n"
-                                  "free a\n"
-                                  "end_capture p\n"
-                                  "launch p s1\n"
-                                  "release_pool p\n"
-                                  "expect alloc b 60MiB s1\n"));
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "alloc a 30MiB s1\n"
+                                        "use a s1\n"
+                                        "sync s1\n"
+                                        "use a s1\n"
+                                        "wait s2 s1\n"
+                                        "free a\n"
+                                        "end_capture p\n"
+                                        "launch p s1\n"
+                                        "release_pool p\n"
+                                        "expect alloc b 60MiB s1\n"));
 }
 
 TEST(a_capture_that_another_thread_ends_fails)
 {
-    expect_clean(run("reference", "thread t1\n"
-                                  "begin_capture p s1\n"
-                                  "alloc a 4MiB s1\n"
-                                  "use a s1\n"
-                                  "thread t2\n"
-                                  "end_capture p\n"
-                                  "launch p s1\n"
-                                  "begin_capture p s1\n"
-                                  "alloc b 4MiB s1\n"
-                                  "end_capture p\n"
-                                  "launch p s1\n"));
+    expect_clean(run_lines("reference", "thread t1\n"
+                                        "begin_capture p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "use a s1\n"
+                                        "thread t2\n"
+                                        "end_capture p\n"
+                                        "launch p s1\n"
+                                        "begin_capture p s1\n"
+                                        "alloc b 4MiB s1\n"
+                                        "end_capture p\n"
+                                        "launch p s1\n"));
 }
 
 TEST(a_refusal_in_a_capture_is_asked_about_once)
 {
-    expect_clean(run("reference", "alloc x 40MiB s2\n"
-                                  "begin_capture p s1\n"
-                                  "expect oom a 40MiB s1\n"
-                                  "alloc b 4MiB s1\n"
-                                  "use b s1\n"
-                                  "end_capture p\n"
-                                  "launch p s1\n"));
+    expect_clean(run_lines("reference", "alloc x 40MiB s2\n"
+                                        "begin_capture p s1\n"
+                                        "expect oom a 40MiB s1\n"
+                                        "alloc b 4MiB s1\n"
+                                        "use b s1\n"
+                                        "end_capture p\n"
+                                        "launch p s1\n"));
 }
 
 TEST(allocators_without_pools_are_asked_without_captures)
 {
-    gmd_outcome *o = run("cudamalloc", "begin_capture p s1\n"
-                                       "alloc a 4MiB s1\n"
-                                       "use a s1\n"
-                                       "end_capture p\n"
-                                       "launch p s1\n");
+    gmd_outcome *o = run_lines("cudamalloc", "begin_capture p s1\n"
+                                             "alloc a 4MiB s1\n"
+                                             "use a s1\n"
+                                             "end_capture p\n"
+                                             "launch p s1\n");
     assert_int_equal(o->note_count, 1);
     assert_non_null(strstr(o->notes[0], "exports no gmd_begin_pool"));
     expect_clean(o);
@@ -219,15 +181,15 @@ TEST(allocators_without_pools_are_asked_without_captures)
 
 TEST(captures_are_left_out_where_threads_are_interleaved)
 {
-    gmd_outcome *o = run("reference", "interleave seed 3\n"
-                                      "thread t1\n"
-                                      "begin_capture p s1\n"
-                                      "alloc a 4MiB s1\n"
-                                      "thread t2\n"
-                                      "alloc b 4MiB s1\n"
-                                      "thread t1\n"
-                                      "end_capture p\n"
-                                      "launch p s1\n");
+    gmd_outcome *o = run_lines("reference", "interleave seed 3\n"
+                                            "thread t1\n"
+                                            "begin_capture p s1\n"
+                                            "alloc a 4MiB s1\n"
+                                            "thread t2\n"
+                                            "alloc b 4MiB s1\n"
+                                            "thread t1\n"
+                                            "end_capture p\n"
+                                            "launch p s1\n");
     assert_non_null(strstr(o->notes[0], "captures are left out: threads are interleaved"));
     expect_clean(o);
 }
@@ -244,7 +206,7 @@ TEST(of_a_stream_of_a_high_number_only_the_pool_is_opened)
     snprintf(body + used, sizeof body - used,
              "\nbegin_capture p s70\nalloc a 4MiB s70\nuse a s70\nalloc b 60MiB s1\n"
              "end_capture p\nlaunch p s1\n");
-    expect_clean(run("reference", body));
+    expect_clean(run_lines("reference", body));
 }
 
 TEST(a_capture_may_have_many_uses)
@@ -257,5 +219,5 @@ TEST(a_capture_may_have_many_uses)
     size_t used = strlen(body);
     snprintf(body + used, sizeof body - used,
              "free a\nalloc b 4MiB s1\nend_capture p\nlaunch p s1\n");
-    expect_clean(run("reference", body));
+    expect_clean(run_lines("reference", body));
 }

@@ -31,6 +31,10 @@ static struct {
     atomic_bool is_stuck; /* it does not synchronise */
     void *memory;         /* pinned */
     atomic_bool is_freed;
+    held_work *open;  /* what the test has not closed */
+    pthread_t device; /* runs through the waits */
+    bool has_device;
+    atomic_bool is_over; /* nothing more is held: the device's thread ends */
 } fake;
 
 static void sleep_ms(long ms)
@@ -125,7 +129,16 @@ static held_work *open_from(uint32_t start, unsigned call_ms, unsigned sync_ms)
     held_work *holds;
     gmd_error error = {""};
     assert_int_equal(holds_make(&holds, &parts, &error), GMD_OK);
+    fake.open = holds;
     return holds;
+}
+
+/* For what is to be seen after that; else the fixture does it. */
+static void close_open(void)
+{
+    held_work *holds = fake.open;
+    fake.open = NULL;
+    holds_close(holds);
 }
 
 static held_work *open_patient(void)
@@ -133,9 +146,21 @@ static held_work *open_patient(void)
     return open_from(0, FOREVER, FOREVER);
 }
 
+static void join_device(void)
+{
+    if (fake.has_device) {
+        fake.has_device = false;
+        pthread_join(fake.device, NULL);
+    }
+}
+
 static int reset(void **state)
 {
     (void)state;
+    fake.is_stuck = false;
+    fake.is_over = true;
+    close_open();
+    join_device();
     free(fake.memory);
     memset(&fake, 0, sizeof fake);
     current = 0;
@@ -169,7 +194,6 @@ TEST_F(hold, work_is_held_until_the_clock_has_moved)
     assert_true(waits(1));
     holds_advance(holds, 600);
     assert_false(waits(1));
-    holds_close(holds);
 }
 
 TEST_F(hold, the_longest_duration_does_not_wrap_around)
@@ -179,7 +203,6 @@ TEST_F(hold, the_longest_duration_does_not_wrap_around)
     hold(holds, 1, UINT64_MAX);
     holds_advance(holds, 1000);
     assert_true(waits(0));
-    holds_close(holds);
 }
 
 TEST_F(hold, work_without_a_duration_is_not_held)
@@ -187,7 +210,6 @@ TEST_F(hold, work_without_a_duration_is_not_held)
     held_work *holds = open_patient();
     hold(holds, 1, 0);
     assert_int_equal(fake.count, 0);
-    holds_close(holds);
 }
 
 TEST_F(hold, a_wait_lets_go_its_own_stream_and_no_other)
@@ -205,7 +227,6 @@ TEST_F(hold, a_wait_lets_go_its_own_stream_and_no_other)
     holds_beat(holds);
     hold(holds, 2, 1000); /* what comes later is held again */
     assert_true(waits(4));
-    holds_close(holds);
 }
 
 TEST_F(hold, a_wait_for_a_device_lets_go_its_streams)
@@ -220,7 +241,6 @@ TEST_F(hold, a_wait_for_a_device_lets_go_its_streams)
     assert_false(waits(2));
     holds_release(holds);
     assert_false(waits(1));
-    holds_close(holds);
 }
 
 /* --- the ring ----------------------------------------------------------------------------- */
@@ -241,7 +261,6 @@ static void the_ring_wraps_from(uint32_t start)
     for (unsigned i = 0; i < 3 * RING + 7; i++) {
         assert_false(waits(i));
     }
-    holds_close(holds);
 }
 
 TEST_F(hold, the_oldest_is_let_go_where_the_ring_wraps)
@@ -262,7 +281,7 @@ TEST_F(hold, a_hold_that_fails_holds_nothing)
     fake.result = 0;
     hold(holds, 2, 1000);
     assert_true(waits(0));
-    holds_close(holds);
+    close_open();
     assert_false(waits(0));
 }
 
@@ -279,7 +298,6 @@ TEST_F(hold, the_watchdog_lets_go_when_the_host_gets_on_no_more)
         assert_false(waits_for_ms(i + 1, 10000));
         sleep_ms(10);
     }
-    holds_close(holds);
 }
 
 TEST_F(hold, a_hurried_watchdog_lets_go_soon)
@@ -288,7 +306,6 @@ TEST_F(hold, a_hurried_watchdog_lets_go_soon)
     holds_hurry(holds);
     hold(holds, 1, UINT64_MAX);
     assert_false(waits_for_ms(0, 10000));
-    holds_close(holds);
 }
 
 TEST_F(hold, the_watchdog_lets_nothing_go_while_requests_go_on)
@@ -301,7 +318,6 @@ TEST_F(hold, the_watchdog_lets_nothing_go_while_requests_go_on)
     }
     assert_true(waits(0));
     assert_false(waits_for_ms(0, 10000));
-    holds_close(holds);
 }
 
 TEST_F(hold, a_stream_that_waits_for_another_gets_on)
@@ -313,7 +329,6 @@ TEST_F(hold, a_stream_that_waits_for_another_gets_on)
     holds_release_stream(holds, 0, stream(2));
     assert_false(waits(0));
     assert_false(waits_for_ms(1, 10000));
-    holds_close(holds);
 }
 
 TEST_F(hold, a_wait_that_is_over_leaves_the_others_held)
@@ -325,7 +340,6 @@ TEST_F(hold, a_wait_that_is_over_leaves_the_others_held)
     holds_beat(holds);
     sleep_ms(1000);
     assert_true(waits(1));
-    holds_close(holds);
 }
 
 /* Streams run through their waits while the host holds and lets go, and the watchdog, too. */
@@ -334,6 +348,9 @@ static void *run_through(void *unused)
     (void)unused;
     for (unsigned i = 0; i < WAIT_MAX; i++) {
         while (atomic_load(&fake.count) <= i || waits(i)) {
+            if (fake.is_over) {
+                return NULL;
+            }
             sched_yield();
         }
     }
@@ -343,8 +360,8 @@ static void *run_through(void *unused)
 TEST_F(hold, no_hold_is_lost_between_driver_and_watchdog)
 {
     held_work *holds = open_from(UINT32_MAX - 50000, 5, 5);
-    pthread_t device;
-    assert_int_equal(pthread_create(&device, NULL, run_through, NULL), 0);
+    fake.has_device = pthread_create(&fake.device, NULL, run_through, NULL) == 0;
+    assert_true(fake.has_device);
     for (unsigned i = 0; i < WAIT_MAX; i++) {
         hold(holds, i % 7, 1 + i % 1000);
         if (i % 911 == 0) {
@@ -352,8 +369,8 @@ TEST_F(hold, no_hold_is_lost_between_driver_and_watchdog)
         }
         holds_advance(holds, i % 3);
     }
-    holds_close(holds);
-    pthread_join(device, NULL);
+    close_open();
+    join_device(); /* which has got through all of them */
 }
 
 /* --- the end ------------------------------------------------------------------------------ */
@@ -363,7 +380,7 @@ TEST_F(hold, closing_lets_all_go_and_then_frees)
     held_work *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     assert_int_equal(hold_stream(holds, 5, stream(2), UINT64_MAX), cudaSuccess);
-    holds_close(holds);
+    close_open();
     assert_false(waits(0));
     assert_false(waits(1));
     assert_int_equal(fake.synchronised, 1u << 0 | 1u << 5);
@@ -375,7 +392,7 @@ TEST_F(hold, memory_stays_with_a_device_that_has_died)
     held_work *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     fake.sync_result = cudaErrorIllegalAddress;
-    holds_close(holds);
+    close_open();
     assert_false(waits(0));
     assert_false(fake.is_freed);
 }
@@ -387,9 +404,10 @@ TEST_F(hold, closing_does_not_hang_with_the_device)
     held_work *holds;
     fake.is_stuck = true;
     assert_int_equal(holds_make(&holds, &parts, NULL), GMD_OK);
+    fake.open = holds;
     memset(&gone, 0, sizeof gone); /* the owner's has ended */
     hold(holds, 1, UINT64_MAX);
-    holds_close(holds);
+    close_open();
     assert_false(waits(0));
     assert_false(fake.is_freed);
     fake.is_stuck = false; /* it comes to an end after all */

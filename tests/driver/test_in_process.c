@@ -1,48 +1,44 @@
-/* One input after the other in this process: each gets what it gets alone, and nothing of an
- * earlier one reaches it. */
+/* One input after the other in this process: each gets what it gets in a process of its own, and
+ * nothing of an earlier one reaches it. */
+#include "driver_test.h"
 #include "gmd_in_process.h"
-#include "gmd_size.h"
-#include "gmd_test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-static const gmd_run_options on_reference = {.subject.allocator = "reference",
-                                             .subject.lib_directory = GMD_TEST_LIB_DIR,
-                                             .device.kind = GMD_DEVICE_SIM,
-                                             .conditions.device_count = 1,
-                                             .conditions.capacity_bytes = 64 * GMD_MIB,
-                                             .process.call_budget_s = 20};
+static gmd_in_process *opened;
 
-static gmd_in_process *open_with(const gmd_run_options *options)
+static int close_opened(void **state)
 {
-    gmd_in_process *p = NULL;
-    gmd_error error = {""};
-    if (gmd_in_process_open(&p, options, &error) != GMD_OK) {
-        fail_msg("%s", error.text);
-    }
-    return p;
+    (void)state;
+    gmd_in_process_close(opened);
+    opened = NULL;
+    return 0;
 }
 
-static gmd_trace parse(const char *lines)
+FIXTURE(in_process, NULL, close_opened);
+
+/* In place of what is open, if anything; `options` outlive it. */
+static gmd_in_process *open_with(const gmd_run_options *options)
 {
-    char text[2048];
-    gmd_trace trace;
     gmd_error error = {""};
-    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", lines);
-    if (gmd_trace_parse(&trace, text, (size_t)length, "test", &error) != GMD_OK) {
+    close_opened(NULL);
+    if (gmd_in_process_open(&opened, options, &error) != GMD_OK) {
         fail_msg("%s", error.text);
     }
-    return trace;
+    return opened;
+}
+
+static gmd_in_process *open_reference(void)
+{
+    static gmd_run_options options;
+    options = options_on("reference");
+    return open_with(&options);
 }
 
 static gmd_status try_run(gmd_in_process *p, const char *lines, const gmd_outcome **outcome,
                           gmd_error *error)
 {
-    gmd_trace trace = parse(lines);
+    gmd_trace trace = parse_lines(lines);
     gmd_status status = gmd_in_process_run(p, &trace, outcome, error);
     gmd_trace_free(&trace);
     return status;
@@ -68,8 +64,8 @@ static void expect_pass(const gmd_outcome *o)
 /* In a process that has run nothing else; to be called before this one has loaded a device. */
 static gmd_outcome *run_alone(const char *lines)
 {
-    gmd_trace trace = parse(lines);
-    gmd_run_options options = on_reference;
+    gmd_trace trace = parse_lines(lines);
+    gmd_run_options options = options_on("reference");
     options.conditions.device_count = trace.conditions.device_count
                                           ? trace.conditions.device_count
                                           : options.conditions.device_count;
@@ -125,8 +121,7 @@ static int in_a_child(const char *plant, int (*body)(gmd_in_process *p))
 {
     pid_t child = fork();
     if (child == 0) {
-        gmd_run_options options = on_reference;
-        options.subject.allocator = GMD_TEST_PLANTED;
+        gmd_run_options options = options_on(GMD_TEST_PLANTED);
         setenv("GMD_PLANT", plant, 1);
         gmd_in_process *p = NULL;
         gmd_error error = {""};
@@ -205,20 +200,19 @@ TEST(a_defect_of_a_black_box_is_found)
     assert_int_equal(in_a_child("overlap", run_planted), 0);
 }
 
-TEST(each_input_gives_what_it_gives_alone)
+TEST_F(in_process, each_input_gives_what_it_gives_alone)
 {
-    gmd_in_process *p = open_with(&on_reference);
+    gmd_in_process *p = open_reference();
     for (int i = 0; i < 3; i++) {
         expect_same(run(p, pools_text), pools_alone);
         expect_same(run(p, limits_text), limits_alone);
     }
-    gmd_in_process_close(p);
 }
 
 /* Determinism takes a second process, and the reference is not held against itself. */
-TEST(every_other_oracle_judges)
+TEST_F(in_process, every_other_oracle_judges)
 {
-    gmd_in_process *p = open_with(&on_reference);
+    gmd_in_process *p = open_reference();
     run(p, pools_text);
     const gmd_outcome *o = run(p, pools_text);
     for (uint32_t i = 0; i < o->oracle_count; i++) {
@@ -226,27 +220,23 @@ TEST(every_other_oracle_judges)
         bool is_blind = strcmp(name, "determinism") == 0 || strcmp(name, "reference") == 0;
         assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
     }
-    gmd_in_process_close(p);
 }
 
-TEST(a_thousand_inputs_leave_nothing)
+TEST_F(in_process, a_thousand_inputs_leave_nothing)
 {
-    gmd_in_process *p = open_with(&on_reference);
+    gmd_in_process *p = open_reference();
     for (int i = 0; i < 1000; i++) {
         expect_pass(run(p, i % 3 ? pools_text : limits_text));
     }
-    gmd_in_process_close(p);
 }
 
-TEST(an_allocator_that_can_start_anew_is_opened_again)
+TEST_F(in_process, an_allocator_that_can_start_anew_is_opened_again)
 {
-    gmd_run_options with_conf = on_reference;
+    static gmd_run_options with_conf;
+    with_conf = options_on("reference");
     with_conf.conditions.conf = "max_split_size_mb:40";
-    for (int i = 0; i < 2; i++) {
-        gmd_in_process *p = open_with(i ? &with_conf : &on_reference);
-        expect_pass(run(p, pools_text));
-        gmd_in_process_close(p);
-    }
+    expect_pass(run(open_reference(), pools_text));
+    expect_pass(run(open_with(&with_conf), pools_text));
 }
 
 /* --- what an input sets ------------------------------------------------------------------ */
@@ -254,10 +244,10 @@ TEST(an_allocator_that_can_start_anew_is_opened_again)
 /* Served in 64 MiB, and in nothing less. */
 static const char whole_device[] = "expect alloc a 60MiB s0\n";
 
-static void expect_no_trace_of(const gmd_run_options *options, const char *lines)
+static void expect_no_trace_of(const char *lines)
 {
     static const char needs_all[] = "alloc a 30MiB s0\nalloc b 30MiB s0\nfree a\nfree b\n";
-    gmd_in_process *p = open_with(options);
+    gmd_in_process *p = open_reference();
     gmd_in_process_ask_after(p, 0);
     expect_pass(run(p, lines));
     const gmd_outcome *o = run(p, needs_all);
@@ -267,73 +257,69 @@ static void expect_no_trace_of(const gmd_run_options *options, const char *lines
         assert_int_equal(o->stats.num_ooms, 0);
         assert_int_equal(o->stats.reserved_bytes_peak, 60 * GMD_MIB);
     }
-    gmd_in_process_close(p);
 }
 
-TEST(a_fraction_ends_with_its_input)
+TEST_F(in_process, a_fraction_ends_with_its_input)
 {
-    expect_no_trace_of(&on_reference, "fraction 0.5\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+    expect_no_trace_of("fraction 0.5\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
 }
 
-TEST(a_budget_ends_with_its_input)
+TEST_F(in_process, a_budget_ends_with_its_input)
 {
-    expect_no_trace_of(&on_reference, "budget 32MiB\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+    expect_no_trace_of("budget 32MiB\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
 }
 
-TEST(a_fault_that_did_not_fire_ends_with_its_input)
+TEST_F(in_process, a_fault_that_did_not_fire_ends_with_its_input)
 {
-    expect_no_trace_of(&on_reference, "fault cudaMalloc 1 2\n");
+    expect_no_trace_of("fault cudaMalloc 1 2\n");
 }
 
-TEST(a_current_device_ends_with_its_input)
+TEST_F(in_process, a_current_device_ends_with_its_input)
 {
-    expect_no_trace_of(&on_reference, "devices 2\ndevice 1\nalloc a 2MiB s0 device 1\n");
+    expect_no_trace_of("devices 2\ndevice 1\nalloc a 2MiB s0 device 1\n");
 }
 
-TEST(settings_end_with_their_input)
+TEST_F(in_process, settings_end_with_their_input)
 {
-    expect_no_trace_of(&on_reference,
-                       "conf roundup_power2_divisions:1\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+    expect_no_trace_of("conf roundup_power2_divisions:1\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
 }
 
-TEST(the_limit_of_the_options_is_in_force_again)
+TEST_F(in_process, the_limit_of_the_options_is_in_force_again)
 {
-    gmd_run_options options = on_reference;
+    static gmd_run_options options;
+    options = options_on("reference");
     options.conditions.limit_bytes = 40 * GMD_MIB;
     gmd_in_process *p = open_with(&options);
     expect_pass(run(p, "fraction 1\nalloc a 60MiB s0\n"));
     const gmd_outcome *o = run(p, "alloc a 60MiB s0\n");
     assert_int_equal(o->stats.num_ooms, 1);
-    gmd_in_process_close(p);
 }
 
 /* --- what is found ----------------------------------------------------------------------- */
 
-TEST(a_violation_names_its_oracle)
+TEST_F(in_process, a_violation_names_its_oracle)
 {
-    gmd_in_process *p = open_with(&on_reference);
+    gmd_in_process *p = open_reference();
     expect_pass(run(p, pools_text));
     const gmd_outcome *o = run(p, "expect alloc a 100MiB s0\n");
     assert_int_equal(o->verdict, GMD_FAIL);
     assert_string_equal(o->violations[0].oracle, "expect");
     assert_int_equal(o->violations[0].request, 0);
-    gmd_in_process_close(p);
 }
 
-TEST(nothing_runs_after_a_violation)
+TEST_F(in_process, nothing_runs_after_a_violation)
 {
     const gmd_outcome *o;
     gmd_error error = {""};
-    gmd_in_process *p = open_with(&on_reference);
+    gmd_in_process *p = open_reference();
     run(p, "expect alloc a 100MiB s0\n");
     assert_int_equal(try_run(p, whole_device, &o, &error), GMD_FAILED);
-    gmd_in_process_close(p);
 }
 
-TEST(requests_that_cannot_be_made_do_not_end_the_others)
+TEST_F(in_process, requests_that_cannot_be_made_do_not_end_the_others)
 {
-    gmd_in_process *p = open_with(&on_reference);
-    gmd_trace trace = parse("devices 2\nalloc a 1MiB s0 device 1\n");
+    gmd_in_process *p = open_reference();
+    gmd_trace trace = parse_lines("devices 2\nalloc a 1MiB s0 device 1\n");
     const gmd_outcome *o = NULL;
     gmd_error error = {""};
     trace.conditions.device_count = 1;
@@ -341,30 +327,27 @@ TEST(requests_that_cannot_be_made_do_not_end_the_others)
     assert_int_equal(o->verdict, GMD_ERROR);
     gmd_trace_free(&trace);
     expect_pass(run(p, pools_text));
-    gmd_in_process_close(p);
 }
 
-TEST(a_refused_header_does_not_end_the_others)
+TEST_F(in_process, a_refused_header_does_not_end_the_others)
 {
     const gmd_outcome *o;
     gmd_error error = {""};
-    gmd_in_process *p = open_with(&on_reference);
+    gmd_in_process *p = open_reference();
     assert_int_equal(try_run(p, "conf no_such_setting:1\nalloc a 1 s0\n", &o, &error),
                      GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "no_such_setting"));
     assert_int_equal(try_run(p, "capacity 1MiB\nalloc a 1 s0\n", &o, &error), GMD_BAD_INPUT);
     expect_same(run(p, pools_text), pools_alone);
-    gmd_in_process_close(p);
 }
 
-TEST(a_real_device_is_refused)
+TEST_F(in_process, a_real_device_is_refused)
 {
-    gmd_in_process *p;
     gmd_error error;
-    gmd_run_options options = on_reference;
+    gmd_run_options options = options_on("reference");
     options.device.kind = GMD_DEVICE_CUDA;
-    assert_int_equal(gmd_in_process_open(&p, &options, &error), GMD_BAD_INPUT);
-    assert_null(p);
+    assert_int_equal(gmd_in_process_open(&opened, &options, &error), GMD_BAD_INPUT);
+    assert_null(opened);
 }
 
 TEST_GROUP(run_each_alone, free_outcomes);

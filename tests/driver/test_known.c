@@ -1,7 +1,7 @@
 /* gmd_known.h: an entry covers the defect that it names, and no other. */
-#include "gmd_known.h"
-
-#include "gmd_test.h"
+#include "driver_test.h"
+#include "gmd_random.h"
+#include "gmd_tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +29,9 @@ static int release(void **state)
 
 FIXTURE(known, reset, release);
 
-static gmd_status read_list(const char *text)
+static gmd_status take(const char *list)
 {
-    char path[] = "/tmp/gmd-known-XXXXXX";
-    int file = mkstemp(path);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
-    gmd_status status = gmd_known_read(&known, path, &error);
-    unlink(path);
-    return status;
+    return read_list(&known, list, &error);
 }
 
 /* What covers a violation of some kind of the oracle, with this message. */
@@ -62,7 +56,7 @@ static bool has_kind(gmd_kind kind, const gmd_given_party *parties)
 
 TEST_F(known, an_entry_is_of_its_oracle_and_cause)
 {
-    assert_int_equal(read_list("# a comment\nleak: 2 streams are left\n"), GMD_OK);
+    assert_int_equal(take("# a comment\nleak: 2 streams are left\n"), GMD_OK);
     assert_true(has("leak", "device 0: 2 streams are left"));
     assert_false(has("leak", "device 0: 3 streams are left"));
     assert_false(has("data", "device 0: 2 streams are left"));
@@ -70,7 +64,7 @@ TEST_F(known, an_entry_is_of_its_oracle_and_cause)
 
 TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 {
-    assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
+    assert_int_equal(take("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
     snprintf(context.faults[context.fault_count++], sizeof *context.faults, "cudaMalloc");
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
@@ -80,7 +74,7 @@ TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 
 TEST_F(known, all_conditions_must_be_met)
 {
-    assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
+    assert_int_equal(take("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
     snprintf(context.conf, sizeof context.conf, "max_split_size_mb:20,expandable_segments:True");
     assert_false(has("progress", "any"));
     context.has_destroyed = true;
@@ -90,7 +84,7 @@ TEST_F(known, all_conditions_must_be_met)
 /* A capture opens a pool, too; not every pool is a capture's. */
 TEST_F(known, a_capture_must_have_been_begun)
 {
-    assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
+    assert_int_equal(take("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
     context.has_begun_pool = true;
     assert_false(has("progress", "a"));
     assert_true(has("progress", "b"));
@@ -100,7 +94,7 @@ TEST_F(known, a_capture_must_have_been_begun)
 
 TEST_F(known, another_device_must_have_been_asked)
 {
-    assert_int_equal(read_list("data | device\n"), GMD_OK);
+    assert_int_equal(take("data | device\n"), GMD_OK);
     assert_false(has("data", "any"));
     context.has_second_device = true;
     assert_true(has("data", "any"));
@@ -108,14 +102,14 @@ TEST_F(known, another_device_must_have_been_asked)
 
 TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 {
-    assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
+    assert_int_equal(take("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
     assert_true(entry_of("size", "18446744073709551615 B")->spoils);
     assert_false(entry_of("leak", "2 streams are left")->spoils);
 }
 
 TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
 {
-    assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
+    assert_int_equal(take("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
     assert_non_null(
         strstr(error.text,
                ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
@@ -128,21 +122,21 @@ TEST_F(known, a_bar_with_nothing_behind_it_is_refused)
     static const char *const lists[] = {"leak |\n", "leak | # later\n", "leak: a | end |\n",
                                         "leak || end\n"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        assert_int_equal(read_list(lists[i]), GMD_BAD_INPUT);
+        assert_int_equal(take(lists[i]), GMD_BAD_INPUT);
         assert_non_null(strstr(error.text, ":1: expected 'fault FUNCTION'"));
     }
 }
 
 TEST_F(known, an_entry_of_a_kind_covers_the_kind_whatever_the_words)
 {
-    assert_int_equal(read_list("leak.streams\n"), GMD_OK);
+    assert_int_equal(take("leak.streams\n"), GMD_OK);
     assert_true(has_kind(GMD_KIND(leak, streams), GMD_NO_PARTIES));
     assert_false(has_kind(GMD_KIND(leak, events), GMD_NO_PARTIES));
 }
 
 TEST_F(known, parties_that_an_entry_names_must_be_these_and_others_may_be_any)
 {
-    assert_int_equal(read_list("progress.crash signal=SIGSEGV # at: wherever\n"), GMD_OK);
+    assert_int_equal(take("progress.crash signal=SIGSEGV # at: wherever\n"), GMD_OK);
     assert_true(
         has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}, {"at", "free"})));
     assert_false(
@@ -152,8 +146,7 @@ TEST_F(known, parties_that_an_entry_names_must_be_these_and_others_may_be_any)
 
 TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
 {
-    assert_int_equal(read_list("progress.failed error=\"a | b # c\" fault=hit | destroy\n"),
-                     GMD_OK);
+    assert_int_equal(take("progress.failed error=\"a | b # c\" fault=hit | destroy\n"), GMD_OK);
     const gmd_given_party *parties = GMD_PARTIES({"error", "a | b # c"}, {"fault", "hit"});
     assert_false(has_kind(GMD_KIND(progress, failed), parties));
     context.has_destroyed = true;
@@ -162,11 +155,27 @@ TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
 
 TEST_F(known, an_oracle_can_be_known_by_a_party)
 {
-    assert_int_equal(read_list("peak_bound bound=limit|end"), GMD_OK);
+    assert_int_equal(take("peak_bound bound=limit|end"), GMD_OK);
     assert_true(has_kind(GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", "limit"})));
     assert_true(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "limit"})));
     assert_false(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "device"})));
     assert_true(known.entries[0].spoils);
+}
+
+/* The line that gmd prints for a violation, as the only one of the list. */
+static void read_line_of(const gmd_identity *identity)
+{
+    char line[GMD_IDENTITY_TEXT];
+    gmd_identity_known_line(identity, line);
+    gmd_known_free(&known);
+    if (take(line) != GMD_OK) {
+        fail_msg("%s: %s", line, error.text);
+    }
+}
+
+static bool is_covered(const gmd_identity *identity)
+{
+    return known_find(&known, &context, identity, "any words") != NULL;
 }
 
 /* What gmd prints for a violation can be put into a list as it is. */
@@ -175,16 +184,153 @@ TEST_F(known, an_identity_is_printed_as_a_line_that_covers_it)
     gmd_identity identity;
     char line[GMD_IDENTITY_TEXT];
     gmd_identity_make(&identity, GMD_KIND(progress, failed),
-                      GMD_PARTIES({"error", "it said \"no\" | #1"}, {"fault", "hit"}));
-    gmd_identity_print(&identity, line);
-    assert_string_equal(line, "progress.failed error=\"it said 'no' | #1\" fault=hit");
-    assert_int_equal(read_list(line), GMD_OK);
-    assert_non_null(known_find(&known, &context, &identity, ""));
+                      GMD_PARTIES({"error", "it said \"no\" | #1"}));
+    gmd_identity_known_line(&identity, line);
+    assert_string_equal(line, "progress.failed error=\"it said 'no' | #1\" -fault");
+    read_line_of(&identity);
+    assert_true(is_covered(&identity));
+}
+
+TEST_F(known, the_line_of_an_identity_covers_none_with_further_parties)
+{
+    gmd_identity identity, other;
+    gmd_identity_make(&identity, GMD_KIND(progress, deadlock), GMD_PARTIES({"lock", "mutex"}));
+    gmd_identity_make(&other, GMD_KIND(progress, deadlock),
+                      GMD_PARTIES({"lock", "mutex"}, {"lock2", "other"}));
+    read_line_of(&identity);
+    assert_true(is_covered(&identity));
+    assert_false(is_covered(&other));
+    gmd_identity_make(&identity, GMD_KIND(size, booked_short), GMD_NO_PARTIES);
+    gmd_identity_make(&other, GMD_KIND(size, booked_short), GMD_PARTIES({"bytes", "near_2^64"}));
+    read_line_of(&identity);
+    assert_true(is_covered(&identity));
+    assert_false(is_covered(&other));
+}
+
+/* With each of the parties of its kind there or not: number `which` of all ways. */
+static void make_some(gmd_identity *identity, const gmd_kind_entry *kind, uint32_t which)
+{
+    char name[GMD_PARTY_NAME];
+    gmd_identity_make(identity, (gmd_kind)(kind - gmd_kinds), GMD_NO_PARTIES);
+    for (const char *at = kind->parties; gmd_kind_next_party(&at, name); which >>= 1) {
+        if (which & 1) {
+            gmd_identity_add(identity, name, "some value");
+        }
+    }
+}
+
+TEST_F(known, the_line_of_an_identity_covers_it_and_no_other_of_its_kind)
+{
+    enum { WAYS = 1 << 5 };
+    for (size_t kind = 0; kind < GMD_KIND_COUNT; kind++) {
+        for (uint32_t i = 0; i < WAYS; i++) {
+            gmd_identity identity, other;
+            make_some(&identity, &gmd_kinds[kind], i);
+            read_line_of(&identity);
+            for (uint32_t j = 0; j < WAYS; j++) {
+                make_some(&other, &gmd_kinds[kind], j);
+                assert_int_equal(is_covered(&other), gmd_identity_equal(&identity, &other));
+            }
+        }
+    }
+}
+
+/* What an allocator may say: characters of all lengths, cut anywhere, and bytes that are none. */
+static void draw_text(gmd_random *random, char *text, size_t size)
+{
+    static const char *const parts[] = {"a",
+                                        "\xc3\xa9",
+                                        "\xe2\x82\xac",
+                                        "\xf0\x9f\x98\x80",
+                                        "\xff",
+                                        "\xe2\x82",
+                                        "\xc2\x85",
+                                        "\t",
+                                        "\"",
+                                        "'",
+                                        "|",
+                                        "#",
+                                        "=",
+                                        " ",
+                                        "-",
+                                        "17 MiB",
+                                        "\x7f",
+                                        "\xef\xbf\xbd",
+                                        ":",
+                                        "\\"};
+    size_t length = 0, wanted = 1 + gmd_random_below(random, size - 9);
+    while (length < wanted) {
+        const char *part = parts[gmd_random_below(random, sizeof parts / sizeof *parts)];
+        memcpy(text + length, part, strlen(part));
+        length += strlen(part);
+    }
+    text[length] = '\0';
+}
+
+TEST_F(known, whatever_an_allocator_says_its_line_covers_it)
+{
+    enum { TEXTS = 2000 };
+    gmd_random random = {20261122};
+    for (int i = 0; i < TEXTS; i++) {
+        char text[200], token[GMD_PARTY_VALUE];
+        gmd_identity identity, line_of;
+        draw_text(&random, text, sizeof text);
+        gmd_error_token(text, token);
+        gmd_identity_make(&identity, GMD_KIND(progress, failed), GMD_PARTIES({"error", token}));
+        read_line_of(&identity);
+        line_of = known.entries[0].wanted;
+        if (!gmd_identity_equal(&identity, &line_of) || !is_covered(&identity)) {
+            fail_msg("text %d: \"%s\"", i, text);
+        }
+    }
+}
+
+/* As a person would copy it. */
+TEST_F(known, a_value_in_a_list_is_cut_as_that_of_a_violation_is)
+{
+    char text[200], line[300];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    memcpy(text + GMD_PARTY_VALUE - 2, "\xe2\x82\xac", 3); /* one byte of it would fit */
+    snprintf(line, sizeof line, "progress.failed error=%s\n", text);
+    assert_int_equal(take(line), GMD_OK);
+    assert_true(has_kind(GMD_KIND(progress, failed), GMD_PARTIES({"error", text})));
+}
+
+TEST_F(known, a_party_that_must_not_be_there_stands_behind_a_minus)
+{
+    assert_int_equal(take("progress.crash -at signal=SIGSEGV | end # not in a request\n"), GMD_OK);
+    assert_true(has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"})));
+    assert_false(
+        has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}, {"at", "free"})));
+    assert_true(known.entries[0].spoils);
+}
+
+TEST_F(known, a_condition_may_be_of_any_length)
+{
+    char list[700], setting[400];
+    memset(setting, 'x', sizeof setting - 1);
+    setting[sizeof setting - 1] = '\0';
+    snprintf(list, sizeof list, "leak | conf %s:1\n", setting);
+    assert_int_equal(take(list), GMD_OK);
+    snprintf(context.conf, sizeof context.conf, "%s:2", setting);
+    assert_false(has("leak", "any"));
+    snprintf(context.conf, sizeof context.conf, "a:b,%s:1", setting);
+    assert_true(has("leak", "any"));
+}
+
+TEST_F(known, a_function_that_is_none_is_refused_with_the_nearest_one)
+{
+    assert_int_equal(take("leak\nleak | fault cudaEventRecrod | end\n"), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, ":2: 'fault cudaEventRecrod'"));
+    assert_non_null(strstr(error.text, "nearest name is cudaEventRecord"));
+    assert_int_equal(take("leak: words | fault TYPO\n"), GMD_BAD_INPUT);
+    assert_int_equal(known.count, 0);
 }
 
 TEST_F(known, entries_that_go_by_words_are_counted)
 {
-    assert_int_equal(read_list("leak: streams\nleak\nleak.streams\nsize: : 184 | end\n"), GMD_OK);
+    assert_int_equal(take("leak: streams\nleak\nleak.streams\nsize: : 184 | end\n"), GMD_OK);
     assert_int_equal(gmd_known_count_words(&known), 2);
 }
 
@@ -195,12 +341,23 @@ TEST_F(known, what_is_no_kind_and_no_party_is_refused_with_its_line)
     } wrong[] = {{"leak.everything\n", ":1: expected a kind that"},
                  {"\nleaks\n", ":2: expected 'ORACLE', 'ORACLE.KIND' or 'ORACLE: WORDS', found"},
                  {"leak streams\n", "found 'streams'"},
-                 {"leak.streams at=\n", "found 'at='"},
-                 {"leak.streams =free\n", "found '=free'"},
-                 {"leak.streams at=\"free\n", "found 'at=\"free'"},
-                 {"leak a=1 b=2 c=3 d=4 e=5\n", "found 'e=5'"}};
+                 {"misuse.exit free=\n", "found 'free='"},
+                 {"misuse.exit =twice\n", "found '=twice'"},
+                 {"misuse.exit free=\"twice\n", "found 'free=\"twice'"},
+                 {"misuse free=a free=b\n", "found 'free=b'"},
+                 {"misuse free=a -free\n", "found '-free'"},
+                 {"misuse -\n", "found '-'"},
+                 {"misuse -free=a\n", "found '-free=a'"},
+                 {"progress signal=1 at=2 lock=3 lock2=4 lock3=5\n", "found 'lock3=5'"},
+                 {"progress.crash sginal=SIGSEGV\n",
+                  ":1: progress.crash has no party 'sginal': its parties are signal, at"},
+                 {"size -byte\n", ":1: size has no party 'byte': its parties are bytes"},
+                 {"leak.streams at=free\n", "leak.streams has no party 'at': it has none"},
+                 {"leak.streams: 2 streams are left\n",
+                  ":1: a kind goes without words of the message: expected 'leak.streams', or "
+                  "'leak: WORDS'"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(read_list(wrong[i].list), GMD_BAD_INPUT);
+        assert_int_equal(take(wrong[i].list), GMD_BAD_INPUT);
         if (!strstr(error.text, wrong[i].message)) {
             fail_msg("%s", error.text);
         }

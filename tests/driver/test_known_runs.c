@@ -1,10 +1,9 @@
 /* A known entry with a condition, or one that ends the judging of its run, over two runs: the
  * second is judged by what happened in it, and in no run before. In each way in which runs are
  * made. */
+#include "driver_test.h"
 #include "gmd_fork_server.h"
 #include "gmd_in_process.h"
-#include "gmd_size.h"
-#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,45 +22,26 @@ typedef struct setting {
     gmd_known known;
     gmd_run_options options;
     gmd_trace first, second;
+    gmd_outcome *outcome;
+    gmd_fork_server *server;
     gmd_error error;
 } setting;
 
-static gmd_trace parse(const char *lines)
+static void take_list(setting *t, const char *list)
 {
-    char text[1024];
-    gmd_trace trace;
-    gmd_error error = {""};
-    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", lines);
-    if (gmd_trace_parse(&trace, text, (size_t)length, "test", &error) != GMD_OK) {
-        fail_msg("%s", error.text);
+    if (read_list(&t->known, list, &t->error) != GMD_OK) {
+        fail_msg("%s", t->error.text);
     }
-    return trace;
-}
-
-static void read_list(gmd_known *known, const char *text)
-{
-    char path[] = "/tmp/gmd-known-XXXXXX";
-    gmd_error error = {""};
-    int file = mkstemp(path);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
-    assert_int_equal(gmd_known_read(known, path, &error), GMD_OK);
-    unlink(path);
 }
 
 static int set_up(void **state)
 {
     setting *t = calloc(1, sizeof *t);
     assert_non_null(t);
-    t->options = (gmd_run_options){.subject.allocator = GMD_TEST_PLANTED,
-                                   .subject.lib_directory = GMD_TEST_LIB_DIR,
-                                   .device.kind = GMD_DEVICE_SIM,
-                                   .conditions.device_count = 1,
-                                   .conditions.capacity_bytes = 64 * GMD_MIB,
-                                   .process.call_budget_s = 20,
-                                   .judging.known = &t->known};
-    t->first = parse(with_fault);
-    t->second = parse(without_fault);
+    t->options = options_on(GMD_TEST_PLANTED);
+    t->options.judging.known = &t->known;
+    t->first = parse_lines(with_fault);
+    t->second = parse_lines(without_fault);
     *state = t;
     return 0;
 }
@@ -69,6 +49,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     setting *t = *state;
+    gmd_fork_server_close(t->server);
+    free(t->outcome);
     gmd_trace_free(&t->first);
     gmd_trace_free(&t->second);
     gmd_known_free(&t->known);
@@ -85,7 +67,7 @@ static void expect_known(const gmd_outcome *o)
     assert_int_equal(o->verdict, GMD_PASS);
 }
 
-static void expect_told(const gmd_outcome *o)
+static void expect_reported(const gmd_outcome *o)
 {
     assert_int_equal(o->violation_count, 1);
     assert_string_equal(o->violations[0].oracle, "expect");
@@ -97,16 +79,15 @@ static void expect_told(const gmd_outcome *o)
 
 static void expect_isolated(setting *t, const char *list)
 {
-    gmd_outcome *o = calloc(1, sizeof *o);
+    gmd_outcome *o = t->outcome = calloc(1, sizeof *o);
     gmd_workload workload = {
         .name = "first", .kind = "trace", .trace = &t->first, .body = gmd_play_trace};
-    read_list(&t->known, list);
+    take_list(t, list);
     assert_int_equal(gmd_run_isolated(&t->options, &workload, o, &t->error), GMD_OK);
     expect_known(o);
     workload.trace = &t->second;
     assert_int_equal(gmd_run_isolated(&t->options, &workload, o, &t->error), GMD_OK);
-    expect_told(o);
-    free(o);
+    expect_reported(o);
 }
 
 TEST_F(known_runs, isolated_runs_have_conditions_of_their_own)
@@ -123,12 +104,11 @@ TEST_F(known_runs, the_end_of_an_isolated_run_is_its_own)
 
 static gmd_fork_server *open_server(setting *t, const char *list)
 {
-    gmd_fork_server *n = NULL;
-    read_list(&t->known, list);
-    if (gmd_fork_server_open(&n, &t->options, &t->error) != GMD_OK) {
+    take_list(t, list);
+    if (gmd_fork_server_open(&t->server, &t->options, &t->error) != GMD_OK) {
         fail_msg("%s", t->error.text);
     }
-    return n;
+    return t->server;
 }
 
 static void expect_forked(setting *t, const char *list)
@@ -138,8 +118,7 @@ static void expect_forked(setting *t, const char *list)
     assert_int_equal(gmd_fork_server_run(n, &t->first, &o, &t->error), GMD_OK);
     expect_known(o);
     assert_int_equal(gmd_fork_server_run(n, &t->second, &o, &t->error), GMD_OK);
-    expect_told(o);
-    gmd_fork_server_close(n);
+    expect_reported(o);
 }
 
 TEST_F(known_runs, forked_runs_have_conditions_of_their_own)
@@ -163,8 +142,7 @@ static void expect_persistent(setting *t, const char *list)
     assert_int_equal(gmd_fork_server_run_persistent(n, traces, 2, &result, &t->error), GMD_OK);
     assert_int_equal(result.passed, 1);
     assert_true(result.is_suspect);
-    expect_told(result.outcome);
-    gmd_fork_server_close(n);
+    expect_reported(result.outcome);
 }
 
 TEST_F(known_runs, inputs_of_one_process_have_conditions_of_their_own)
@@ -205,7 +183,7 @@ static void play_here(setting *t)
     assert_int_equal(gmd_in_process_run(p, &t->first, &o, &t->error), GMD_OK);
     expect_known(o);
     assert_int_equal(gmd_in_process_run(p, &t->second, &o, &t->error), GMD_OK);
-    expect_told(o);
+    expect_reported(o);
     gmd_in_process_close(p);
 }
 
@@ -213,7 +191,7 @@ static void play_here(setting *t)
 static void expect_in_process(setting *t, const char *list)
 {
     int how = 0;
-    read_list(&t->known, list);
+    take_list(t, list);
     pid_t child = fork();
     if (child == 0) {
         play_here(t);

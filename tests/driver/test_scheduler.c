@@ -1,5 +1,5 @@
 /* The scheduler of host threads: who runs is decided by the seed or the choices, blocking gives the
- * turn away, and a deadlock is told. */
+ * turn away, and a deadlock is reported. */
 #define _GNU_SOURCE /* pthread_mutex_clocklock */
 #include "gmd_interpose.h"
 #include "gmd_scheduler.h"

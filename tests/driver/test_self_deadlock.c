@@ -1,4 +1,4 @@
-/* Waits of the allocator that nobody can end. Where it is told, the wait is left by a jump. */
+/* Waits of the allocator that nobody can end. The report of one leaves the wait by a jump. */
 #define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
 #include "gmd_interpose.h"
 #include "gmd_self_deadlock.h"
@@ -10,7 +10,7 @@
 #include <time.h>
 
 static jmp_buf back;
-static char told[200];
+static char reported[200];
 
 static unsigned one_thread(void *context)
 {
@@ -22,7 +22,7 @@ static void stuck(void *context, const char *what, const char *name)
 {
     (void)context;
     (void)name;
-    strncpy(told, what, sizeof told - 1);
+    strncpy(reported, what, sizeof reported - 1);
     longjmp(back, 1);
 }
 
@@ -31,13 +31,13 @@ static const self_deadlock_watch watch = {.own_threads = one_thread, .stuck = st
 /* What is said of the wait, or "" where it ended. */
 static const char *what_is_told_of(void (*wait)(void))
 {
-    told[0] = '\0';
+    reported[0] = '\0';
     if (setjmp(back) == 0) {
         self_deadlock_enter(&watch);
         wait();
     }
     self_deadlock_leave();
-    return told;
+    return reported;
 }
 
 /* There the clock tells. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of three threads the first runs, the second could, and the third is not there yet. */
+/* The first of three threads runs, the second could, and the third is not there yet. */
 static void begin_turns(void)
 {
     turn_state.config.thread_count = 3;

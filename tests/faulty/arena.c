@@ -298,8 +298,8 @@ static uint64_t take_alone(int device, cudaStream_t stream, uint64_t size)
     return address;
 }
 
-/* Booked out before another thread can have it: no peak is higher than what there was. */
-static void book_free(global *g, uint64_t bytes, size_t requested)
+/* Counted before another thread can have the memory: no peak is higher than what there was. */
+static void count_free(global *g, uint64_t bytes, size_t requested)
 {
     pthread_mutex_lock(&g->lock);
     faulty_count_free(&g->stats, bytes, requested);
@@ -330,7 +330,7 @@ static bool put_into(global *g, arena *a, uint64_t address, size_t requested)
     superblock *s = superblock_find(a->superblocks, address);
     if (s) {
         record(a);
-        book_free(g, round_size(requested), requested);
+        count_free(g, round_size(requested), requested);
         superblock_put(s, address, round_size(requested));
     }
     pthread_mutex_unlock(&a->lock);
@@ -369,7 +369,7 @@ static void put_alone(int device, cudaStream_t stream, uint64_t address, size_t 
         s = global_find(g, address);
     }
     if (s) {
-        book_free(g, round_size(requested), requested);
+        count_free(g, round_size(requested), requested);
         superblock_put(s, address, round_size(requested));
     }
     pthread_rwlock_unlock(&map_lock);
@@ -470,16 +470,12 @@ void gmd_forget_stream(int device, cudaStream_t stream)
 
 void gmd_set_memory_fraction(double fraction, int device)
 {
-    size_t unused, total = 0;
-    faulty_guard guard = faulty_enter_device(device);
-    if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
+    uint64_t limit;
+    if (faulty_limit(fraction, device, &limit)) {
         pthread_mutex_lock(&globals[device].lock);
-        globals[device].limit = (uint64_t)(fraction * (double)total);
+        globals[device].limit = limit;
         pthread_mutex_unlock(&globals[device].lock);
-    } else {
-        cudaGetLastError();
     }
-    faulty_leave_device(guard);
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

@@ -19,7 +19,7 @@ enum {
     RMM2002,           /* what is left of a block begins where the request ends, aligned or not */
     PADDLE64621,       /* events that were waited for are dropped without being destroyed */
     PADDLE79605,       /* segments of the request's own size are not held against the limit */
-    VLLM37111,         /* garbage collection does not book what it gives back */
+    VLLM37111,         /* garbage collection does not count what it gives back */
     VLLM36651,         /* the error of a cudaMalloc that was made up for stays the last error */
     ORT32342,          /* a block of no stream (the default one) is safe for every stream */
     CUDAJL778,         /* the event of a recorded stream is recorded on the block's stream */

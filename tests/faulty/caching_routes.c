@@ -51,7 +51,7 @@ static enum cudaStreamCaptureStatus status_of(cudaStream_t stream)
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) {
         cudaGetLastError();
-        return cudaStreamCaptureStatusActive; /* it cannot be told: nothing is done to it */
+        return cudaStreamCaptureStatusActive; /* not known: nothing is done to it */
     }
     return status;
 }

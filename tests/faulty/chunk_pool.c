@@ -260,16 +260,12 @@ void gmd_empty_cache(void)
 
 void gmd_set_memory_fraction(double fraction, int device)
 {
-    size_t unused, total = 0;
-    faulty_guard guard = faulty_enter_device(device);
-    if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
+    uint64_t limit;
+    if (faulty_limit(fraction, device, &limit)) {
         pthread_mutex_lock(&free_lock);
-        limits[device] = (uint64_t)(fraction * (double)total);
+        limits[device] = limit;
         pthread_mutex_unlock(&free_lock);
-    } else {
-        cudaGetLastError();
     }
-    faulty_leave_device(guard);
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

@@ -35,7 +35,7 @@ enum {
     RMM2404, /* the free of what was never handed out lowers the counters */
     RMM2316, /* a request for nothing gets nothing and is counted as a block */
     RMM1966, /* a free reads the size from the entry that it has already removed */
-    CAP_UNBOOKED, /* what goes over the cap to the device stays in the books */
+    CAP_UNBOOKED, /* what goes over the cap to the device stays in the figures */
 };
 const char *const faulty_defects[] = {"no_event",
                                       "not_ready",

@@ -60,6 +60,20 @@ void faulty_leave_device(faulty_guard guard)
     }
 }
 
+bool faulty_limit(double fraction, int device, uint64_t *limit)
+{
+    size_t unused, total = 0;
+    faulty_guard guard = faulty_enter_device(device);
+    bool is_known = cudaMemGetInfo(&unused, &total) == cudaSuccess;
+    if (is_known) {
+        *limit = (uint64_t)(fraction * (double)total);
+    } else {
+        cudaGetLastError();
+    }
+    faulty_leave_device(guard);
+    return is_known;
+}
+
 static void raise_peak(uint64_t *peak, uint64_t value)
 {
     *peak = value > *peak ? value : *peak;

@@ -49,7 +49,10 @@ typedef struct faulty_guard {
 faulty_guard faulty_enter_device(int device);
 void faulty_leave_device(faulty_guard guard);
 
-/* The figures of one device, booked as blocks and segments come and go. */
+/* How many bytes that fraction of the device's memory is. False: not known. */
+bool faulty_limit(double fraction, int device, uint64_t *limit);
+
+/* The figures of one device, counted as blocks and segments come and go. */
 void faulty_count_alloc(gmd_stats *s, uint64_t bytes, uint64_t requested);
 void faulty_count_free(gmd_stats *s, uint64_t bytes, uint64_t requested);
 void faulty_count_segment(gmd_stats *s, uint64_t bytes);

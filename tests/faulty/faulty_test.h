@@ -5,7 +5,6 @@
 
 #include "../raised.h"
 #include "gmd_driver.h"
-#include "gmd_file.h"
 #include "gmd_interpose.h"
 #include "gmd_size.h"
 #include "gmd_test.h"
@@ -16,14 +15,10 @@
 
 static inline void read_trace(gmd_trace *trace, const char *path)
 {
-    uint8_t *text = NULL;
-    size_t size = 0;
     gmd_error error = {""};
-    assert_int_equal(gmd_file_read(path, &text, &size, &error), GMD_OK);
-    if (gmd_trace_parse(trace, (const char *)text, size, path, &error) != GMD_OK) {
+    if (gmd_trace_read(trace, path, &error) != GMD_OK) {
         fail_msg("%s", error.text);
     }
-    free(text);
 }
 
 /* `interleave` NULL: as the trace says; `seeds` over 0: that many seeds, from interleave's on;

@@ -140,14 +140,10 @@ void gmd_empty_cache(void) {}
 
 void gmd_set_memory_fraction(double fraction, int device)
 {
-    size_t unused, total = 0;
-    faulty_guard guard = faulty_enter_device(device);
-    if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
-        atomic_store(&devices[device].limit, (uint64_t)(fraction * (double)total));
-    } else {
-        cudaGetLastError();
+    uint64_t limit;
+    if (faulty_limit(fraction, device, &limit)) {
+        atomic_store(&devices[device].limit, limit);
     }
-    faulty_leave_device(guard);
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

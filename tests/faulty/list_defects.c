@@ -1,6 +1,6 @@
 /* list_defects LIBRARY... - the defects that each allocator of this folder can have: a line with
  * the library, a space and the defect. Libraries that name none are left out, and so are those
- * that a gate needs to be told more of: where the allocating and the settings have other names. */
+ * that a gate cannot test by their name: their functions and settings are called otherwise. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  * waits for nothing, the host waits before it for an event that each free records.
  *
  * The stream of a block waits for the streams that were recorded for it when it is freed, so that
- * free memory belongs to its stream alone.
+ * free memory belongs to its stream only.
  *
  * Defects: docs/planted-defects.md. */
 #include "recorded.h"
@@ -496,16 +496,12 @@ void gmd_forget_stream(int device, cudaStream_t stream)
 
 void gmd_set_memory_fraction(double fraction, int device)
 {
-    size_t unused, total = 0;
-    faulty_guard guard = faulty_enter_device(device);
-    if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
+    uint64_t limit;
+    if (faulty_limit(fraction, device, &limit)) {
         pthread_mutex_lock(&lock);
-        pools[device].limit = (uint64_t)(fraction * (double)total);
+        pools[device].limit = limit;
         pthread_mutex_unlock(&lock);
-    } else {
-        cudaGetLastError();
     }
-    faulty_leave_device(guard);
 }
 
 uint64_t gmd_device_request(size_t size)

@@ -30,18 +30,56 @@ static inline gmd_trace parse_or_fail(const char *text)
     return trace;
 }
 
+/* --- what a test makes ------------------------------------------------------------------ */
+
+/* What TEST_F(made, ...) makes by these is freed after it. */
+static struct {
+    gmd_trace traces[4];
+    char *texts[4];
+    size_t trace_count, text_count;
+} owned;
+
+static inline gmd_trace *make_trace(const char *text)
+{
+    assert_true(owned.trace_count < sizeof owned.traces / sizeof *owned.traces);
+    owned.traces[owned.trace_count] = parse_or_fail(text);
+    return &owned.traces[owned.trace_count++];
+}
+
 static inline char *text_of(const gmd_trace *trace)
 {
     char *text = NULL;
     size_t size;
     gmd_error error = {""};
     FILE *out = open_memstream(&text, &size);
-    if (gmd_trace_write(trace, out, &error) != GMD_OK) {
+    gmd_status status = gmd_trace_write(trace, out, &error);
+    fclose(out);
+    if (status != GMD_OK) {
+        free(text);
         fail_msg("%s", error.text);
     }
-    fclose(out);
     return text;
 }
+
+static inline const char *make_text(const gmd_trace *trace)
+{
+    assert_true(owned.text_count < sizeof owned.texts / sizeof *owned.texts);
+    return owned.texts[owned.text_count++] = text_of(trace);
+}
+
+static inline int free_made(void **state)
+{
+    (void)state;
+    while (owned.trace_count) {
+        gmd_trace_free(&owned.traces[--owned.trace_count]);
+    }
+    while (owned.text_count) {
+        free(owned.texts[--owned.text_count]);
+    }
+    return 0;
+}
+
+FIXTURE(made, NULL, free_made);
 
 static inline void demand_ok(gmd_status status, const gmd_error *error)
 {

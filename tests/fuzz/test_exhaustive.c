@@ -288,7 +288,7 @@ typedef struct capture {
     bool has[3];                /* the stream is captured */
     bool is_graphs[LENGTH_MAX]; /* the block was allocated for the graph under way */
     bool waits[LENGTH_MAX];     /* its free waits for the other stream, which nobody recorded */
-    bool told[LENGTH_MAX];
+    bool recorded[LENGTH_MAX];
     unsigned owners[LENGTH_MAX], blocks;
     bool is_empty[LENGTH_MAX]; /* the pool's latest graph is that of a capture that failed */
 } capture;
@@ -332,9 +332,9 @@ static void note_effect(capture *c, plain p)
         c->is_graphs[c->blocks] = c->is_under_way;
         c->owners[c->blocks++] = p.stream;
     } else if (p.kind == P_USE) {
-        c->waits[b] = c->waits[b] || (p.stream != c->owners[b] && !c->told[b]);
+        c->waits[b] = c->waits[b] || (p.stream != c->owners[b] && !c->recorded[b]);
     } else if (p.kind == P_RECORD) {
-        c->told[b] = true;
+        c->recorded[b] = true;
         c->waits[b] = false;
     } else if (p.kind == P_WAIT && c->has[p.other]) {
         c->has[p.stream] = true;

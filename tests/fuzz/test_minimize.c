@@ -7,50 +7,65 @@
 
 static const gmd_minimize_limits no_limits = {0};
 
-/* Minimises `trace` for the first violation that it shows; the result as text. */
-static char *minimized_on(const char *allocator, gmd_trace *trace, const char *plant,
-                          gmd_minimized *result)
+static gmd_run_options options;
+static gmd_runner runner;
+
+static int close_runner(void **state)
 {
-    gmd_run_options options = options_for(allocator);
-    gmd_runner runner;
+    gmd_runner_close(&runner);
+    unsetenv("GMD_PLANT");
+    return free_made(state);
+}
+
+FIXTURE(runner, NULL, close_runner);
+
+/* In place of the one that is open, if any. */
+static void open_runner(const char *allocator)
+{
+    gmd_runner_close(&runner);
+    options = options_for(allocator);
+    gmd_runner_init(&runner, &options);
+}
+
+/* Minimises `trace` for the first violation that it shows; the result as text. */
+static const char *minimized_on(const char *allocator, gmd_trace *trace, const char *plant,
+                                gmd_minimized *result)
+{
     gmd_identity cause;
     const gmd_outcome *outcome;
     gmd_error error = {""};
     setenv("GMD_PLANT", plant, 1);
-    gmd_runner_init(&runner, &options);
+    open_runner(allocator);
     demand_ok(gmd_runner_run(&runner, trace, &outcome, &error), &error);
     assert_int_equal(outcome->verdict, GMD_FAIL);
     cause = outcome->violations[0].identity;
     demand_ok(gmd_minimize(trace, &runner, &cause, &no_limits, result, &error), &error);
-    gmd_runner_close(&runner);
-    unsetenv("GMD_PLANT");
-    return text_of(trace);
+    return make_text(trace);
 }
 
-static char *minimized_text(gmd_trace *trace, const char *plant, gmd_minimized *result)
+static const char *minimized_text(gmd_trace *trace, const char *plant, gmd_minimized *result)
 {
     return minimized_on(GMD_TEST_PLANTED, trace, plant, result);
 }
 
-static gmd_trace five_hundred_requests(uint64_t seed)
+static gmd_trace *five_hundred_requests(uint64_t seed)
 {
     static const gmd_profile_space space = {.capacity_bytes = GMD_GIB, .device_max = 2};
     gmd_profile profile;
-    gmd_trace trace;
     gmd_error error = {""};
+    gmd_trace *trace = make_trace("gmd-trace 1\n");
     gmd_profile_draw(&profile, &space, seed);
     profile.request_count = 500;
-    gmd_trace_init(&trace);
-    demand_ok(gmd_generate(&profile, &space, seed, &trace, &error), &error);
+    demand_ok(gmd_generate(&profile, &space, seed, trace, &error), &error);
     return trace;
 }
 
 /* The planted allocator hands out a live block again from its third allocation on. */
-TEST(five_hundred_requests_shrink_to_the_three_that_matter)
+TEST_F(runner, five_hundred_requests_shrink_to_the_three_that_matter)
 {
-    gmd_trace trace = five_hundred_requests(7);
+    gmd_trace *trace = five_hundred_requests(7);
     gmd_minimized result;
-    char *text = minimized_text(&trace, "overlap", &result);
+    const char *text = minimized_text(trace, "overlap", &result);
     assert_string_equal(text, "gmd-trace 1\n"
                               "devices 1\n"
                               "capacity 1GiB\n"
@@ -59,49 +74,42 @@ TEST(five_hundred_requests_shrink_to_the_three_that_matter)
                               "alloc c 1 s1\n");
     assert_true(result.is_complete);
     assert_string_equal(result.violation.oracle, "overlap");
-    free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(pools_that_do_not_matter_go)
+TEST_F(runner, pools_that_do_not_matter_go)
 {
     gmd_minimized result;
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nbegin_pool p s1\nalloc a 1 s1\nalloc b 1 s1\n"
-                                    "end_pool p\nalloc c 1 s1\nrelease_pool p\n");
-    char *text = minimized_text(&trace, "overlap", &result);
+    gmd_trace *trace = make_trace("gmd-trace 1\nbegin_pool p s1\nalloc a 1 s1\nalloc b 1 s1\n"
+                                  "end_pool p\nalloc c 1 s1\nrelease_pool p\n");
+    const char *text = minimized_text(trace, "overlap", &result);
     assert_null(strstr(text, "pool"));
-    free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(pools_that_matter_stay_and_are_numbered_anew)
+TEST_F(runner, pools_that_matter_stay_and_are_numbered_anew)
 {
     gmd_minimized result;
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:pytorch114320\n"
-                                    "begin_pool other s2\nalloc x 1 s3\nend_pool other\n"
-                                    "begin_pool graph s1\nalloc a 20MiB s1\nfree a\n"
-                                    "end_pool graph\nrelease_pool other\nalloc b 20MiB s1\n");
-    char *text = minimized_on(GMD_TEST_CACHING_POOL, &trace, "", &result);
-    gmd_trace again = parse_or_fail(text);
+    gmd_trace *trace = make_trace("gmd-trace 1\nconf defect:pytorch114320\n"
+                                  "begin_pool other s2\nalloc x 1 s3\nend_pool other\n"
+                                  "begin_pool graph s1\nalloc a 20MiB s1\nfree a\n"
+                                  "end_pool graph\nrelease_pool other\nalloc b 20MiB s1\n");
+    const char *text = minimized_on(GMD_TEST_CACHING_POOL, trace, "", &result);
+    gmd_trace *again = make_trace(text);
     assert_string_equal(result.violation.oracle, "private_pool");
-    assert_int_equal(again.pools.count, 1);
+    assert_int_equal(again->pools.count, 1);
     assert_non_null(strstr(text, "begin_pool p0\n"));
-    assert_int_equal(again.count, 5);
-    gmd_trace_free(&again);
-    free(text);
-    gmd_trace_free(&trace);
+    assert_int_equal(again->count, 5);
 }
 
-TEST(a_capture_that_matters_stays_with_its_end_and_its_launches)
+TEST_F(runner, a_capture_that_matters_stays_with_its_end_and_its_launches)
 {
     gmd_minimized result;
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:llamacpp26771\n"
-                                    "begin_capture other s2\nalloc x 1 s2\nend_capture other\n"
-                                    "launch other s1\n"
-                                    "begin_capture graph s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
-                                    "end_capture graph\nlaunch graph s2\nempty_cache\n"
-                                    "launch graph s1\nrelease_pool other\n");
-    char *text = minimized_on(GMD_TEST_CACHING_POOL, &trace, "", &result);
+    gmd_trace *trace = make_trace("gmd-trace 1\nconf defect:llamacpp26771\n"
+                                  "begin_capture other s2\nalloc x 1 s2\nend_capture other\n"
+                                  "launch other s1\n"
+                                  "begin_capture graph s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
+                                  "end_capture graph\nlaunch graph s2\nempty_cache\n"
+                                  "launch graph s1\nrelease_pool other\n");
+    const char *text = minimized_on(GMD_TEST_CACHING_POOL, trace, "", &result);
     assert_string_equal(result.violation.oracle, "backing");
     assert_non_null(strstr(text, "begin_capture p0 s1\n"
                                  "alloc a 1 s1\n"
@@ -110,90 +118,77 @@ TEST(a_capture_that_matters_stays_with_its_end_and_its_launches)
                                  "end_capture p0\n"
                                  "empty_cache\n"
                                  "launch p0 s1\n"));
-    free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(a_capture_that_only_opens_a_pool_becomes_a_pool)
+TEST_F(runner, a_capture_that_only_opens_a_pool_becomes_a_pool)
 {
     gmd_minimized result;
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:pytorch114320\n"
-                                    "begin_capture p s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
-                                    "end_capture p\nlaunch p s1\nalloc b 20MiB s1\n");
-    char *text = minimized_on(GMD_TEST_CACHING_POOL, &trace, "", &result);
+    gmd_trace *trace = make_trace("gmd-trace 1\nconf defect:pytorch114320\n"
+                                  "begin_capture p s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
+                                  "end_capture p\nlaunch p s1\nalloc b 20MiB s1\n");
+    const char *text = minimized_on(GMD_TEST_CACHING_POOL, trace, "", &result);
     assert_string_equal(result.violation.oracle, "private_pool");
     assert_null(strstr(text, "capture"));
     assert_null(strstr(text, "launch"));
-    free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(the_same_input_gives_the_same_result_after_as_many_tries)
+TEST_F(runner, the_same_input_gives_the_same_result_after_as_many_tries)
 {
     gmd_minimized first_result, second_result;
-    gmd_trace first_trace = five_hundred_requests(9), second_trace = five_hundred_requests(9);
-    char *first = minimized_text(&first_trace, "leak", &first_result);
-    char *second = minimized_text(&second_trace, "leak", &second_result);
+    gmd_trace *first_trace = five_hundred_requests(9), *second_trace = five_hundred_requests(9);
+    const char *first = minimized_text(first_trace, "leak", &first_result);
+    const char *second = minimized_text(second_trace, "leak", &second_result);
     assert_string_equal(first, second);
     assert_int_equal(first_result.tries, second_result.tries);
-    free(first);
-    free(second);
-    gmd_trace_free(&first_trace);
-    gmd_trace_free(&second_trace);
 }
 
-TEST(what_matters_stays)
+TEST_F(runner, what_matters_stays)
 {
-    gmd_trace trace = parse_or_fail("gmd-trace 1\n"
-                                    "capacity 64MiB\n"
-                                    "alloc a 1000 s1\n"
-                                    "free a\n"
-                                    "alloc b 12345678 s2\n"
-                                    "fault cudaMalloc 2 2 every\n"
-                                    "alloc a 5000000 s3\n"
-                                    "alloc c 7000000 s3\n"
-                                    "free b\n");
+    gmd_trace *trace = make_trace("gmd-trace 1\n"
+                                  "capacity 64MiB\n"
+                                  "alloc a 1000 s1\n"
+                                  "free a\n"
+                                  "alloc b 12345678 s2\n"
+                                  "fault cudaMalloc 2 2 every\n"
+                                  "alloc a 5000000 s3\n"
+                                  "alloc c 7000000 s3\n"
+                                  "free b\n");
     gmd_minimized result;
-    char *text = minimized_text(&trace, "unclean_failure", &result);
+    const char *text = minimized_text(trace, "unclean_failure", &result);
     assert_string_equal(text, "gmd-trace 1\n"
                               "capacity 1GiB\n"
                               "fault cudaMalloc 1 2 every\n"
                               "alloc a 1 s1\n");
-    free(text);
-    gmd_trace_free(&trace);
 }
 
-TEST(a_crash_is_minimised_like_any_other_verdict)
+TEST_F(runner, a_crash_is_minimised_like_any_other_verdict)
 {
-    gmd_trace trace = five_hundred_requests(3);
+    gmd_trace *trace = five_hundred_requests(3);
     gmd_minimized result;
-    free(minimized_text(&trace, "crash", &result));
-    assert_true(trace.count <= 3); /* an oracle may make one of the three calls itself */
+    minimized_text(trace, "crash", &result);
+    assert_true(trace->count <= 3); /* an oracle may make one of the three calls itself */
     assert_non_null(strstr(result.violation.message, "crashed"));
-    gmd_trace_free(&trace);
 }
 
-TEST(threads_that_do_not_matter_go_at_once)
+TEST_F(runner, threads_that_do_not_matter_go_at_once)
 {
-    gmd_trace trace = parse_or_fail("gmd-trace 1\n"
-                                    "interleave seed 3\n"
-                                    "alloc a 1 s1\n"
-                                    "thread t1\n"
-                                    "alloc b 1 s1\n"
-                                    "thread t2\n"
-                                    "alloc c 1 s1\n"
-                                    "alloc d 1 s1\n");
+    gmd_trace *trace = make_trace("gmd-trace 1\n"
+                                  "interleave seed 3\n"
+                                  "alloc a 1 s1\n"
+                                  "thread t1\n"
+                                  "alloc b 1 s1\n"
+                                  "thread t2\n"
+                                  "alloc c 1 s1\n"
+                                  "alloc d 1 s1\n");
     gmd_minimized result;
-    char *text = minimized_text(&trace, "misaligned", &result);
+    const char *text = minimized_text(trace, "misaligned", &result);
     assert_null(strstr(text, "interleave"));
     assert_null(strstr(text, "thread"));
-    assert_int_equal(trace.count, 3);
-    free(text);
-    gmd_trace_free(&trace);
+    assert_int_equal(trace->count, 3);
 }
 
 /* Two threads find room for one, under a seed that nobody knows for the shorter case. */
-TEST(a_race_shrinks_to_the_requests_that_race)
+TEST_F(runner, a_race_shrinks_to_the_requests_that_race)
 {
     static const char noise[] = "alloc %c%d 1MiB s1\nuse %c%d s2 10us\nfree %c%d\nsync s1\n";
     char text[4096];
@@ -210,62 +205,49 @@ TEST(a_race_shrinks_to_the_requests_that_race)
                                "alloc big%d 20MiB s1\nfree big%d\n", i, i);
         }
     }
-    gmd_trace trace = parse_or_fail(text);
-    gmd_run_options options = options_for(GMD_TEST_LIMITED);
-    gmd_runner runner;
+    gmd_trace *trace = make_trace(text);
+    open_runner(GMD_TEST_LIMITED);
     const gmd_outcome *outcome;
     gmd_error error = {""};
-    gmd_runner_init(&runner, &options);
-    for (trace.conditions.interleave.seed = 0; trace.conditions.interleave.seed < 1000;
-         trace.conditions.interleave.seed++) {
-        demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
+    for (trace->conditions.interleave.seed = 0; trace->conditions.interleave.seed < 1000;
+         trace->conditions.interleave.seed++) {
+        demand_ok(gmd_runner_run(&runner, trace, &outcome, &error), &error);
         if (outcome->violation_count) {
             break;
         }
     }
-    gmd_runner_close(&runner);
     gmd_minimized result;
-    free(minimized_on(GMD_TEST_LIMITED, &trace, "", &result));
+    minimized_on(GMD_TEST_LIMITED, trace, "", &result);
     assert_string_equal(result.violation.oracle, "peak_bound");
-    assert_true(trace.count <= 4); /* of 69 */
-    gmd_trace_free(&trace);
+    assert_true(trace->count <= 4); /* of 69 */
 }
 
-TEST(a_limit_ends_it_with_the_smallest_so_far)
+TEST_F(runner, a_limit_ends_it_with_the_smallest_so_far)
 {
-    gmd_run_options options = options_for(GMD_TEST_PLANTED);
-    gmd_runner runner;
+    open_runner(GMD_TEST_PLANTED);
     gmd_minimize_limits limits = {.tries = 3};
     gmd_identity cause;
     gmd_minimized result;
     gmd_error error = {""};
     const gmd_outcome *outcome;
-    gmd_trace trace = five_hundred_requests(7);
+    gmd_trace *trace = five_hundred_requests(7);
     setenv("GMD_PLANT", "overlap", 1);
-    gmd_runner_init(&runner, &options);
-    demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
+    demand_ok(gmd_runner_run(&runner, trace, &outcome, &error), &error);
     cause = outcome->violations[0].identity;
-    demand_ok(gmd_minimize(&trace, &runner, &cause, &limits, &result, &error), &error);
-    gmd_runner_close(&runner);
-    unsetenv("GMD_PLANT");
+    demand_ok(gmd_minimize(trace, &runner, &cause, &limits, &result, &error), &error);
     assert_false(result.is_complete);
     assert_int_equal(result.tries, 3);
-    gmd_trace_free(&trace);
 }
 
-TEST(a_case_without_the_verdict_is_refused)
+TEST_F(runner, a_case_without_the_verdict_is_refused)
 {
-    gmd_run_options options = options_for("reference");
-    gmd_runner runner;
+    open_runner("reference");
     const gmd_identity cause = {.kind = "overlap.shared"};
     gmd_minimized result;
     gmd_error error = {""};
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s1\n");
-    gmd_runner_init(&runner, &options);
-    assert_int_equal(gmd_minimize(&trace, &runner, &cause, &no_limits, &result, &error),
+    gmd_trace *trace = make_trace("gmd-trace 1\nalloc a 1 s1\n");
+    assert_int_equal(gmd_minimize(trace, &runner, &cause, &no_limits, &result, &error),
                      GMD_BAD_INPUT);
     assert_string_equal(error.text, "the requests do not end with this verdict: overlap.shared");
-    assert_int_equal(trace.count, 1);
-    gmd_runner_close(&runner);
-    gmd_trace_free(&trace);
+    assert_int_equal(trace->count, 1);
 }

@@ -1,5 +1,5 @@
-/* Many inputs in one process: what shows nothing passes, what shows something is told by its place,
- * and an input finds nothing of what the one before it set. */
+/* Many inputs in one process: what shows nothing passes, what shows something is named by its
+ * place, and an input finds nothing of what the one before it set. */
 #include "fuzz_test.h"
 
 #include "gmd_generate.h"

@@ -122,7 +122,7 @@ static void expect_defect_found(const char *allocator, const char *defect, const
 TEST(a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found)
 {
     if (!interpose_is_on()) {
-        skip(); /* told by the clock alone */
+        skip(); /* found by the time limit only */
     }
     expect_defect_found(GMD_TEST_EVENT_CACHE, "cub328", "progress");
 }

@@ -3,23 +3,14 @@
 
 #include "gmd_space.h"
 
-static char *fitted(const gmd_profile_space *space, const char *text)
-{
-    gmd_trace trace = parse_or_fail(text);
-    gmd_space_fit(space, &trace);
-    char *result = text_of(&trace);
-    gmd_trace_free(&trace);
-    return result;
-}
-
 static void expect_fitted(const gmd_profile_space *space, const char *text, const char *expected)
 {
-    char *result = fitted(space, text);
-    assert_string_equal(result, expected);
-    free(result);
+    gmd_trace *trace = make_trace(text);
+    gmd_space_fit(space, trace);
+    assert_string_equal(make_text(trace), expected);
 }
 
-TEST(what_the_allocator_has_not_is_left_out)
+TEST_F(made, what_the_allocator_has_not_is_left_out)
 {
     const gmd_profile_space nothing = {0};
     expect_fitted(&nothing,
@@ -28,7 +19,7 @@ TEST(what_the_allocator_has_not_is_left_out)
                   "gmd-trace 1\nalloc a 1MiB s1\nfree a\n");
 }
 
-TEST(a_fault_stays_where_it_is_a_target)
+TEST_F(made, a_fault_stays_where_it_is_a_target)
 {
     const gmd_profile_space space = {
         .has_faults = true, .fault_targets = {{"cudaMalloc", 2}}, .fault_target_count = 1};
@@ -38,14 +29,14 @@ TEST(a_fault_stays_where_it_is_a_target)
                   "gmd-trace 1\nfault cudaMalloc 1 2\nalloc a 1MiB s1\n");
 }
 
-TEST(what_the_options_leave_out_is_left_out)
+TEST_F(made, what_the_options_leave_out_is_left_out)
 {
     const gmd_profile_space space = {.has_no_huge_sizes = true, .without_ops = 1u << GMD_OP_SYNC};
     expect_fitted(&space, "gmd-trace 1\nalloc a 18446744073709551615 s1\nalloc b 1MiB s1\nsync\n",
                   "gmd-trace 1\nalloc b 1MiB s1\n");
 }
 
-TEST(an_allocation_that_is_left_out_takes_its_uses_and_its_free_along)
+TEST_F(made, an_allocation_that_is_left_out_takes_its_uses_and_its_free_along)
 {
     const gmd_profile_space space = {.has_no_huge_sizes = true};
     expect_fitted(&space,
@@ -54,61 +45,57 @@ TEST(an_allocation_that_is_left_out_takes_its_uses_and_its_free_along)
                   "gmd-trace 1\nalloc a 1MiB s1\nfree a\n");
 }
 
-TEST(a_refusal_that_is_not_expected_any_more_has_a_block_of_its_own)
+TEST_F(made, a_refusal_that_is_not_expected_any_more_has_a_block_of_its_own)
 {
     const gmd_profile_space space = {0};
     expect_fitted(&space, "gmd-trace 1\nexpect oom a 100GiB s1\nalloc a 1MiB s1\nfree a\n",
                   "gmd-trace 1\nalloc b1 100GiB s1\nalloc a 1MiB s1\nfree a\n");
 }
 
-TEST(a_limit_of_nothing_is_left_out)
+TEST_F(made, a_limit_of_nothing_is_left_out)
 {
     const gmd_profile_space space = {.has_fraction = true};
     expect_fitted(&space, "gmd-trace 1\nfraction 0\nfraction 0.5\n", "gmd-trace 1\nfraction 0.5\n");
 }
 
-TEST(threads_become_one_where_there_may_be_one)
+TEST_F(made, threads_become_one_where_there_may_be_one)
 {
     const gmd_profile_space space = {.has_one_thread = true, .has_interleaving = true};
-    gmd_trace trace = parse_or_fail("gmd-trace 1\ninterleave seed 3\nthread t\nalloc a 1MiB s1\n");
-    gmd_space_fit(&space, &trace);
-    assert_int_equal(trace.requests[0].thread, 0);
-    assert_int_equal(trace.conditions.interleave.kind, GMD_SCHEDULE_UNSTATED);
-    gmd_trace_free(&trace);
+    gmd_trace *trace = make_trace("gmd-trace 1\ninterleave seed 3\nthread t\nalloc a 1MiB s1\n");
+    gmd_space_fit(&space, trace);
+    assert_int_equal(trace->requests[0].thread, 0);
+    assert_int_equal(trace->conditions.interleave.kind, GMD_SCHEDULE_UNSTATED);
 }
 
-TEST(choices_of_threads_become_a_seed)
+TEST_F(made, choices_of_threads_become_a_seed)
 {
     const gmd_profile_space space = {.has_interleaving = true};
-    gmd_trace trace = parse_or_fail(
+    gmd_trace *trace = make_trace(
         "gmd-trace 1\ninterleave explicit 1 0 1\nthread t\nalloc a 1MiB s1\nthread u\nfree a\n");
-    gmd_space_fit(&space, &trace);
-    assert_int_equal(trace.conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
-    assert_int_equal(trace.conditions.interleave.choice_count, 0);
-    gmd_trace_free(&trace);
+    gmd_space_fit(&space, trace);
+    assert_int_equal(trace->conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(trace->conditions.interleave.choice_count, 0);
 }
 
-static gmd_trace fitted_header(const gmd_profile_space *space, const char *text)
+static const gmd_trace *fitted_header(const gmd_profile_space *space, const char *text)
 {
     gmd_error error = {""};
-    gmd_trace header = parse_or_fail(text);
-    demand_ok(gmd_space_fit_header(space, &header.conditions, &error), &error);
+    gmd_trace *header = make_trace(text);
+    demand_ok(gmd_space_fit_header(space, &header->conditions, &error), &error);
     return header;
 }
 
-TEST(settings_that_the_allocator_does_not_take_are_left_out)
+TEST_F(made, settings_that_the_allocator_does_not_take_are_left_out)
 {
     const char *const taken[] = {"expandable_segments:True"};
     const gmd_profile_space space = {.confs = taken, .conf_count = 1};
-    gmd_trace kept = fitted_header(&space, "gmd-trace 1\nconf expandable_segments:True\n");
-    gmd_trace dropped = fitted_header(&space, "gmd-trace 1\nconf backend:unheard_of\n");
-    assert_string_equal(kept.conditions.conf, "expandable_segments:True");
-    assert_null(dropped.conditions.conf);
-    gmd_trace_free(&kept);
-    gmd_trace_free(&dropped);
+    const gmd_trace *kept = fitted_header(&space, "gmd-trace 1\nconf expandable_segments:True\n");
+    const gmd_trace *dropped = fitted_header(&space, "gmd-trace 1\nconf backend:unheard_of\n");
+    assert_string_equal(kept->conditions.conf, "expandable_segments:True");
+    assert_null(dropped->conditions.conf);
 }
 
-TEST(what_a_campaign_fixes_is_put_in)
+TEST_F(made, what_a_campaign_fixes_is_put_in)
 {
     const char *const fixed[] = {"max_split_size_mb:20"};
     const gmd_schedule lazy = {.kind = GMD_SCHEDULE_LAZY};
@@ -118,39 +105,32 @@ TEST(what_a_campaign_fixes_is_put_in)
                                      .capacity_bytes = GMD_GIB,
                                      .schedule = &lazy,
                                      .device_max = 2};
-    gmd_trace header =
+    const gmd_trace *header =
         fitted_header(&space, "gmd-trace 1\ndevices 9\ncapacity 3MiB\nschedule seed 4\n");
-    assert_string_equal(header.conditions.conf, "max_split_size_mb:20");
-    assert_int_equal(header.conditions.capacity_bytes, GMD_GIB);
-    assert_int_equal(header.conditions.schedule.kind, GMD_SCHEDULE_LAZY);
-    assert_int_equal(header.conditions.device_count, 2);
-    gmd_trace_free(&header);
+    assert_string_equal(header->conditions.conf, "max_split_size_mb:20");
+    assert_int_equal(header->conditions.capacity_bytes, GMD_GIB);
+    assert_int_equal(header->conditions.schedule.kind, GMD_SCHEDULE_LAZY);
+    assert_int_equal(header->conditions.device_count, 2);
 }
 
-TEST(requests_move_to_devices_that_are_there)
+TEST_F(made, requests_move_to_devices_that_are_there)
 {
     gmd_error error = {""};
     const gmd_profile_space space = {.device_max = 1};
-    gmd_trace header = parse_or_fail("gmd-trace 1\ncapacity 64MiB\n");
-    gmd_trace trace = parse_or_fail("gmd-trace 1\ndevices 2\nalloc a 1MiB s1 device 1\n");
-    demand_ok(gmd_space_take_header(&space, &trace, &header.conditions, &error), &error);
-    assert_int_equal(trace.requests[0].device, 0);
-    assert_int_equal(trace.conditions.capacity_bytes, 64 * GMD_MIB);
-    gmd_trace_free(&header);
-    gmd_trace_free(&trace);
+    gmd_trace *header = make_trace("gmd-trace 1\ncapacity 64MiB\n");
+    gmd_trace *trace = make_trace("gmd-trace 1\ndevices 2\nalloc a 1MiB s1 device 1\n");
+    demand_ok(gmd_space_take_header(&space, trace, &header->conditions, &error), &error);
+    assert_int_equal(trace->requests[0].device, 0);
+    assert_int_equal(trace->conditions.capacity_bytes, 64 * GMD_MIB);
 }
 
-TEST(the_limit_of_a_campaign_is_the_first_request)
+TEST_F(made, the_limit_of_a_campaign_is_the_first_request)
 {
     gmd_error error = {""};
     const gmd_profile_space space = {.has_fraction = true, .fraction = 0.25};
-    gmd_trace header = parse_or_fail("gmd-trace 1\n");
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1MiB s1\nfraction 0.9\n");
-    gmd_space_fit(&space, &trace);
-    demand_ok(gmd_space_take_header(&space, &trace, &header.conditions, &error), &error);
-    char *text = text_of(&trace);
-    assert_string_equal(text, "gmd-trace 1\nfraction 0.25\nalloc a 1MiB s1\n");
-    free(text);
-    gmd_trace_free(&header);
-    gmd_trace_free(&trace);
+    gmd_trace *header = make_trace("gmd-trace 1\n");
+    gmd_trace *trace = make_trace("gmd-trace 1\nalloc a 1MiB s1\nfraction 0.9\n");
+    gmd_space_fit(&space, trace);
+    demand_ok(gmd_space_take_header(&space, trace, &header->conditions, &error), &error);
+    assert_string_equal(make_text(trace), "gmd-trace 1\nfraction 0.25\nalloc a 1MiB s1\n");
 }

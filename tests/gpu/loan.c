@@ -278,7 +278,7 @@ static void check_captures(cudaStream_t stream)
     expect(cudaStreamEndCapture(stream, &graph) == cudaSuccess, "the capture goes on");
     expect(gmd_allocator_end_pool(test.a, 0, pool, &context), "end_pool");
     expect(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess, "capture");
-    expect_refused("while a stream is captured that the allocator was not told of");
+    expect_refused("while a stream is captured that the allocator does not know");
     (void)cudaStreamEndCapture(stream, &graph); /* the question has ended it */
     (void)cudaGetLastError();
 }

@@ -33,7 +33,7 @@
 typedef struct canary_report {
     _Atomic uint32_t count;
     uint32_t capacity;
-    uint64_t told[1024];
+    uint64_t reported[1024];
     struct {
         uint64_t ticket, word, found;
         _Atomic uint32_t is_complete;
@@ -123,10 +123,10 @@ static void fill(const kernel *k)
 /* The only place that knows how findings reach the host: as canary.cu's. */
 static void report(const kernel *k, uint64_t address, uint64_t found)
 {
-    if (!k->report->capacity || k->report->told[k->ticket % 1024] == k->ticket) {
+    if (!k->report->capacity || k->report->reported[k->ticket % 1024] == k->ticket) {
         return;
     }
-    k->report->told[k->ticket % 1024] = k->ticket;
+    k->report->reported[k->ticket % 1024] = k->ticket;
     uint32_t at = atomic_fetch_add(&k->report->count, 1);
     if (at < k->report->capacity) {
         k->report->entries[at].ticket = k->ticket;

@@ -189,7 +189,7 @@ def threads(torch, _out, _is_gmd):
                             for k in range(8)]
                     if not all(bool((d == value).all()) for d in data):
                         failures.append(value)
-        except Exception as error:  # pylint: disable=broad-except # told by the check
+        except Exception as error:  # pylint: disable=broad-except # reported by the check
             failures.append(repr(error))
 
     workers = [threading.Thread(target=work, args=(n,)) for n in range(8)]
@@ -214,13 +214,13 @@ def snapshots(torch, out, is_gmd):
         if is_gmd:
             assert "The snapshot of this moment is" in str(error), str(error)
     torch.cuda.memory._dump_snapshot(name + "-second.pickle")
-    told = torch.cuda.memory._snapshot()
+    snapshot = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(enabled=None)
-    actions = [event["action"] for event in told["device_traces"][0]]
-    frames = [f["filename"] for event in told["device_traces"][0] for f in event.get("frames", [])]
+    actions = [event["action"] for event in snapshot["device_traces"][0]]
+    frames = [f["filename"] for event in snapshot["device_traces"][0] for f in event.get("frames", [])]
     return {"actions": {a: actions.count(a) for a in sorted(set(actions)) if a != "snapshot"},
             "this_file_is_in_stacks": any(f.endswith("check_on_gpu.py") for f in frames),
-            "segments": sorted((s["total_size"], s["segment_type"]) for s in told["segments"])}
+            "segments": sorted((s["total_size"], s["segment_type"]) for s in snapshot["segments"])}
 
 
 CHECKS = {check.__name__: check for check in (

@@ -56,9 +56,9 @@ class Install(unittest.TestCase):
                              PYTORCH_CUDA_ALLOC_CONF="roundup_power2_divisions:4"), "10240")
 
     def test_a_bad_setting_is_named_and_nothing_is_installed(self):
-        told = run("try: gmd_torch.install('no_such:1')\n"
+        printed = run("try: gmd_torch.install('no_such:1')\n"
                    "except gmd_torch.GmdError as e: print(e, gmd_torch.installed(), torch.cuda.memory.current)")
-        self.assertRegex(told, r"no_such.* False None$")
+        self.assertRegex(printed, r"no_such.* False None$")
 
     def test_cuda_in_use_is_refused(self):
         self.assertIn("too late", run("torch.cuda.initialized = True\ngmd_torch.install()"))
@@ -137,11 +137,11 @@ class Snapshots(unittest.TestCase):
                          "libgmd_allocator.so has no gmd_new: it is older")
 
     def test_events_have_pythons_frames(self):
-        told = run("gmd_torch.install(history=100, stacks='state')\n"
+        printed = run("gmd_torch.install(history=100, stacks='state')\n"
                    "def make_it(): return malloc(5 << 20)\nmake_it()\n"
                    "events = gmd_torch.snapshot()['device_traces'][0]\n"
                    "print([f['name'] for e in events if e['action'] == 'alloc' for f in e['frames']][:2])")
-        self.assertEqual(told, "['malloc', 'make_it']")
+        self.assertEqual(printed, "['malloc', 'make_it']")
 
     def test_a_refused_request_writes_one(self):
         with tempfile.TemporaryDirectory() as folder:

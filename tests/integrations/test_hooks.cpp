@@ -211,10 +211,10 @@ TEST_F(empty_cache, pools_out_of_turn_are_refused_by_name)
 TEST_F(empty_cache, a_pool_that_is_begun_twice_is_refused)
 {
     gmd_torch_begin_pool(0, pool_id(5, 0), stream_filter());
-    std::string told = refusal([] { gmd_torch_begin_pool(0, pool_id(5, 0), stream_filter()); });
+    std::string message = refusal([] { gmd_torch_begin_pool(0, pool_id(5, 0), stream_filter()); });
     gmd_torch_end_pool(0, pool_id(5, 0));
     gmd_torch_release_pool(0, pool_id(5, 0));
-    assert_non_null(std::strstr(told.c_str(), "requests go already"));
+    assert_non_null(std::strstr(message.c_str(), "requests go already"));
 }
 
 TEST_F(empty_cache, the_base_of_a_block_is_its_segment)
@@ -232,8 +232,8 @@ TEST_F(empty_cache, the_base_of_a_block_is_its_segment)
 TEST_F(empty_cache, a_foreign_pointer_has_no_base)
 {
     int foreign = 0;
-    std::string told = refusal([&foreign] { gmd_torch_base_allocation(&foreign, nullptr); });
-    assert_non_null(std::strstr(told.c_str(), "none of its"));
+    std::string message = refusal([&foreign] { gmd_torch_base_allocation(&foreign, nullptr); });
+    assert_non_null(std::strstr(message.c_str(), "none of its"));
 }
 
 // In the library's own variable: this program, when it names it, has a copy.

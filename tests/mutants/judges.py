@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 # What only a program sees that calls the allocator in its own process: no request, answer or statistic
-# tells of it, and so no black-box gate can. The unit tests alone are asked.
+# tells of it, and so no black-box gate can. Only the unit tests are asked.
 INSIDE = {"history.c", "history.h", "snapshot.c", "device_state.c", "pickle_writer.c", "new_file.c",
           "new_file.h", "stacks.c", "stack_frames.c", "segment_stacks.c", "ticks.c", "ticks.h",
           "loan.c", "loan.h", "transfer.c", "host_image.c", "cuda_work.c", "private_pools.c"}

@@ -179,7 +179,7 @@ class Campaign:
                     entry = judge(job, mutant)
                     self.journal.add(entry)
                 self._note(entry)
-        except Exception as failure:  # of one job: the others end, and it is told
+        except Exception as failure:  # of one job: the others end, and it is reported
             self.failure = failure
 
     def run(self):
@@ -213,11 +213,11 @@ def print_report(options, entries, equivalents, gone):
         for name in gone:
             print("equivalent.txt: %s is no mutant any more" % name)
     if options.json:
-        told = {"seed": options.seed, "sorted_out": sorted_out, "summary": report.summary(results, equivalents),
-                "equivalent": {r["name"]: equivalents[r["name"]] for r in results if r["name"] in equivalents},
-                "mutants": results}
+        document = {"seed": options.seed, "sorted_out": sorted_out, "summary": report.summary(results, equivalents),
+                    "equivalent": {r["name"]: equivalents[r["name"]] for r in results if r["name"] in equivalents},
+                    "mutants": results}
         with sys.stdout if options.json == "-" else open(options.json, "w", encoding="utf-8") as stream:
-            json.dump(told, stream, indent=1)
+            json.dump(document, stream, indent=1)
     if options.results:
         with open(options.results, "w", encoding="utf-8") as stream:
             stream.write(report.page(results, sorted_out, equivalents, options.command))

@@ -1,4 +1,4 @@
-"""workshop.py - builds mutants out of tree: the changed file alone is compiled (of a header: the files
+"""workshop.py - builds mutants out of tree: only the changed file is compiled (of a header: the files
 that include it), and libgmd_allocator.so is linked anew, without link-time optimisation. Each job has a
 folder laid out like an installed gmd, in which the mutant is the library that `reference` names."""
 

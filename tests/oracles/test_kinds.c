@@ -102,9 +102,66 @@ TEST(whatever_is_in_an_identity_it_can_be_made_well_formed)
     identity.party_count = GMD_PARTY_MAX;
     gmd_identity_mend(&identity);
     gmd_identity_print(&identity, text);
-    assert_int_equal(identity.party_count, 1); /* the others have its name */
-    assert_true(strlen(text) < GMD_IDENTITY_TEXT);
+    assert_int_equal(identity.party_count, 0);
+    assert_string_equal(text, "leak.streams");
+    memset(&identity, 1, sizeof identity);
+    strcpy(identity.kind, "progress.crash");
+    strcpy(identity.parties[0].name, "at");
+    strcpy(identity.parties[1].name, "other");
+    identity.party_count = GMD_PARTY_MAX;
+    gmd_identity_mend(&identity);
+    gmd_identity_print(&identity, text);
+    assert_int_equal(identity.party_count, 1);
     assert_null(strpbrk(text, "\1"));
+}
+
+TEST(every_party_of_a_kind_has_a_name_of_its_own_and_its_lines_fit)
+{
+    for (size_t i = 0; i < GMD_KIND_COUNT; i++) {
+        char name[GMD_PARTY_NAME], text[GMD_IDENTITY_TEXT], value[200];
+        gmd_identity identity;
+        memset(value, ' ', sizeof value);
+        value[sizeof value - 1] = '\0';
+        gmd_identity_make(&identity, (gmd_kind)i, GMD_NO_PARTIES);
+        for (const char *at = gmd_kinds[i].parties; gmd_kind_next_party(&at, name);) {
+            bool is_full = identity.party_count == GMD_PARTY_MAX;
+            assert_true(gmd_identity_add(&identity, name, value) || is_full);
+            gmd_identity_known_line(&identity, text);
+            assert_true(strlen(text) + 1 < sizeof text);
+        }
+    }
+}
+
+TEST(the_parties_of_a_kind_are_found_by_name)
+{
+    const gmd_kind_entry *kind = gmd_kind_find("progress.failed");
+    assert_string_equal(kind->meaning, "an error other than out of memory: error, [fault]");
+    assert_true(gmd_kind_has_party(kind, "error"));
+    assert_true(gmd_kind_has_party(kind, "fault"));
+    assert_false(gmd_kind_has_party(kind, "err"));
+    assert_false(gmd_kind_has_party(gmd_kind_find("leak.streams"), "fault"));
+}
+
+TEST(a_party_is_text_that_a_list_can_hold)
+{
+    char value[GMD_PARTY_VALUE];
+    gmd_party_text("\xc3\xa9 \"x\"\t\x80\xe2\x82 \xc2\x85", value);
+    assert_string_equal(value, "\xc3\xa9 'x' ???  ");
+}
+
+TEST(a_long_error_is_cut_behind_a_whole_character)
+{
+    char text[400], token[GMD_PARTY_VALUE];
+    size_t most = GMD_PARTY_VALUE - 1;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    memcpy(text + most - 1, "\xe2\x82\xac", 3);
+    gmd_error_token(text, token);
+    assert_int_equal(strlen(token), most - 1);
+    memcpy(text + most - 3, "\xe2\x82\xac", 3);
+    gmd_error_token(text, token);
+    assert_int_equal(strlen(token), most);
+    assert_memory_equal(token + most - 3, "\xe2\x82\xac", 3);
 }
 
 static void expect_token(const char *text, const char *expected)

@@ -137,10 +137,10 @@ TEST(after_a_free_whose_bytes_are_not_told_nothing_is_said)
 {
     run r = two_blocks();
     const gmd_use use = {.stream = 2};
-    uint64_t told = r.stats.allocated_bytes;
+    uint64_t reported = r.stats.allocated_bytes;
     r.stats.allocated_bytes = GMD_STAT_UNKNOWN;
     ask(&r, (gmd_request){.op = GMD_OP_FREE}, &use, 0);
-    r.stats.allocated_bytes = told - 512;
+    r.stats.allocated_bytes = reported - 512;
     synchronise(&r, 2);
     assert_false(allocate(&r));
 }

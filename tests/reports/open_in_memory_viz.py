@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """open_in_memory_viz.py MEMORY_VIZ FILE... - every command of PyTorch's torch/cuda/_memory_viz.py, which is at the path
 MEMORY_VIZ, on each memory snapshot: those that draw call nothing from the network, for what they would draw is looked
-at instead. Says what each gave; a command that fails, or leaves out what is in the file, is told and counts."""
+at instead. Says what each gave; a command that fails, or leaves out what is in the file, is reported and counts."""
 import contextlib
 import gzip
 import importlib.util

@@ -151,6 +151,20 @@ void sample_make_hostile(gmd_outcome *outcome)
     PUT_HOSTILE(outcome->check.first_difference.text);
 }
 
+void sample_differ(void)
+{
+    gmd_check *check = &sample_exact.check;
+    sample_exact.verdict = GMD_FAIL;
+    check->exact = false;
+    check->matched = 512;
+    check->first_difference.present = true;
+    check->first_difference.request = 512;
+    snprintf(check->first_difference.what, sizeof check->first_difference.what, "address");
+    snprintf(check->first_difference.text, sizeof check->first_difference.text, "alloc b9 1024 s1");
+    snprintf(check->first_difference.expected, sizeof check->first_difference.expected, "0x10000");
+    snprintf(check->first_difference.got, sizeof check->first_difference.got, "0x20000");
+}
+
 const gmd_report *sample_report(const char *command, const gmd_outcome *first,
                                 const gmd_outcome *second, const gmd_outcome *third)
 {

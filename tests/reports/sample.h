@@ -15,8 +15,8 @@
 extern gmd_outcome sample_passing, sample_failing, sample_exact;
 void sample_reset(void);
 
-/* The fixture `sample` resets them; frees `sample_text`, where a test may leave
- * what a writer made. */
+/* The fixture `sample` resets them and frees `sample_text`, where a test may leave what a writer
+ * made. */
 extern char *sample_text;
 int sample_setup(void **state);
 int sample_teardown(void **state);
@@ -25,6 +25,9 @@ FIXTURE(sample, sample_setup, sample_teardown);
 
 /* "a <b> & \"c\" | \x01 \xFF \n]]> é": what no format may take literally. */
 extern const char *const sample_hostile;
+/* sample_exact, but that request 512 differs: by its address, 0x10000 and 0x20000. */
+void sample_differ(void);
+
 /* Puts the hostile text into every string of the outcome. */
 void sample_make_hostile(gmd_outcome *outcome);
 

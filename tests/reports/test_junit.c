@@ -56,6 +56,18 @@ TEST_F(sample, a_violation_is_a_failure_with_message_request_and_case)
     assert_contains(text, "request 17: b3 shares 512 B with b1\ncase: gmd-cases/overlap.gmd");
 }
 
+/* Servers group by the type, and a test case has room for one failure. */
+TEST_F(sample, the_type_of_a_failure_names_each_kind_once)
+{
+    gmd_violation *v = sample_failing.violations;
+    v[1] = v[2] = v[0];
+    snprintf(v[1].identity.kind, sizeof v[1].identity.kind, "overlap.no_host_memory");
+    sample_failing.violation_count = 3;
+    const char *text = report_on("kinds", &sample_failing, NULL, NULL);
+    assert_int_equal(sample_count(text, "<failure "), 1);
+    assert_contains(text, " type=\"overlap.shared, overlap.no_host_memory\">");
+}
+
 TEST_F(sample, an_exact_check_is_a_passing_case)
 {
     const char *text = report_on("exact", &sample_exact, NULL, NULL);
@@ -65,14 +77,7 @@ TEST_F(sample, an_exact_check_is_a_passing_case)
 
 TEST_F(sample, a_check_that_differs_is_a_failure_with_both_sides)
 {
-    gmd_check *check = &sample_exact.check;
-    sample_exact.verdict = GMD_FAIL;
-    check->exact = false;
-    check->matched = 512;
-    check->first_difference.present = true;
-    check->first_difference.request = 512;
-    snprintf(check->first_difference.expected, sizeof check->first_difference.expected, "0x10000");
-    snprintf(check->first_difference.got, sizeof check->first_difference.got, "0x20000");
+    sample_differ();
     const char *text = report_on("differs", &sample_exact, NULL, NULL);
     assert_contains(text, "<failure message=\"512 of 10236 requests matched\" type=\"exact\">");
     assert_contains(text, "expected: 0x10000\ngot: 0x20000");

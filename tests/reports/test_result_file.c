@@ -32,11 +32,7 @@ TEST_F(result_file, passes_failures_and_exact_replays_survive)
 TEST_F(result_file, an_inexact_replay_survives)
 {
     gmd_check *check = &sample_exact.check;
-    sample_exact.verdict = GMD_FAIL;
-    check->exact = false;
-    check->first_difference.present = true;
-    check->first_difference.request = 512;
-    snprintf(check->first_difference.what, sizeof check->first_difference.what, "address");
+    sample_differ();
     check->quirks[0] = (gmd_check_quirk){.name = "x", .count = 20, .requests = {1, 2, 3}};
     check->quirk_count = 1;
     assert_survives(sample_report("replay", &sample_exact, NULL, NULL));
@@ -102,6 +98,8 @@ TEST_F(result_file, hostile_text_survives)
     }
     snprintf(sample_failing.violations[0].oracle, sizeof sample_failing.violations[0].oracle,
              "<&0");
+    snprintf(sample_failing.violations[0].identity.kind,
+             sizeof sample_failing.violations[0].identity.kind, "<&0.%s", sample_hostile);
     /* A URI has the bytes of a file's name, of which JSON keeps only UTF-8. */
     snprintf(sample_failing.violations[0].case_path, sizeof sample_failing.violations[0].case_path,
              "a \"<b>\" %%\xC3\xA9.gmd");
@@ -126,6 +124,15 @@ TEST_F(result_file, a_text_that_became_too_long_is_cut_after_a_character)
 static void assert_refused(const char *what, const char *with, const char *message)
 {
     sample_refuse(sample_report("run", &sample_passing, NULL, NULL), what, with, message);
+}
+
+TEST_F(result_file, a_kind_of_another_oracle_is_refused)
+{
+    gmd_violation *v = &sample_failing.violations[0];
+    snprintf(v->identity.kind, sizeof v->identity.kind, "leak.streams");
+    sample_refuse(sample_report("run", &sample_failing, NULL, NULL), "{", "{",
+                  "r.json: scenarios[0].violations[0]: \"kind\": expected one of the oracle "
+                  "\"overlap\", found \"leak.streams\"");
 }
 
 TEST_F(result_file, wrong_types_are_refused)

@@ -103,6 +103,7 @@ static void reset_findings(void)
         snprintf(f->replay, sizeof f->replay, "gmd run gmd-cases/overlap.gmd --allocator 'a b.so'");
     }
     findings[1].violation.oracle[0] = 'x';
+    findings[1].violation.identity.kind[0] = 'x';
     findings[1].violation.case_path[0] = '\0';
     findings[1].violation.request = 0;
 }
@@ -127,6 +128,7 @@ static int setup(void **state)
                              .oracle_count = sample_passing.oracle_count,
                              .seconds = 1.0 / 3,
                              .seed = 7,
+                             .known_count = 5,
                              .is_quick = true};
     memcpy(gate.oracles, sample_passing.oracles, sizeof gate.oracles);
     return 0;
@@ -175,6 +177,14 @@ TEST_F(result_gate, a_gate_with_findings_and_regressions_survives)
 {
     assert_survives();
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->verdict, GMD_FAIL);
+}
+
+TEST_F(result_gate, what_is_known_is_counted)
+{
+    assert_survives();
+    const gmd_outcome *o = gmd_result_file_report(result).outcomes[0];
+    assert_int_equal(o->known_count, 5);
+    assert_string_equal(o->notes[0], "5 known violations not counted");
 }
 
 TEST_F(result_gate, a_clean_gate_without_a_baseline_survives)

@@ -68,7 +68,7 @@ TEST_F(sample, a_bound_on_what_nobody_sees_is_not_called_held)
     assert_contains(show_bound(bound), "\n  bound: reserved at most 300.0 MiB: not seen\n");
 }
 
-TEST_F(sample, an_exact_history_is_told_in_one_line)
+TEST_F(sample, an_exact_history_has_one_line)
 {
     assert_contains(show(plain, &sample_exact, NULL),
                     "  exact: 10,236 of 10,236 requests, 674 device events, 93 blocks at the end, "
@@ -77,16 +77,7 @@ TEST_F(sample, an_exact_history_is_told_in_one_line)
 
 TEST_F(sample, a_first_difference_shows_both_sides)
 {
-    gmd_check *check = &sample_exact.check;
-    sample_exact.verdict = GMD_FAIL;
-    check->exact = false;
-    check->matched = 512;
-    check->first_difference.present = true;
-    check->first_difference.request = 512;
-    snprintf(check->first_difference.what, sizeof check->first_difference.what, "address");
-    snprintf(check->first_difference.text, sizeof check->first_difference.text, "alloc b9 1024 s1");
-    snprintf(check->first_difference.expected, sizeof check->first_difference.expected, "0x10000");
-    snprintf(check->first_difference.got, sizeof check->first_difference.got, "0x20000");
+    sample_differ();
     assert_contains(show(plain, &sample_exact, NULL),
                     "  not exact: 512 of 10,236 requests matched\n"
                     "  first difference at request 512: address\n"
@@ -104,6 +95,17 @@ TEST_F(sample, a_violation_names_oracle_request_and_case)
                         "    for --known: overlap.shared by=\"b1 and b3\" at=alloc\n"
                         "    case: gmd-cases/overlap.gmd\n"
                         "  fail: 18 requests in 0.001 s (18,000 requests/s), seed 0\n");
+}
+
+TEST_F(sample, the_line_for_a_known_list_stands_once_for_each_defect)
+{
+    gmd_violation *v = sample_failing.violations;
+    v[1] = v[2] = v[0];
+    gmd_identity_make(&v[1].identity, GMD_KIND(size, booked_short), GMD_NO_PARTIES);
+    sample_failing.violation_count = 3;
+    const char *text = show(plain, &sample_failing, NULL);
+    assert_int_equal(sample_count(text, "for --known: overlap.shared "), 1);
+    assert_int_equal(sample_count(text, "for --known: size.booked_short -bytes\n"), 1);
 }
 
 TEST_F(sample, an_error_says_why)

@@ -2,7 +2,7 @@
 #include "gmd_report_text.h"
 #include "gmd_test.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define R GMD_REPLACEMENT_CHARACTER
@@ -48,15 +48,13 @@ TEST(surrogates_and_values_past_unicode_are_not_accepted)
 TEST(encoding_gives_back_what_was_decoded)
 {
     const char *text = "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
-    char *copy = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&copy, &size);
+    char copy[32] = "";
+    FILE *out = fmemopen(copy, sizeof copy, "w");
     for (const char *at = text; *at;) {
         gmd_utf8_put(gmd_utf8_next(&at), out);
     }
     fclose(out);
     assert_string_equal(copy, text);
-    free(copy);
 }
 
 TEST(counts_have_a_comma_before_each_three_digits)
@@ -112,7 +110,8 @@ TEST(a_full_disk_is_reported_with_what_could_not_be_written)
     }
     gmd_error error;
     fputs("text", full);
-    assert_int_equal(gmd_finish_writing(full, "the JSON report", &error), GMD_FAILED);
-    assert_string_equal(error.text, "cannot write the JSON report: No space left on device");
+    gmd_status status = gmd_finish_writing(full, "the JSON report", &error);
     fclose(full);
+    assert_int_equal(status, GMD_FAILED);
+    assert_string_equal(error.text, "cannot write the JSON report: No space left on device");
 }

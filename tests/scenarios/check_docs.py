@@ -48,9 +48,9 @@ def check_tables(text, table):
         if not match or match[1] not in table:
             continue
         seen.add(match[1])
-        told, given = [each for each in match.groups()[1:] if each], table[match[1]]
-        if told != given:
-            wrong.append(f"scenarios.md:{at + 1}: {match[1]}: {' '.join(told)}; gmd says {' '.join(given)}")
+        written, given = [each for each in match.groups()[1:] if each], table[match[1]]
+        if written != given:
+            wrong.append(f"scenarios.md:{at + 1}: {match[1]}: {' '.join(written)}; gmd says {' '.join(given)}")
             lines[at] = f"{line[:match.start(2)]}{given[0]} {given[1]} | {' | '.join(given[2:])} |"
     wrong += [f"scenarios.md: no row for {name}" for name in sorted(set(table) - seen)]
     return "\n".join(lines), wrong

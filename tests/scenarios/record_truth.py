@@ -518,7 +518,7 @@ def metrics(recorder, keep):
 
 @pattern(record=dict(record=True), wait=dict(record=False))
 def side_stream(recorder, record):
-    """Batches prefetched on a side stream; `record`: their memory is told of its other user."""
+    """Batches prefetched on a side stream; `record`: their memory is recorded on the stream that uses it."""
     model = nn.Sequential(nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 1000)).cuda()
     side = torch.cuda.Stream()
     upcoming = None

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char text[] = "one two three four five six seven eight nine ten eleven twelve";
 
@@ -160,6 +161,29 @@ TEST(a_bomb_is_refused_without_being_unpacked)
     assert_int_equal(unpack_gzip(packed, size, 1 << 20, "x", &out, &out_size, NULL), GMD_BAD_INPUT);
     free(packed);
     free(zeros);
+}
+
+TEST(a_file_over_the_limit_is_refused_before_it_is_read)
+{
+    uint8_t *out;
+    size_t size;
+    gmd_error error = {""};
+    const char *path = write_temporary("x", 1);
+    assert_int_equal(truncate(path, ((off_t)4 << 30) + 1), 0); /* takes no space on the disk */
+    assert_int_equal(gmd_file_read(path, &out, &size, &error), GMD_BAD_INPUT);
+    assert_contains(error.text, "expected at most 4294967296 bytes of content");
+    remove_temporary();
+}
+
+TEST(an_empty_file_has_no_bytes)
+{
+    uint8_t *out;
+    size_t size;
+    assert_int_equal(gmd_file_read_any_size(write_temporary("", 0), &out, &size, NULL), GMD_OK);
+    assert_int_equal(size, 0);
+    assert_int_equal(out[0], 0);
+    free(out);
+    remove_temporary();
 }
 
 TEST(a_folder_is_refused)

@@ -22,8 +22,8 @@ TEST(what_is_given_back_between_pages_is_the_requests)
 
 TEST(with_no_request_after_it_the_job_emptied_its_cache)
 {
-    run_facts alone = {.follower = FOLLOWED_BY_NOTHING};
-    assert_int_equal(run_judge(&alone), RUN_EMPTY_CACHE);
+    run_facts single = {.follower = FOLLOWED_BY_NOTHING};
+    assert_int_equal(run_judge(&single), RUN_EMPTY_CACHE);
 }
 
 TEST(an_empty_cache_goes_on_with_the_next_device)

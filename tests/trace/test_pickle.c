@@ -79,6 +79,12 @@ static void render(text_buffer *out, const pickle_value *v, int depth)
     case PICKLE_DICT:
         render_items(out, v, "{", "}", depth);
         break;
+    case PICKLE_RECORD:
+        add(out, "record %llu", (unsigned long long)v->number);
+        break;
+    case PICKLE_NOTED:
+        add(out, "note %llu", (unsigned long long)v->number);
+        break;
     }
 }
 

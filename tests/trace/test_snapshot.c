@@ -1,122 +1,11 @@
-#include "trace_test.h"
+#include "snapshot_test.h"
 
 #include "gmd_file.h"
-#include "gmd_snapshot.h"
 #include "gmd_trace.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-/* --- building snapshots ------------------------------------------------------------------ */
-
-static pickle_text text; /* one test at a time */
-
-static pickle_text *start(const char *opcodes)
-{
-    text.size = 0;
-    put(&text, opcodes);
-    return &text;
-}
-
-static void put_event(pickle_text *p, const char *action, uint64_t address, uint64_t size,
-                      uint64_t stream, uint64_t time_us)
-{
-    put(p, "}(");
-    put_string_entry(p, "action", action);
-    put_number_entry(p, strcmp(action, "oom") == 0 ? "device_free" : "addr", address);
-    put_number_entry(p, "size", size);
-    put_number_entry(p, "stream", stream);
-    put_number_entry(p, "time_us", time_us);
-    put(p, "u");
-}
-
-static void put_block(pickle_text *p, uint64_t address, uint64_t size, const char *state)
-{
-    put(p, "}(");
-    put_number_entry(p, "address", address);
-    put_number_entry(p, "size", size);
-    put_number_entry(p, "requested_size", size / 2);
-    put_string_entry(p, "state", state);
-    put(p, "u");
-}
-
-/* A segment up to its list of blocks, which the caller puts and ends with "eu". */
-static void open_segment(pickle_text *p, uint64_t address, uint64_t size)
-{
-    put(p, "}(");
-    put_number_entry(p, "device", 0);
-    put_number_entry(p, "address", address);
-    put_number_entry(p, "total_size", size);
-    put_number_entry(p, "allocated_size", size / 4);
-    put_number_entry(p, "active_size", size / 2);
-    put_number_entry(p, "requested_size", size / 8);
-    put_number_entry(p, "stream", 7);
-    put_string_entry(p, "segment_type", "large");
-    put_string(p, "segment_pool_id");
-    put(p, "(K\x01K\x02t");
-    put_string(p, "is_expandable");
-    put(p, "\x88");
-    put_string(p, "blocks");
-    put(p, "](");
-}
-
-static void put_empty_segments(pickle_text *p)
-{
-    put_string(p, "segments");
-    put(p, "]");
-}
-
-static void open_traces(pickle_text *p)
-{
-    put_empty_segments(p);
-    put_string(p, "device_traces");
-    put(p, "](");
-}
-
-/* A snapshot of one device up to its events, which the caller puts and ends with "eeu.". */
-static pickle_text *start_events(void)
-{
-    pickle_text *p = start("}(");
-    open_traces(p);
-    put(p, "](");
-    return p;
-}
-
-/* A snapshot of segments only, which the caller puts and ends with "eu.". */
-static pickle_text *start_segments(void)
-{
-    pickle_text *p = start("}(");
-    put_string(p, "segments");
-    put(p, "](");
-    return p;
-}
-
-static gmd_snapshot parse_ok(const pickle_text *p)
-{
-    gmd_snapshot snapshot;
-    gmd_error error = {""};
-    if (gmd_snapshot_parse(&snapshot, p->data, p->size, "x", &error) != GMD_OK) {
-        fail_msg("%s", error.text);
-    }
-    return snapshot;
-}
-
-static void assert_empty(const gmd_snapshot *s)
-{
-    assert_true(!s->events && !s->segments && !s->blocks && !s->conf);
-    assert_int_equal(s->event_count + s->segment_count + s->block_count + s->device_count, 0);
-}
-
-static void assert_refused(const pickle_text *p, const char *part)
-{
-    gmd_snapshot snapshot;
-    gmd_error error = {""};
-    assert_int_equal(gmd_snapshot_parse(&snapshot, p->data, p->size, "x", &error), GMD_BAD_INPUT);
-    assert_empty(&snapshot);
-    assert_contains(error.text, "x: byte ");
-    assert_contains(error.text, part);
-}
 
 /* --- real snapshots ---------------------------------------------------------------------- */
 
@@ -201,7 +90,7 @@ TEST(truncated_histories_are_refused)
         gmd_error error = {""};
         assert_int_equal(gmd_snapshot_parse(&snapshot, data, cut, "x", &error), GMD_BAD_INPUT);
         assert_contains(error.text, "x: byte ");
-        assert_empty(&snapshot);
+        assert_snapshot_empty(&snapshot);
     }
     free(data);
 }
@@ -245,7 +134,7 @@ TEST_F(snapshot, every_action_is_known_by_name)
         put_event(p, names[i], 4096, 512, 0, i);
     }
     put(p, "eeu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.event_count, 10);
     for (size_t i = 0; i < seen.event_count; i++) {
         assert_int_equal(seen.events[i].action, i); /* the enumeration is in the same order */
@@ -257,7 +146,7 @@ TEST_F(snapshot, an_oom_has_the_device_s_free_bytes_as_its_address)
     pickle_text *p = start_events();
     put_event(p, "oom", 123456, 1 << 20, 5, 9);
     put(p, "eeu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.events[0].address, 123456);
     assert_int_equal(seen.events[0].size, 1 << 20);
     assert_int_equal(seen.events[0].stream, 5);
@@ -270,7 +159,7 @@ TEST_F(snapshot, an_action_that_is_not_known_is_kept_without_its_keys)
     put_string_entry(p, "action", "of_a_later_torch");
     put_string_entry(p, "addr", "not a number");
     put(p, "ueeu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.events[0].action, GMD_ACTION_OTHER);
 }
 
@@ -283,13 +172,13 @@ TEST_F(snapshot, a_time_that_is_missing_is_0)
     put_number_entry(p, "size", 512);
     put_number_entry(p, "stream", 0);
     put(p, "ueeu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.events[0].time_us, 0);
 }
 
 TEST_F(snapshot, keys_that_are_not_known_are_ignored)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     put_string(p, "categories_of_a_later_torch");
     put(p, "](NNe");
     open_traces(p);
@@ -302,13 +191,13 @@ TEST_F(snapshot, keys_that_are_not_known_are_ignored)
     put_number_entry(p, "stream", 0);
     put_string_entry(p, "user_metadata", "");
     put(p, "ueeu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.event_count, 1);
 }
 
 TEST_F(snapshot, devices_are_merged_by_time_and_each_keeps_its_order)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     open_traces(p);
     put(p, "](");
     put_event(p, "alloc", 1, 1, 0, 10);
@@ -318,7 +207,7 @@ TEST_F(snapshot, devices_are_merged_by_time_and_each_keeps_its_order)
     put_event(p, "alloc", 4, 1, 0, 10);
     put_event(p, "alloc", 5, 1, 0, 20);
     put(p, "e]eu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     static const struct {
         uint64_t address;
         uint8_t device;
@@ -333,10 +222,10 @@ TEST_F(snapshot, devices_are_merged_by_time_and_each_keeps_its_order)
 
 TEST_F(snapshot, a_snapshot_without_recording_has_no_events)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     open_traces(p);
     put(p, "]eu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_false(seen.has_events);
     assert_int_equal(seen.device_count, 1);
 }
@@ -358,7 +247,7 @@ static void assert_event_refused(const char *key, const char *opcodes, const cha
         is_changed ? put(p, opcodes) : put_integer(p, 4096);
     }
     put(p, "ueeu.");
-    assert_refused(p, part);
+    assert_snapshot_refused(p, part);
 }
 
 TEST(an_event_without_a_size_is_refused_with_its_place)
@@ -383,7 +272,7 @@ TEST(a_range_past_the_end_of_memory_is_refused)
     pickle_text *p = start_events();
     put_event(p, "alloc", UINT64_MAX - 10, 512, 0, 1);
     put(p, "eeu.");
-    assert_refused(p, "expected a range of 64-bit addresses");
+    assert_snapshot_refused(p, "expected a range of 64-bit addresses");
 }
 
 TEST(the_byte_in_a_message_is_that_of_the_value)
@@ -395,7 +284,7 @@ TEST(the_byte_in_a_message_is_that_of_the_value)
     char expected[32];
     snprintf(expected, sizeof expected, "x: byte %zu: event 0", p->size);
     put(p, "Nueeu.");
-    assert_refused(p, expected);
+    assert_snapshot_refused(p, expected);
 }
 
 /* --- segments and blocks ----------------------------------------------------------------- */
@@ -412,7 +301,7 @@ TEST_F(snapshot, segments_and_blocks_are_read)
     open_segment(p, 1 << 21, 512);
     put_block(p, 1 << 21, 512, "inactive");
     put(p, "eueu.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.segment_count, 2);
     const gmd_snapshot_segment *g = &seen.segments[0];
     assert_int_equal(g->allocated_size, 1024);
@@ -456,10 +345,10 @@ static void put_old_segment(pickle_text *p)
 
 TEST_F(snapshot, a_bare_list_of_segments_is_a_snapshot)
 {
-    pickle_text *p = start("](");
+    pickle_text *p = start_snapshot("](");
     put_old_segment(p);
     put(p, "e.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.segment_count, 1);
     assert_int_equal(seen.device_count, 0);
     assert_null(seen.conf);
@@ -467,10 +356,10 @@ TEST_F(snapshot, a_bare_list_of_segments_is_a_snapshot)
 
 TEST_F(snapshot, addresses_that_old_versions_left_out_are_added_up)
 {
-    pickle_text *p = start("](");
+    pickle_text *p = start_snapshot("](");
     put_old_segment(p);
     put(p, "e.");
-    seen = parse_ok(p);
+    seen = parse_snapshot(p);
     assert_int_equal(seen.blocks[0].address, 4096);
     assert_int_equal(seen.blocks[1].address, 4096 + 1024);
     assert_int_equal(seen.blocks[1].requested_size, 1024);
@@ -484,7 +373,7 @@ static void assert_block_refused(uint64_t address, uint64_t size, const char *bl
     put_block(p, 4096, 512, "inactive");
     put_block(p, address, size, block_state);
     put(p, "eueu.");
-    assert_refused(p, part);
+    assert_snapshot_refused(p, part);
 }
 
 TEST(a_block_that_overlaps_the_one_before_is_refused)
@@ -520,7 +409,7 @@ TEST(a_segment_past_the_end_of_memory_is_refused)
     pickle_text *p = start_segments();
     open_segment(p, UINT64_MAX - 100, 2048);
     put(p, "eueu.");
-    assert_refused(p, "segment 0: 2048 bytes at address 18446744073709551515");
+    assert_snapshot_refused(p, "segment 0: 2048 bytes at address 18446744073709551515");
 }
 
 TEST(a_device_that_gmd_cannot_number_is_refused)
@@ -529,13 +418,13 @@ TEST(a_device_that_gmd_cannot_number_is_refused)
     put(p, "}(");
     put_number_entry(p, "device", GMD_MAX_DEVICES);
     put(p, "ueu.");
-    assert_refused(p, "segment 0: key 'device': expected less than 16, found 16");
+    assert_snapshot_refused(p, "segment 0: key 'device': expected less than 16, found 16");
 }
 
 /* `value`: opcodes of one value. */
 static const char *setting_of(const char *key, const char *value)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     put_empty_segments(p);
     put_string(p, "allocator_settings");
     put(p, "}(");
@@ -543,7 +432,7 @@ static const char *setting_of(const char *key, const char *value)
     put_string(p, key);
     put(p, value);
     put(p, "uu.");
-    gmd_snapshot s = parse_ok(p);
+    gmd_snapshot s = parse_snapshot(p);
     const char *setting = s.setting; /* static text */
     gmd_snapshot_free(&s);
     return setting;
@@ -573,13 +462,13 @@ TEST(the_defaults_are_no_settings)
 
 static gmd_snapshot parse_with_settings(const char *key, const char *conf)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     put_empty_segments(p);
     put_string(p, "allocator_settings");
     put(p, "}(");
     put_string_entry(p, key, conf);
     put(p, "uu.");
-    return parse_ok(p);
+    return parse_snapshot(p);
 }
 
 TEST_F(snapshot, the_settings_are_kept)
@@ -599,38 +488,40 @@ TEST(settings_with_a_nul_are_refused)
     static const char data[] = "}(U\x08segments]U\x12"
                                "allocator_settings}(U\x17PYTORCH_CUDA_ALLOC_CONFU\x03"
                                "a\0buu.";
-    pickle_text *p = start("");
+    pickle_text *p = start_snapshot("");
     memcpy(p->data, data, sizeof data - 1);
     p->size = sizeof data - 1;
-    assert_refused(
+    assert_snapshot_refused(
         p, "allocator_settings: key 'PYTORCH_CUDA_ALLOC_CONF': expected at most 4096 bytes");
 }
 
 TEST(what_is_no_snapshot_is_refused)
 {
-    assert_refused(start("K\x07."), "expected a snapshot's dict, found an integer");
-    assert_refused(start("}."), "expected the key 'segments'");
-    assert_refused(start("(U\x08segments}d."), "key 'segments': expected a list, found a dict");
-    assert_refused(start("(U\x08segments]U\x0d"
-                         "device_tracesKid."),
-                   "key 'device_traces': expected a list, found an integer");
-    assert_refused(start("](K\x01"
-                         "e."),
-                   "segment 0: expected a dict, found an integer");
+    assert_snapshot_refused(start_snapshot("K\x07."),
+                            "expected a snapshot's dict, found an integer");
+    assert_snapshot_refused(start_snapshot("}."), "expected the key 'segments'");
+    assert_snapshot_refused(start_snapshot("(U\x08segments}d."),
+                            "key 'segments': expected a list, found a dict");
+    assert_snapshot_refused(start_snapshot("(U\x08segments]U\x0d"
+                                           "device_tracesKid."),
+                            "key 'device_traces': expected a list, found an integer");
+    assert_snapshot_refused(start_snapshot("](K\x01"
+                                           "e."),
+                            "segment 0: expected a dict, found an integer");
 }
 
 TEST(more_devices_than_gmd_can_number_are_refused)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     open_traces(p);
     put(p, "]]]]]]]]]]]]]]]]]eu.");
-    assert_refused(p, "device_traces: expected at most 16 devices, found 17");
+    assert_snapshot_refused(p, "device_traces: expected at most 16 devices, found 17");
 }
 
 /* Each reference costs two bytes, each event that it stands for dozens. */
 TEST(a_list_that_is_referred_to_again_and_again_is_refused)
 {
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     open_traces(p);
     put(p, "](");
     put_event(p, "alloc", 4096, 512, 0, 1);
@@ -639,7 +530,7 @@ TEST(a_list_that_is_referred_to_again_and_again_is_refused)
         put(p, "h\x01");
     }
     put(p, "eeu.");
-    assert_refused(p, "more events, segments and blocks than the file has room for");
+    assert_snapshot_refused(p, "more events, segments and blocks than the file has room for");
 }
 
 TEST(a_record_with_very_many_keys_is_refused)
@@ -650,14 +541,14 @@ TEST(a_record_with_very_many_keys_is_refused)
         put_number_entry(p, "key", 1);
     }
     put(p, "ueeu.");
-    assert_refused(p, "event 0 of device 0: expected at most 64 keys, found 65");
+    assert_snapshot_refused(p, "event 0 of device 0: expected at most 64 keys, found 65");
 }
 
 TEST(a_list_that_holds_itself_is_refused)
 {
-    assert_refused(start("]q\x01h\x01"
-                         "a."),
-                   "segment 0: expected a dict, found a list");
+    assert_snapshot_refused(start_snapshot("]q\x01h\x01"
+                                           "a."),
+                            "segment 0: expected a dict, found a list");
 }
 
 /* The bound of the design is 150 ms for 60,000 events in an optimised build; sanitizers cost more.
@@ -665,7 +556,7 @@ TEST(a_list_that_holds_itself_is_refused)
 TEST(sixty_thousand_events_load_in_time)
 {
     enum { EVENTS = 60000 };
-    pickle_text *p = start("}(");
+    pickle_text *p = start_snapshot("}(");
     open_traces(p);
     put(p, "](");
     size_t head = p->size, event_size;

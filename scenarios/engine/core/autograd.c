@@ -60,6 +60,16 @@ struct node *node_over(struct engine *engine, const char *name, backward_fn back
     return node;
 }
 
+void node_over_saving(struct engine *engine, const char *name, backward_fn backward,
+                      struct tensor *input, struct tensor *result, struct tensor *saved)
+{
+    struct node *node = node_over(engine, name, backward, input, result);
+    if (node) {
+        node_save(node, saved);
+    }
+    node_drop(engine, node);
+}
+
 void tensor_rebase(struct engine *engine, struct tensor *tensor, struct tensor *result)
 {
     struct node *old = tensor->grad_fn;

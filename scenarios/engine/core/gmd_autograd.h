@@ -23,6 +23,9 @@ void node_result(struct node *node, uint32_t index, struct tensor *tensor);
  * recorded. */
 struct node *node_over(struct engine *engine, const char *name, backward_fn backward,
                        struct tensor *input, struct tensor *result);
+/* Records such a node, which keeps `saved` for its backward function, where one is needed. */
+void node_over_saving(struct engine *engine, const char *name, backward_fn backward,
+                      struct tensor *input, struct tensor *result, struct tensor *saved);
 
 /* After an operation in place: `tensor` takes the node of `result`, the view of it that the
  * operation returned. */

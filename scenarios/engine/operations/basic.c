@@ -49,11 +49,7 @@ struct tensor *op_square(struct engine *engine, struct tensor *a)
         return NULL;
     }
     struct tensor *result = tensor_like(engine, a);
-    struct node *node = node_over(engine, "PowBackward", square_backward, a, result);
-    if (node) {
-        node_save(node, a);
-    }
-    node_drop(engine, node);
+    node_over_saving(engine, "PowBackward", square_backward, a, result, a);
     return result;
 }
 
@@ -63,11 +59,7 @@ struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place)
         return NULL;
     }
     struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like(engine, a);
-    struct node *node = node_over(engine, "ReluBackward", elementwise_backward, a, result);
-    if (node) {
-        node_save(node, result);
-    }
-    node_drop(engine, node);
+    node_over_saving(engine, "ReluBackward", elementwise_backward, a, result, result);
     return result;
 }
 
@@ -78,11 +70,7 @@ struct tensor *op_dropout(struct engine *engine, struct tensor *a)
     }
     struct tensor *mask = tensor_new(engine, &a->shape, DTYPE_BOOL);
     struct tensor *result = tensor_like(engine, a);
-    struct node *node = node_over(engine, "NativeDropoutBackward", elementwise_backward, a, result);
-    if (node) {
-        node_save(node, mask);
-    }
-    node_drop(engine, node);
+    node_over_saving(engine, "NativeDropoutBackward", elementwise_backward, a, result, mask);
     tensor_drop(engine, mask);
     return result;
 }

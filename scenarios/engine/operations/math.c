@@ -31,11 +31,8 @@ struct tensor *op_activation(struct engine *engine, enum activation kind, struct
         return NULL;
     }
     struct tensor *result = tensor_like(engine, a);
-    struct node *node = node_over(engine, activations[kind].node, activation_backward, a, result);
-    if (node) {
-        node_save(node, activations[kind].saves_result ? result : a);
-    }
-    node_drop(engine, node);
+    node_over_saving(engine, activations[kind].node, activation_backward, a, result,
+                     activations[kind].saves_result ? result : a);
     return result;
 }
 
@@ -57,11 +54,7 @@ struct tensor *op_softmax(struct engine *engine, struct tensor *input)
         return NULL;
     }
     struct tensor *result = tensor_like(engine, a);
-    struct node *node = node_over(engine, "SoftmaxBackward", softmax_backward, a, result);
-    if (node) {
-        node_save(node, result);
-    }
-    node_drop(engine, node);
+    node_over_saving(engine, "SoftmaxBackward", softmax_backward, a, result, result);
     tensor_drop(engine, a);
     return result;
 }

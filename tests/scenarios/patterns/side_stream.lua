@@ -2,7 +2,7 @@
 scenario {
   name = "side_stream",
   summary = "batches prefetched on a side stream",
-  params = { { "record", true, "their memory is told of its other user" } },
+  params = { { "record", true, "their memory is recorded on the stream that uses it" } },
 }
 
 model = nn.Sequential { nn.Linear { 4096, 4096 }, nn.ReLU(), nn.Linear { 4096, 1000 } }

@@ -1,0 +1,183 @@
+#include "taken.h"
+
+#include "gmd_known.h"
+#include "gmd_pool_state.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* --- values ------------------------------------------------------------------------------ */
+
+#define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
+
+/* A byte other than 0 and 1 is no bool, and must not even be read as one. */
+static void mend_bool(bool *value)
+{
+    unsigned char byte;
+    memcpy(&byte, value, sizeof byte);
+    *value = byte != 0;
+}
+
+/* Blocks of a live scenario are numbered in the order of their allocation: none is above the number
+ * of requests. */
+static bool is_sound(const gmd_request *r, size_t block_count)
+{
+    return r->op < GMD_OP_COUNT && r->block < block_count && r->device < GMD_MAX_DEVICES &&
+           r->thread < GMD_MAX_THREADS &&
+           (r->stream < GMD_MAX_STREAMS || r->stream == GMD_ALL_STREAMS) &&
+           (!gmd_op_has(r->op, GMD_FIELD_OTHER_STREAM) || r->other_stream < GMD_MAX_STREAMS) &&
+           (!gmd_op_is_on_pool(r->op) || r->pool < GMD_MAX_POOLS) &&
+           (r->op != GMD_OP_ALLOC || r->expect <= GMD_EXPECT_OOM);
+}
+
+/* --- the outcome ------------------------------------------------------------------------- */
+
+static bool has_sound_numbers(const gmd_outcome *o)
+{
+    const known_context *context = &o->known_context;
+    return o->violation_count <= GMD_VIOLATION_MAX && o->oracle_count <= GMD_ORACLE_MAX &&
+           o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
+           o->bound_count <= GMD_BOUND_MAX &&
+           o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
+           context->fault_count <= sizeof context->faults / sizeof *context->faults &&
+           (unsigned)o->verdict <= GMD_ERROR && (unsigned)o->error_status <= GMD_FAILED &&
+           o->seconds >= 0 && o->seconds < 1e9;
+}
+
+/* A violation is of the oracle that its kind names. */
+static bool is_sound_violation(gmd_violation *v)
+{
+    TERMINATE(v->oracle);
+    TERMINATE(v->message);
+    v->case_path[0] = '\0'; /* the parent's to fill in */
+    gmd_identity_mend(&v->identity);
+    const gmd_kind_entry *kind = gmd_kind_find(v->identity.kind);
+    return kind && strcmp(kind->oracle, v->oracle) == 0;
+}
+
+static bool is_sound_oracle(gmd_oracle_result *result)
+{
+    TERMINATE(result->name);
+    TERMINATE(result->reason);
+    return (unsigned)result->fate <= GMD_ORACLE_SKIPPED && gmd_oracle_is_named(result->name);
+}
+
+static bool mend_lists(gmd_outcome *o)
+{
+    bool is_sound = true;
+    for (uint32_t i = 0; i < o->violation_count && is_sound; i++) {
+        is_sound = is_sound_violation(&o->violations[i]);
+    }
+    for (uint32_t i = 0; i < o->oracle_count && is_sound; i++) {
+        is_sound = is_sound_oracle(&o->oracles[i]);
+    }
+    for (uint32_t i = 0; i < o->phase_count; i++) {
+        TERMINATE(o->phases[i].label);
+    }
+    for (uint32_t i = 0; i < o->bound_count; i++) {
+        mend_bool(&o->bounds[i].is_reserved);
+        mend_bool(&o->bounds[i].leaks);
+    }
+    for (uint32_t i = 0; i < o->note_count; i++) {
+        TERMINATE(o->notes[i]);
+    }
+    return is_sound;
+}
+
+static void mend_check(gmd_check *check)
+{
+    bool *const flags[] = {&check->present,           &check->exact,
+                           &check->is_cut_off,        &check->first_difference.present,
+                           &check->end_state_checked, &check->statistics_checked,
+                           &check->limit_inferred};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        mend_bool(flags[i]);
+    }
+    TERMINATE(check->first_difference.what);
+    TERMINATE(check->first_difference.expected);
+    TERMINATE(check->first_difference.got);
+    TERMINATE(check->first_difference.text);
+    for (uint32_t i = 0; i < check->quirk_count; i++) {
+        TERMINATE(check->quirks[i].name);
+    }
+}
+
+static void mend_context(known_context *context)
+{
+    bool *const flags[] = {&context->has_destroyed, &context->has_second_device,
+                           &context->has_begun_pool, &context->has_captured, &context->is_spoilt};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        mend_bool(flags[i]);
+    }
+    TERMINATE(context->conf);
+    for (uint32_t i = 0; i < context->fault_count; i++) {
+        TERMINATE(context->faults[i]);
+    }
+}
+
+/* All but the lists. */
+static void mend_values(gmd_outcome *o)
+{
+    TERMINATE(o->name);
+    TERMINATE(o->path);
+    TERMINATE(o->kind);
+    TERMINATE(o->variant);
+    TERMINATE(o->error);
+    mend_bool(&o->has_stats);
+    mend_bool(&o->has_pools);
+    mend_check(&o->check);
+    mend_context(&o->known_context);
+}
+
+void copy_lists(gmd_outcome *to, const gmd_outcome *from)
+{
+    memcpy(to->violations, from->violations, to->violation_count * sizeof *to->violations);
+    memcpy(to->oracles, from->oracles, to->oracle_count * sizeof *to->oracles);
+    memcpy(to->phases, from->phases, to->phase_count * sizeof *to->phases);
+    memcpy(to->bounds, from->bounds, to->bound_count * sizeof *to->bounds);
+    memcpy(to->notes, from->notes, to->note_count * sizeof *to->notes);
+}
+
+bool take_outcome(gmd_outcome *taken, const shared_run *shared)
+{
+    memcpy(taken, &shared->outcome, offsetof(gmd_outcome, violations));
+    if (shared->first_guard != GMD_SHARED_GUARD || shared->last_guard != GMD_SHARED_GUARD ||
+        !has_sound_numbers(taken)) {
+        return false;
+    }
+    copy_lists(taken, &shared->outcome);
+    mend_values(taken); /* where only texts were written over, they are at least well formed */
+    return mend_lists(taken);
+}
+
+/* --- the run ----------------------------------------------------------------------------- */
+
+static void take_place(taken_run *taken, const shared_run *shared)
+{
+    taken->stage = atomic_load(&shared->stage);
+    taken->is_finished = atomic_load(&shared->is_finished);
+    taken->current = shared->current;
+    taken->current_index = shared->current_index;
+    taken->is_in_request =
+        atomic_load(&shared->is_in_request) && is_sound(&taken->current, SIZE_MAX);
+    memcpy(taken->place, shared->place, sizeof taken->place);
+    TERMINATE(taken->place);
+    taken->wrong_free = shared->wrong_free;
+    taken->is_freeing_wrongly = atomic_load(&shared->is_freeing_wrongly) &&
+                                (unsigned)taken->wrong_free.kind < GMD_FREED_KINDS;
+}
+
+bool take_run(taken_run *taken, const shared_run *shared)
+{
+    taken->request_count = shared->request_count;
+    taken->requests = shared->requests;
+    take_place(taken, shared);
+    return taken->request_count <= GMD_RECORDED_REQUEST_MAX &&
+           take_outcome(&taken->outcome, shared);
+}
+
+bool take_request(const taken_run *taken, size_t index, gmd_request *out)
+{
+    *out = taken->requests[index];
+    return is_sound(out, taken->request_count);
+}
