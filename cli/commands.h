@@ -7,6 +7,7 @@ int cli_replay(int argc, char **argv);
 int cli_fuzz(int argc, char **argv);
 int cli_minimize(int argc, char **argv);
 int cli_diagnose(int argc, char **argv);
+int cli_advise(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_gate(int argc, char **argv);

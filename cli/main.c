@@ -20,6 +20,7 @@ static const subcommand subcommands[] = {
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
     {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
     {"diagnose", "what is wrong in a recorded job, where, why, and the fix", cli_diagnose},
+    {"advise", "which allocator settings a recorded job needs least memory with", cli_advise},
     {"diff", "what grew between two snapshots, by line; --threshold for a CI", cli_diff},
     {"report", "a run in another form: Markdown, JUnit, a memory snapshot...; a case as a program",
      cli_report},

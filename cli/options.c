@@ -98,8 +98,7 @@ static const struct argp_option report_options[] = {
     {0},
 };
 
-/* gmd's own libraries lie beside the program, in the build tree as in an installation. */
-static void find_lib_directory(char *out, size_t size)
+void cli_find_lib_directory(char *out, size_t size)
 {
     const char *given = getenv("GMD_LIB_DIR");
     if (given && *given) {
@@ -124,7 +123,7 @@ void cli_options_init(cli_options *options)
                                      .conditions.device_count = 1,
                                      .conditions.capacity_bytes = 140 * GMD_GIB,
                                      .process.call_budget_s = 20}};
-    find_lib_directory(options->lib_directory, sizeof options->lib_directory);
+    cli_find_lib_directory(options->lib_directory, sizeof options->lib_directory);
     options->run.subject.lib_directory = options->lib_directory;
     options->run.judging.known = &options->known;
     options->run.process.shows_progress = isatty(STDERR_FILENO);

@@ -32,6 +32,9 @@ typedef struct cli_options {
     bool needs_torch; /* set while parsing, where another option than --allocator names it */
 } cli_options;
 
+/* gmd's own libraries lie beside the program, in the build tree as in an installation. */
+void cli_find_lib_directory(char *out, size_t size);
+
 void cli_options_init(cli_options *options);
 void cli_options_free(cli_options *options);
 

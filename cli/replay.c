@@ -4,13 +4,16 @@
 #include "play_inputs.h"
 #include "probe.h"
 #include "results.h"
+#include "smallest.h"
 #include "sweep.h"
 
 #include "gmd_assert.h"
 #include "gmd_check.h"
 #include "gmd_history.h"
+#include "gmd_history_replay.h"
 #include "gmd_output.h"
 #include "gmd_quirks.h"
+#include "gmd_recorded_places.h"
 #include "gmd_runner.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -24,14 +27,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE, KEY_SWEEP, KEY_QUIRKS };
+enum {
+    KEY_CHECK = 0x200,
+    KEY_NO_ORACLES,
+    KEY_TRUTH,
+    KEY_WRITE_TRACE,
+    KEY_SWEEP,
+    KEY_QUIRKS,
+    KEY_SMALLEST
+};
 
 typedef struct replay_arguments {
     cli_options common;
     const char *input;
     const char *truth;      /* "none": no side files */
     const char *trace_path; /* where the requests are written as .gmd */
-    bool checks, oracles_off;
+    bool checks, oracles_off, finds_smallest_limit;
     uint32_t quirks; /* set of gmd_quirk_kinds */
     cli_sweep sweep;
 } replay_arguments;
@@ -50,6 +61,8 @@ static const struct argp_option replay_options[] = {
      "each call that the allocator makes to the device, or each that takes memory, fails in a run "
      "of its own",
      1},
+    {"smallest-limit", KEY_SMALLEST, NULL, 0,
+     "of a history: bisect --limit for the smallest under which what was served is served", 1},
     {"no-oracles", KEY_NO_ORACLES, NULL, 0, "leave the oracles off", 1},
     {"write-trace", KEY_WRITE_TRACE, "FILE", 0, "also write the requests as a .gmd trace", 1},
     {0},
@@ -101,6 +114,12 @@ static void check_arguments(struct argp_state *state, const replay_arguments *a)
     if (a->sweep && (a->checks || a->oracles_off)) {
         argp_error(state, "--sweep goes with neither --check nor --no-oracles");
     }
+    if (a->finds_smallest_limit && (a->checks || a->sweep)) {
+        argp_error(state, "--smallest-limit goes with neither --check nor --sweep");
+    }
+    if (a->finds_smallest_limit && a->common.snapshot_path) {
+        argp_error(state, "--snapshot holds one run, and --smallest-limit makes more");
+    }
     check_files(state, a);
 }
 
@@ -125,6 +144,9 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
         if (!cli_sweep_parse(text, &a->sweep)) {
             argp_error(state, "--sweep=%s: expected all or memory", text);
         }
+        return 0;
+    case KEY_SMALLEST:
+        a->finds_smallest_limit = true;
         return 0;
     case KEY_NO_ORACLES:
         a->oracles_off = true;
@@ -161,89 +183,25 @@ static const struct argp replay_argp = {
 
 /* --- the recorder's side files ----------------------------------------------------------- */
 
-/* NAME of NAME.pickle[.gz]; false: the history is not called so. */
-static bool stem_of(const char *path, char *stem, size_t size)
-{
-    const char *end = strstr(path, ".pickle");
-    for (const char *later; end && (later = strstr(end + 1, ".pickle")) != NULL;) {
-        end = later;
-    }
-    return end && (size_t)snprintf(stem, size, "%.*s", (int)(end - path), path) < size;
-}
-
-static gmd_status read_if_there(const char *stem, const char *suffix, gmd_truth *truth,
-                                gmd_status (*reader)(const char *, gmd_truth *, gmd_error *),
-                                gmd_error *error)
-{
-    char path[4200];
-    snprintf(path, sizeof path, "%s%s", stem, suffix);
-    return access(path, F_OK) == 0 ? reader(path, truth, error) : GMD_OK;
-}
-
 /* A file of that name beside a history need not be the recorder's: only --truth makes it a must. */
 static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_error *error)
 {
-    char stem[4096];
     if (!a->checks || (a->truth && strcmp(a->truth, "none") == 0)) {
         return GMD_OK;
     }
     if (a->truth) {
         return gmd_truth_read_json(a->truth, truth, error);
     }
-    if (!stem_of(a->input, stem, sizeof stem)) {
-        return GMD_OK;
-    }
-    gmd_status status = read_if_there(stem, ".json", truth, gmd_truth_read_json, error);
-    if (status == GMD_OK) {
-        status = read_if_there(stem, ".ops.jsonl.gz", truth, gmd_truth_read_ops, error);
-    }
-    return status;
+    return gmd_truth_read_beside(a->input, truth, error);
 }
 
 /* --- a snapshot -------------------------------------------------------------------------- */
 
-/* Segments in the order in which the history has them: where the simulated device must put them. */
-static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *count)
-{
-    gmd_sim_recorded *list = malloc((history->call_count + 1) * sizeof *list);
-    *count = 0;
-    for (size_t i = 0; list && i < history->call_count; i++) {
-        const gmd_recorded_call *call = &history->calls[i];
-        if (!call->is_mapping && !call->is_free) {
-            list[(*count)++] = (gmd_sim_recorded){
-                .address = call->address, .size = call->size, .device = call->device};
-        }
-    }
-    return list;
-}
-
-/* Where a segment is expandable, its reservation is placed: where its first pages are. */
-static uint64_t *list_reservations(const gmd_history *history, size_t *count)
-{
-    uint64_t *list = malloc((history->call_count + 1) * sizeof *list);
-    *count = 0;
-    for (size_t i = 0; list && i < history->call_count; i++) {
-        if (history->calls[i].opens_segment) {
-            list[(*count)++] = history->calls[i].address;
-        }
-    }
-    return list;
-}
-
-/* PyTorch reserves addresses for nine eighths of the device's memory, in pages of up to 20 MiB: the
- * simulated device must have no more memory than the recorded one, or the reservations would
- * overlap where the recorded ones lay side by side. 0: they tell nothing. */
-static uint64_t most_memory(const gmd_history *history)
-{
-    uint64_t nearest = history->nearest_reservations;
-    return nearest > 100 * GMD_MIB
-               ? (nearest - 20 * GMD_MIB) / 9 * 8 / (2 * GMD_MIB) * (2 * GMD_MIB)
-               : 0;
-}
-
 typedef struct replay_body {
     const gmd_history *history;
     gmd_check_input *check; /* NULL: no --check */
+    bool must_fit;          /* there is as much memory as the user said */
+    bool is_limit_given;
 } replay_body;
 
 static gmd_status play_history(void *context, gmd_session *session, gmd_error *error)
@@ -251,7 +209,7 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
     const replay_body *body = context;
     const gmd_history *h = body->history;
     char size[24];
-    if (h->limit_inferred && h->limit_bytes) {
+    if (h->limit_inferred && h->limit_bytes && !body->is_limit_given) {
         gmd_session_note(session, "memory limit inferred from the history: %s",
                          gmd_format_size(h->limit_bytes, size));
     }
@@ -280,9 +238,8 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
     if (body->check) {
         return gmd_check_history(body->check, session, error);
     }
-    gmd_status status = gmd_play_trace(NULL, session, error);
-    gmd_session_phase(session, "end");
-    return status;
+    gmd_history_replay replay = {.history = h, .must_fit = body->must_fit};
+    return gmd_replay_history(&replay, session, error);
 }
 
 /* The limit is part of what was recorded; an allocator that has no such setting goes without. */
@@ -290,7 +247,9 @@ static void choose_limit(const replay_arguments *a, const gmd_history *history,
                          gmd_run_options *options)
 {
     if (!options->conditions.limit_bytes) {
-        options->conditions.limit_bytes = history->limit_bytes;
+        bool is_moot =
+            a->common.has_capacity && history->limit_bytes > options->conditions.capacity_bytes;
+        options->conditions.limit_bytes = is_moot ? 0 : history->limit_bytes;
         options->device.limit_is_optional = true;
     }
     if (options->device.kind == GMD_DEVICE_SIM && !a->common.has_capacity &&
@@ -351,12 +310,16 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
 
 /* Everything is where the recording has it. */
 static void place_as_recorded(const replay_arguments *a, const gmd_history *history,
-                              gmd_run_options *options)
+                              const gmd_recorded_places *places, gmd_run_options *options)
 {
     options->device.placement = GMD_SIM_RECORDED;
-    uint64_t most = most_memory(history);
-    if (most && most < options->conditions.capacity_bytes && !a->common.has_capacity) {
-        options->conditions.capacity_bytes = most;
+    options->device.recorded = places->segments;
+    options->device.recorded_count = places->segment_count;
+    options->device.recorded_reservations = places->reservations;
+    options->device.recorded_reservation_count = places->reservation_count;
+    if (places->most_memory && places->most_memory < options->conditions.capacity_bytes &&
+        !a->common.has_capacity) {
+        options->conditions.capacity_bytes = places->most_memory;
     }
     if (history->limit_inferred &&
         options->conditions.limit_bytes > options->conditions.capacity_bytes) {
@@ -372,26 +335,24 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     options.judging.oracles_off = a->oracles_off;
     options.judging.is_compared = a->checks;
     choose_limit(a, history, &options);
-    size_t placement_count, reservation_count;
-    gmd_sim_recorded *placements = list_placements(history, &placement_count);
-    uint64_t *reservations = list_reservations(history, &reservation_count);
-    if (!placements || !reservations) {
-        free(placements);
-        free(reservations);
-        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
+    gmd_recorded_places places;
+    gmd_status status = gmd_recorded_places_make(&places, history, a->input, error);
+    if (status != GMD_OK) {
+        return status;
     }
     if (a->checks && !options.conditions.conf) {
         options.conditions.conf = snapshot->conf; /* "" where there were none */
     }
     gmd_check_input check = {
         .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
-    replay_body body = {.history = history, .check = a->checks ? &check : NULL};
+    bool is_limit_given = a->common.run.conditions.limit_bytes != 0;
+    replay_body body = {.history = history,
+                        .check = a->checks ? &check : NULL,
+                        .must_fit =
+                            is_limit_given || a->common.has_capacity || a->finds_smallest_limit,
+                        .is_limit_given = is_limit_given};
     if (a->checks) {
-        options.device.recorded = placements;
-        options.device.recorded_count = placement_count;
-        options.device.recorded_reservations = reservations;
-        options.device.recorded_reservation_count = reservation_count;
-        place_as_recorded(a, history, &options);
+        place_as_recorded(a, history, &places, &options);
     }
     if (history->trace.conditions.device_count && !a->common.has_devices) {
         options.conditions.device_count = history->trace.conditions.device_count;
@@ -399,11 +360,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     const gmd_workload workload = workload_of(a, &body);
     gmd_outcome *recorded = check_as_recorded(a, &options, history, &check);
     check.as_recorded = recorded ? &recorded->check : NULL;
-    gmd_status status = a->sweep ? sweep_history(a, history, &options, results, error)
-                                 : cli_results_run(results, &options, &workload, error);
+    status = a->sweep                  ? sweep_history(a, history, &options, results, error)
+             : a->finds_smallest_limit ? cli_smallest_run(results, &options, &workload, error)
+                                       : cli_results_run(results, &options, &workload, error);
     free(recorded);
-    free(placements);
-    free(reservations);
+    gmd_recorded_places_free(&places);
     return status;
 }
 
@@ -428,9 +389,12 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = read_truth(a, &truth, error);
     }
     if (status == GMD_OK) {
-        gmd_history_hints hints = {.limit_bytes = a->common.run.conditions.limit_bytes,
+        /* Without --check the limit is a question, and need not be the recorded job's. */
+        gmd_history_hints hints = {.limit_bytes =
+                                       a->checks ? a->common.run.conditions.limit_bytes : 0,
                                    .recorded_retries = GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
+        hints.frees_refused = !a->checks;
         hints.ops = truth.ops;
         hints.op_count = truth.op_count;
         if (!hints.limit_bytes) {
@@ -472,6 +436,11 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
             "%s: --check: a .gmd trace holds requests and no recorded answers; it needs a "
             "PyTorch memory snapshot",
             a->input);
+    }
+    if (a->finds_smallest_limit) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--smallest-limit needs a PyTorch memory snapshot, and %s is a trace",
+                        a->input);
     }
     gmd_trace trace = {0};
     gmd_run_options options = a->common.run;

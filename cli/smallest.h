@@ -1,4 +1,4 @@
-/* smallest.h - how much memory a scenario needs: the smallest limit that it runs in. */
+/* smallest.h - how much memory a workload needs: the smallest limit that it runs in. */
 #ifndef GMD_CLI_SMALLEST_H
 #define GMD_CLI_SMALLEST_H
 

@@ -20,13 +20,26 @@ static size_t home_of(const gmd_address_table *table, uint64_t address)
     return (size_t)(gmd_hash_number(address) >> table->shift);
 }
 
-bool gmd_address_table_put(gmd_address_table *table, uint64_t address, uint32_t value)
+/* The slot with the address, or the free one that ends the search for it. */
+static size_t slot_for(const gmd_address_table *table, uint64_t address)
 {
     size_t at = home_of(table, address);
-    for (; table->slots[at].address; at = (at + 1) & table->mask) {
-        if (table->slots[at].address == address) {
-            return false;
-        }
+    while (table->slots[at].address && table->slots[at].address != address) {
+        at = (at + 1) & table->mask;
+    }
+    return at;
+}
+
+bool gmd_address_table_has(const gmd_address_table *table, uint64_t address)
+{
+    return table->slots[slot_for(table, address)].address != 0;
+}
+
+bool gmd_address_table_put(gmd_address_table *table, uint64_t address, uint32_t value)
+{
+    size_t at = slot_for(table, address);
+    if (table->slots[at].address) {
+        return false;
     }
     table->slots[at] = (gmd_address_slot){address, value};
     return true;
@@ -34,11 +47,9 @@ bool gmd_address_table_put(gmd_address_table *table, uint64_t address, uint32_t 
 
 bool gmd_address_table_take(gmd_address_table *table, uint64_t address, uint32_t *value)
 {
-    size_t at = home_of(table, address);
-    for (; table->slots[at].address != address; at = (at + 1) & table->mask) {
-        if (!table->slots[at].address) {
-            return false;
-        }
+    size_t at = slot_for(table, address);
+    if (!table->slots[at].address) {
+        return false;
     }
     *value = table->slots[at].value;
     size_t hole = at;

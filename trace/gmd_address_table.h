@@ -24,6 +24,8 @@ void gmd_address_table_free(gmd_address_table *table);
 /* `address` is not 0. False: there is something at this address already. */
 bool gmd_address_table_put(gmd_address_table *table, uint64_t address, uint32_t value);
 
+bool gmd_address_table_has(const gmd_address_table *table, uint64_t address);
+
 /* Removes it. False: there is nothing. */
 bool gmd_address_table_take(gmd_address_table *table, uint64_t address, uint32_t *value);
 

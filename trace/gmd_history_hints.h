@@ -17,6 +17,9 @@ typedef struct gmd_history_hints {
     /* Frees that waited for other streams are to wait again, and as long: each gets work on a
      * stream of the replay's own before it, and the clock moves. For the simulated device. */
     bool waits_again;
+    /* A block whose request was refused is freed right after it: the job did not have it, though a
+     * replay may. */
+    bool frees_refused;
     const gmd_truth_op
         *ops; /* the recorder's operations, with the retries after each; NULL: none */
     size_t op_count;

@@ -58,6 +58,10 @@ typedef struct gmd_truth {
 
 gmd_status gmd_truth_read_json(const char *path, gmd_truth *truth, gmd_error *error);
 gmd_status gmd_truth_read_ops(const char *path, gmd_truth *truth, gmd_error *error);
+
+/* Both of them, where they lie beside a history that is called NAME.pickle or NAME.pickle.gz. Files
+ * of those names need not be the recorder's. */
+gmd_status gmd_truth_read_beside(const char *history_path, gmd_truth *truth, gmd_error *error);
 void gmd_truth_free(gmd_truth *truth);
 
 /* A figure of the final statistics by its name; false: not in the file. */

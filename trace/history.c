@@ -179,14 +179,15 @@ typedef struct builder {
     const gmd_snapshot *snapshot;
     const char *name;
     gmd_address_table live;     /* blocks */
+    gmd_address_table waiting;  /* blocks whose free has been asked for and is not complete */
     gmd_address_table segments; /* address -> its call */
     expandable_segments expandable;
-    deferred_plan deferred;  /* events NULL: such frees are plain frees */
-    uint32_t first_helper;   /* stream of the deferred plan's first */
-    size_t *born;            /* by block: its allocation's request */
-    uint64_t completed_late; /* free_completed events of deferred frees */
-    uint32_t first_call;     /* calls from here on belong to the request to come */
-    int emptied_device;      /* of the last run that became an empty_cache() */
+    deferred_plan deferred; /* events NULL: such frees are plain frees */
+    uint32_t first_helper;  /* stream of the deferred plan's first */
+    size_t *born;           /* by block: its allocation's request */
+    uint32_t first_call;    /* calls from here on belong to the request to come */
+    bool frees_refused;     /* of the hints */
+    int emptied_device;     /* of the last run that became an empty_cache() */
     free_runs runs;
     size_t next_run;
     gmd_error *error;
@@ -314,6 +315,18 @@ static gmd_status check_segment(builder *b, const gmd_snapshot_event *e, size_t 
     return GMD_OK;
 }
 
+static gmd_status add_refused(builder *b, const gmd_request *request, size_t event)
+{
+    b->history->oom_count++;
+    gmd_status status = add_request(b, request, event, 0, true);
+    if (status != GMD_OK || !b->frees_refused) {
+        return status;
+    }
+    const gmd_request give_back = {
+        .op = GMD_OP_FREE, .device = request->device, .block = request->block};
+    return add_own_request(b, &give_back, event);
+}
+
 static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     gmd_request request = {.op = GMD_OP_ALLOC,
@@ -334,14 +347,15 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     if (status != GMD_OK) {
         return status;
     }
-    bool is_oom = e->action == GMD_ACTION_OOM;
-    b->history->oom_count += is_oom;
+    if (e->action == GMD_ACTION_OOM) {
+        return add_refused(b, &request, event);
+    }
     b->born[request.block] = b->history->trace.count;
-    if (!is_oom && (!e->address || !gmd_address_table_put(&b->live, e->address, request.block))) {
+    if (!e->address || !gmd_address_table_put(&b->live, e->address, request.block)) {
         return contradiction(b, event, "alloc at 0x%" PRIx64 ", where a block is live already",
                              e->address);
     }
-    return add_request(b, &request, event, is_oom ? 0 : e->address, is_oom);
+    return add_request(b, &request, event, e->address, false);
 }
 
 /* Recorded work on another stream, and then the free. */
@@ -361,9 +375,19 @@ static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size
     return status == GMD_OK ? add_request(b, free_it, event, 0, false) : status;
 }
 
+static bool is_completed_next(const builder *b, const gmd_snapshot_event *e, size_t event)
+{
+    return event + 1 < b->snapshot->event_count && e[1].action == GMD_ACTION_FREE_COMPLETED &&
+           e[1].address == e->address;
+}
+
 static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     gmd_history *h = b->history;
+    bool is_completed = is_completed_next(b, e, event);
+    if (e->address && !is_completed) {
+        gmd_address_table_put(&b->waiting, e->address, 0);
+    }
     gmd_request request = {.op = GMD_OP_FREE, .device = e->device};
     if (!e->address || !gmd_address_table_take(&b->live, e->address, &request.block)) {
         count_with_place(b, &h->orphan_frees, &h->first_orphan);
@@ -377,16 +401,13 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
                              " B, or of a stream or device, that its allocation was not",
                              e->address, e->size);
     }
-    const gmd_snapshot_event *next = event + 1 < b->snapshot->event_count ? e + 1 : NULL;
     if (b->deferred.events && b->deferred.events[event].is_deferred) {
         h->deferred_frees++;
         return add_deferred_free(b, &request, event);
     }
-    bool is_completed =
-        next && next->action == GMD_ACTION_FREE_COMPLETED && next->address == e->address;
     if (!is_completed) {
         count_with_place(b, &h->deferred_frees, &h->first_deferred);
-    } else if (next->size != e->size || next->stream != e->stream || next->device != e->device) {
+    } else if (e[1].size != e->size || e[1].stream != e->stream || e[1].device != e->device) {
         return contradiction(b, event + 1,
                              "free_completed is not of the block whose free it follows");
     }
@@ -412,16 +433,20 @@ static gmd_status add_empty_cache(builder *b, size_t event, int device)
 
 static gmd_status complete_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
+    uint32_t unused;
     bool is_prompt =
         event && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
-    if (is_prompt || b->history->orphan_frees) {
+    if (is_prompt) {
         return GMD_OK;
     }
-    if (b->completed_late == b->history->deferred_frees) {
-        return contradiction(b, event, "free_completed at 0x%" PRIx64 " without its free_requested",
-                             e->address);
+    if (!gmd_address_table_take(&b->waiting, e->address, &unused)) {
+        if (gmd_address_table_has(&b->live, e->address)) {
+            return contradiction(
+                b, event, "free_completed at 0x%" PRIx64 " without its free_requested", e->address);
+        }
+        count_with_place(b, &b->history->orphan_frees, &b->history->first_orphan);
+        return GMD_OK;
     }
-    b->completed_late++;
     return b->deferred.events && b->deferred.events[event].is_emptied
                ? add_empty_cache(b, event, e->device)
                : GMD_OK;
@@ -507,6 +532,7 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     h->calls = calloc(events + 1, sizeof *h->calls);
     b->born = calloc(events + 1, sizeof *b->born);
     if (!h->recorded || !h->calls || !b->born || !gmd_address_table_make(&b->live, events + 1) ||
+        !gmd_address_table_make(&b->waiting, events + 1) ||
         !gmd_address_table_make(&b->segments, events + 1) ||
         !free_runs_find(&b->runs, b->snapshot, hints)) {
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
@@ -535,11 +561,16 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     /* Without, streams would be numbered from one too few. */
     bool has_begun = history->trace.streams.count && history->trace.threads.count;
     grouped.events = has_begun ? events_by_group(snapshot) : NULL;
-    builder b = {.history = history, .snapshot = &grouped, .name = name, .error = error};
+    builder b = {.history = history,
+                 .snapshot = &grouped,
+                 .name = name,
+                 .frees_refused = hints->frees_refused,
+                 .error = error};
     gmd_status status = grouped.events ? build(&b, hints)
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     free(grouped.events);
     gmd_address_table_free(&b.live);
+    gmd_address_table_free(&b.waiting);
     gmd_address_table_free(&b.segments);
     deferred_plan_free(&b.deferred);
     expandable_free(&b.expandable);

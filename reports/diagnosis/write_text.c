@@ -20,22 +20,6 @@ typedef struct page {
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* Words that fill lines of the page, each indented. */
-static void put_wrapped(const page *p, int indent, const char *text)
-{
-    int column = 0;
-    for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
-        int length = (int)strcspn(word, " ");
-        if (column > 0 && column + 1 + length > p->view->columns) {
-            fputc('\n', p->out);
-            column = 0;
-        }
-        column += fprintf(p->out, "%*s%.*s", column == 0 ? indent : 1, "", length, word);
-        word += length;
-    }
-    fputc('\n', p->out);
-}
-
 static const char *file_name(const char *path, bool whole)
 {
     const char *slash = whole ? NULL : strrchr(path, '/');
@@ -95,9 +79,9 @@ static void put_finding(const page *p, const gmd_job_finding *finding)
         put_place(p, finding->where[i].frame);
         fputs(finding->where[i].is_inferred ? ", the last line before it\n" : "\n", p->out);
     }
-    put_wrapped(p, 2, finding->evidence);
+    gmd_put_wrapped(p->out, p->view->columns, 2, finding->evidence);
     fputs("  Fix:\n", p->out);
-    put_wrapped(p, 4, finding->fix);
+    gmd_put_wrapped(p->out, p->view->columns, 4, finding->fix);
     fputc('\n', p->out);
 }
 
@@ -106,14 +90,14 @@ static void put_completeness(const page *p)
     const gmd_recording *r = &p->facts->recording;
     char count[32];
     if (r->begins_late) {
-        put_wrapped(p, 0,
-                    "The recording begins late: memory was there before its first event. What "
-                    "is told of it is since then; the job's own peak may have been earlier.");
+        gmd_put_wrapped(p->out, p->view->columns, 0,
+                        "The recording begins late: memory was there before its first event. What "
+                        "is told of it is since then; the job's own peak may have been earlier.");
     }
     if (r->ends_early) {
-        put_wrapped(p, 0,
-                    "The snapshot's segments are of a later moment than its last event: the "
-                    "events that led there are missing, so that the peak is a lower bound.");
+        gmd_put_wrapped(p->out, p->view->columns, 0,
+                        "The snapshot's segments are of a later moment than its last event: the "
+                        "events that led there are missing, so that the peak is a lower bound.");
     }
     if (r->contradictions) {
         fprintf(p->out, "%s events contradict others and were left out.\n",
@@ -169,7 +153,7 @@ static gmd_status put_categories(const page *p, uint32_t moment)
                                    gmd_format_size(holders.items[i].bytes, bytes));
     }
     if (*text) {
-        put_wrapped(p, 2, text);
+        gmd_put_wrapped(p->out, p->view->columns, 2, text);
     }
     gmd_holders_free(&holders);
     return GMD_OK;
@@ -259,7 +243,7 @@ static void put_oom(const page *p, const gmd_oom *oom)
     put_causes(p, &oom->free);
     fprintf(p->out, "  The largest request that would have been served: %s\n  Change:\n",
             gmd_format_size(oom->largest, bytes));
-    put_wrapped(p, 4, oom->change);
+    gmd_put_wrapped(p->out, p->view->columns, 4, oom->change);
 }
 
 static void put_ooms(const page *p, const gmd_ooms *ooms)

@@ -14,6 +14,9 @@
  * cursor. */
 void gmd_put_line_text(const char *text, FILE *out);
 
+/* Words that fill lines of so many columns, each indented. */
+void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text);
+
 /* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
  */
 void gmd_put_markdown(const char *text, FILE *out);

@@ -108,3 +108,18 @@ gmd_status gmd_finish_writing(FILE *out, const char *what, gmd_error *error)
     }
     return GMD_OK;
 }
+
+void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text)
+{
+    int column = 0;
+    for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
+        int length = (int)strcspn(word, " ");
+        if (column > 0 && column + 1 + length > columns) {
+            fputc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, "%*s%.*s", column == 0 ? indent : 1, "", length, word);
+        word += length;
+    }
+    fputc('\n', out);
+}

@@ -171,6 +171,19 @@ TEST_F(history, an_out_of_memory_bounds_the_limit_from_above)
     assert_true(built.limit_bytes >= 2 * SEGMENT && built.limit_bytes < 3 * SEGMENT);
 }
 
+TEST_F(history, a_refused_block_may_be_given_back_where_a_replay_has_it)
+{
+    gmd_snapshot_event events[] = {OOM, MADE(0), ALLOC(0)};
+    gmd_snapshot snapshot = {.events = events, .event_count = 3, .device_count = 1};
+    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN,
+                                     .frees_refused = true};
+    gmd_error error = {""};
+    assert_int_equal(gmd_history_build(&built, &snapshot, &hints, "job", &error), GMD_OK);
+    expect_ops(&built, "afa");
+    assert_int_equal(built.trace.requests[1].block, built.trace.requests[0].block);
+    assert_int_equal(built.recorded[2].call_count, 1);
+}
+
 TEST(a_limit_that_changed_is_told)
 {
     gmd_history changed, steady;
@@ -288,6 +301,29 @@ TEST_F(history, a_free_from_before_the_recording_is_left_out_and_counted)
     expect_ops(&built, "a");
     assert_int_equal(built.orphan_frees, 1);
     assert_int_equal(built.first_orphan, 0);
+}
+
+TEST_F(history, a_recording_may_begin_between_the_two_events_of_a_free)
+{
+    BUILD(&built, 0, COMPLETED(7), MADE(0), ALLOC(0));
+    expect_ops(&built, "a");
+    assert_int_equal(built.orphan_frees, 1);
+    assert_int_equal(built.first_orphan, 0);
+}
+
+TEST_F(history, a_free_from_before_the_recording_may_be_completed_among_later_ones)
+{
+    BUILD(&built, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(7), COMPLETED(0));
+    expect_ops(&built, "af");
+    assert_int_equal(built.orphan_frees, 1);
+    assert_int_equal(built.deferred_frees, 1);
+}
+
+TEST_F(history, frees_that_wait_again_leave_out_those_from_before_the_recording)
+{
+    BUILD_WITH(&built, "", true, COMPLETED(7), MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0));
+    expect_ops(&built, "af");
+    assert_int_equal(built.orphan_frees, 1);
 }
 
 TEST_F(history, a_segment_from_before_the_recording_is_counted)

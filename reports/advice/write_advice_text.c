@@ -1,0 +1,241 @@
+/* write_advice_text.c - advice on a screen: the line to copy, then how the settings compare. */
+#include "gmd_advice_report.h"
+
+#include "gmd_report_text.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIGURE_COLUMNS = 54 }; /* of a row, before its settings */
+
+typedef struct page {
+    const gmd_advice *advice;
+    int columns;
+    FILE *out;
+} page;
+
+static const char *conf_text(const gmd_setting_advice *s)
+{
+    return *s->conf ? s->conf : "(PyTorch's defaults)";
+}
+
+/* Reserved memory is in whole pages of 2 MiB: "5,742 MiB". */
+static const char *format_mib(uint64_t bytes, char text[40])
+{
+    char number[32];
+    snprintf(text, 40, "%s MiB", gmd_format_count(bytes / GMD_MIB, number));
+    return text;
+}
+
+static const char *format_time(double seconds, char text[32])
+{
+    if (seconds < 1) {
+        snprintf(text, 32, "%.1f ms", seconds * 1e3);
+    } else {
+        snprintf(text, 32, "%.1f s", seconds);
+    }
+    return text;
+}
+
+/* --- what it is about --------------------------------------------------------------------------
+ */
+
+static const char *memory_text(const gmd_advice *a)
+{
+    static const char *const texts[] = {[GMD_MEMORY_DEVICE] = "on a device of",
+                                        [GMD_MEMORY_RECORDED] = "under the recorded limit of",
+                                        [GMD_MEMORY_LIMIT] = "under a limit of",
+                                        [GMD_MEMORY_CAPACITY] = "on a device of"};
+    return a->memory_kind == GMD_MEMORY_RECORDED && a->is_limit_inferred
+               ? "under the inferred limit of"
+               : texts[a->memory_kind];
+}
+
+static void put_title(const page *p)
+{
+    const gmd_advice *a = p->advice;
+    char count[32], size[24];
+    gmd_put_line_text(a->name, p->out);
+    if (a->device_count > 1) {
+        fprintf(p->out, ", device %u", a->device);
+    }
+    fprintf(p->out, ": %s requests,\n%s %s\n\n", gmd_format_count(a->requests, count),
+            memory_text(a), gmd_format_size(a->memory_bytes, size));
+}
+
+static const gmd_setting_advice *recorded_row(const gmd_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->settings[i].is_recorded) {
+            return &a->settings[i];
+        }
+    }
+    return NULL;
+}
+
+static void put_gain(const page *p, const gmd_setting_advice *best)
+{
+    const gmd_setting_advice *now = recorded_row(p->advice);
+    char text[200], mine[40], its[40];
+    if (!best->smallest_capacity || !now || now == best || !now->smallest_capacity) {
+        return;
+    }
+    double change = ((double)best->smallest_capacity - (double)now->smallest_capacity) /
+                    (double)now->smallest_capacity * 100;
+    snprintf(text, sizeof text, "It needs %s; with the recorded settings it is %s (%+.1f %%).",
+             format_mib(best->smallest_capacity, mine), format_mib(now->smallest_capacity, its),
+             change);
+    gmd_put_wrapped(p->out, p->columns, 2, text);
+}
+
+/* Whether it fits, above the settings. */
+static void put_verdict(const page *p, const gmd_setting_advice *best)
+{
+    char size[40];
+    if (best->fits && best->is_recorded) {
+        fputs("The recorded settings are the best:\n", p->out);
+    } else if (best->fits) {
+        fputs("Best:\n", p->out);
+    } else if (best->smallest_capacity) {
+        fprintf(p->out, "It does not fit. The least memory that was found is %s, with\n",
+                format_mib(best->smallest_capacity, size));
+    } else {
+        fputs("It does not fit. Most requests are served with\n", p->out);
+    }
+}
+
+static void put_best(const page *p)
+{
+    const gmd_advice *a = p->advice;
+    const gmd_setting_advice *best = &a->settings[0];
+    put_verdict(p, best);
+    fputs("  PYTORCH_CUDA_ALLOC_CONF=", p->out);
+    gmd_put_line_text(best->conf, p->out);
+    fputs(*best->conf ? "\n" : "    # PyTorch's defaults\n", p->out);
+    put_gain(p, best);
+    fputc('\n', p->out);
+}
+
+/* --- the table -----------------------------------------------------------------------------------
+ */
+
+static void put_row(const page *p, const gmd_setting_advice *s)
+{
+    char smallest[40], reserved[40], retries[32], ooms[32], calls[32], time[32];
+    const char *conf = conf_text(s), *note = s->is_recorded ? ", recorded" : "";
+    fprintf(p->out, "%1s%10s %10s %7s %6s %7s %8s", s->exact ? "" : "~",
+            s->smallest_capacity ? format_mib(s->smallest_capacity, smallest) : "-",
+            format_mib(s->peak_reserved, reserved), gmd_format_count(s->retries, retries),
+            gmd_format_count(s->ooms, ooms), gmd_format_count(s->device_calls, calls),
+            format_time(s->device_seconds, time));
+    bool is_long = FIGURE_COLUMNS + 2 + (int)(strlen(conf) + strlen(note)) > p->columns;
+    fputs(is_long ? "\n    " : "  ", p->out);
+    gmd_put_line_text(conf, p->out);
+    fprintf(p->out, "%s\n", note);
+}
+
+static void put_table(const page *p)
+{
+    fprintf(p->out, "%11s %10s %7s %6s %7s %8s  %s\n", "fits in", "reserved", "retries", "ooms",
+            "calls", "time", "settings");
+    for (size_t i = 0; i < p->advice->count; i++) {
+        put_row(p, &p->advice->settings[i]);
+    }
+}
+
+/* --- what it rests on
+ * ------------------------------------------------------------------------------ */
+
+static void put_bounds(const page *p)
+{
+    const gmd_advice *a = p->advice;
+    char live[40], reserved[40], text[300];
+    snprintf(text, sizeof text,
+             "Lower bound: %s. At the peak %s are live; segments and pages are of one stream and "
+             "one pool, and multiples of 2 MiB.",
+             format_mib(a->lower_bound, reserved), format_mib(a->peak_live, live));
+    fputc('\n', p->out);
+    gmd_put_wrapped(p->out, p->columns, 0, text);
+}
+
+static bool has_estimate(const gmd_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (!a->settings[i].exact) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the figures with ~ are estimates. */
+static void put_estimate_reasons(const page *p)
+{
+    const gmd_advice *a = p->advice;
+    char text[500], left_out[32], scaled[32];
+    if (!has_estimate(a)) {
+        return;
+    }
+    if (a->is_changed) {
+        snprintf(text, sizeof text,
+                 "~ an estimate: the job is not the recorded one (%s requests left out, %s "
+                 "scaled).",
+                 gmd_format_count(a->left_out, left_out), gmd_format_count(a->scaled, scaled));
+    } else if (a->begins_late) {
+        snprintf(text, sizeof text,
+                 "~ an estimate: the recording begins late. Blocks that were there before are "
+                 "allocated first; what the cache held then is not known.");
+    } else if (a->has_private_pools) {
+        snprintf(text, sizeof text,
+                 "~ an estimate: memory of private pools is replayed as that of others.");
+    } else if (*a->unknown_conf) {
+        snprintf(text, sizeof text,
+                 "~ an estimate: the recorded settings '%.200s' are not ones of PyTorch 2.11's "
+                 "native allocator.",
+                 a->unknown_conf);
+    } else if (!a->is_reproduced) {
+        snprintf(text, sizeof text,
+                 "~ an estimate: under the recorded settings the replay does not have the "
+                 "recorded peaks. The limit changed, or memory was taken by others.");
+    } else {
+        snprintf(text, sizeof text,
+                 "~ an estimate: a request is refused that was served, or the other way round, "
+                 "and what the job would have asked for then was not recorded.");
+    }
+    gmd_put_wrapped(p->out, p->columns, 0, text);
+}
+
+static void put_basis(const page *p)
+{
+    const gmd_advice *a = p->advice;
+    char text[300], reserved[40], replays[32];
+    put_bounds(p);
+    put_estimate_reasons(p);
+    if (!a->is_changed && a->is_reproduced) {
+        snprintf(text, sizeof text,
+                 "Under the recorded settings the replay has the recorded peak of %s reserved, "
+                 "and refuses what was refused.",
+                 format_mib(a->recorded_peak_reserved, reserved));
+        gmd_put_wrapped(p->out, p->columns, 0, text);
+    }
+    snprintf(text, sizeof text,
+             "The time is that of the calls of the device, an estimate. Settings tried: %" PRIu32
+             ", in %s replays.",
+             a->tried, gmd_format_count(a->replays, replays));
+    gmd_put_wrapped(p->out, p->columns, 0, text);
+}
+
+gmd_status gmd_advice_write_text(const gmd_advice *advice, const gmd_advice_view *view, FILE *out,
+                                 gmd_error *error)
+{
+    const page p = {.advice = advice, .columns = view->columns, .out = out};
+    put_title(&p);
+    if (advice->count) {
+        put_best(&p);
+        put_table(&p);
+    }
+    put_basis(&p);
+    return gmd_finish_writing(out, "the advice", error);
+}
