@@ -2,6 +2,7 @@
 #include "device_access.h"
 #include "device_allocator.h"
 #include "device_heaps.h"
+#include "heap.h"
 
 #include <stdlib.h>
 
@@ -83,6 +84,17 @@ TEST_F(heaps, a_stream_without_a_place_takes_one)
     assert_non_null(device_cached_heap(f->d, f->streams[HEAP_CACHE_WAYS]));
 }
 
+TEST_F(heaps, a_heap_that_is_asked_for_again_takes_no_second_place)
+{
+    fixture *f = *state;
+    make_colliding_handles(f, HEAP_CACHE_WAYS);
+    for (int i = 0; i < HEAP_CACHE_WAYS; i++) {
+        add_heaps(f, 1);
+    }
+    add_heaps(f, HEAP_CACHE_WAYS);
+    assert_int_equal(count_found(f, HEAP_CACHE_WAYS), HEAP_CACHE_WAYS);
+}
+
 TEST_F(heaps, the_streams_of_pytorch_s_pools_are_all_found)
 {
     fixture *f = *state;
@@ -111,4 +123,18 @@ TEST_F(heaps, a_new_heap_is_closed_until_the_device_is_left)
     device_leave(f->d);
     assert_true(heap_try_enter(h));
     heap_leave(h);
+}
+
+/* The last test: spares are kept for the rest of the process. */
+TEST(a_heap_that_goes_with_blocks_is_not_used_again)
+{
+    heap_keep_spares();
+    heap *h = heap_create(NULL, NULL, NULL);
+    assert_non_null(h);
+    h->sets[POOL_SMALL].block_count = 1;
+    heap_destroy(h);
+    heap *next = heap_create(NULL, NULL, NULL);
+    assert_non_null(next);
+    assert_int_equal(next->sets[POOL_SMALL].block_count, 0);
+    heap_destroy(next);
 }

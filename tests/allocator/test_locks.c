@@ -4,6 +4,7 @@
 #include "allocator_test.h"
 
 #include "cuda_scope.h"
+#include "heap.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -213,11 +214,11 @@ static void visit_block(void *context, const gmd_block_info *info)
     (void)info;
 }
 
-static void see_figure(void *context, const char *name, uint64_t figure)
+static void see_figure(void *context, const char *name, uint64_t value)
 {
     (void)context;
     (void)name;
-    (void)figure;
+    (void)value;
 }
 
 static bool spare_nothing(void *context)
@@ -386,4 +387,18 @@ TEST_F(bench, all_that_knows_stacks_takes_their_lock)
     unlink(path);
     assert_int_equal(status, GMD_OK);
     assert_int_equal(locked - before, 3); /* the device, how many stacks there are, the stack */
+}
+
+/* Of all allocators of the process. The last test: spares are kept for the rest of it. */
+TEST(a_heap_is_kept_and_taken_again_under_a_lock)
+{
+    heap_keep_spares();
+    heap *h = heap_create(NULL, NULL, NULL);
+    uint64_t before = locked;
+    heap_destroy(h);
+    assert_int_equal(locked - before, 1);
+    before = locked;
+    h = heap_create(NULL, NULL, NULL);
+    assert_int_equal(locked - before, 1);
+    heap_destroy(h);
 }

@@ -149,6 +149,19 @@ TEST_F(stacks, a_segment_keeps_its_first_request_s_frames)
     assert_string_equal(frames(block(s, 0, 0)), "second in a.py:2");
 }
 
+TEST_F(stacks, each_of_several_segments_has_its_own_request_s_frames)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:first";
+    take(f, 12 * GMD_MIB);
+    f->stack = "a.py:2:second";
+    take(f, 12 * GMD_MIB);
+    const value *s = dump(f);
+    assert_string_equal(frames(segment(s, 0)), "first in a.py:1");
+    assert_string_equal(frames(segment(s, 1)), "second in a.py:2");
+}
+
 TEST_F(stacks, a_segment_at_the_place_of_another_has_its_own_frames)
 {
     fixture *f = *state;

@@ -163,6 +163,19 @@ TEST(a_heap_that_comes_later_changes_no_peak)
     expect_exact(&m);
 }
 
+TEST(a_heap_that_was_alone_comes_to_its_highest_again_beside_another)
+{
+    model m;
+    open_model(&m, 1);
+    raise(&m, 0, 1000);
+    lower(&m, 0, 1000);
+    statistics_add_heap(&m.all, &m.heaps[1]);
+    raise(&m, 1, 100);
+    uint64_t looked = m.looked;
+    raise(&m, 0, 800);
+    assert_int_equal(m.looked, looked);
+}
+
 TEST(a_heap_that_goes_leaves_peaks_and_totals)
 {
     model m;
