@@ -42,9 +42,10 @@ static inline assertion_end assertion_test(void (*run)(void *), void *context)
     }
     close(ends[1]);
     size_t length = 0;
-    ssize_t got;
-    while ((got = read(ends[0], end.said + length, sizeof end.said - 1 - length)) > 0) {
-        length += (size_t)got;
+    ssize_t got = 1;
+    while (got > 0 && length < sizeof end.said - 1) {
+        got = read(ends[0], end.said + length, sizeof end.said - 1 - length);
+        length += got > 0 ? (size_t)got : 0;
     }
     close(ends[0]);
     int status = 0;
