@@ -10,6 +10,8 @@ typedef struct span { /* moments: from, up to but not with */
     uint32_t from, to;
 } span;
 
+enum { WORKSPACE_SIZES = 3 };
+
 typedef struct inference {
     const gmd_recording *r;
     const gmd_places *places;
@@ -19,8 +21,8 @@ typedef struct inference {
     size_t step_count;
     uint64_t *parameter_sizes; /* ascending */
     size_t parameter_count;
-    bool has_frames; /* stacks were recorded, so an allocation without one is the autograd thread's
-                      */
+    uint32_t workspaces[WORKSPACE_SIZES]; /* blocks that may be one, by size */
+    uint32_t *first_of_module; /* by iteration: moment of the first block that a module asked for */
 } inference;
 
 /* --- steps of optimizers --------------------------------------------------------------------- */
@@ -80,21 +82,30 @@ static bool is_from_set_up(const inference *in, const gmd_lifetime *l)
     return l->born == GMD_BEFORE || gmd_iteration_of(in->iterations, l->born) == GMD_SET_UP;
 }
 
-static bool has_stack(const inference *in, const gmd_lifetime *l)
+static unsigned parts_of(const inference *in, const gmd_lifetime *l)
 {
-    return gmd_origins_get(in->places->origins, l->origin).stack != 0;
+    return l->born == GMD_BEFORE ? 0 : gmd_places_parts(in->places, l->origin);
 }
 
 /* There before the first iteration and through the better part of all. */
-static bool is_parameter(const inference *in, const gmd_lifetime *l)
+static bool stays_from_set_up(const inference *in, const gmd_lifetime *l)
 {
     return in->iterations->count && is_from_set_up(in, l) &&
            ends_outlived(in, l) * 2 >= in->iterations->count;
 }
 
+/* Made by torch.nn, as far as stacks tell. What was there before the recording may as well be the
+ * optimizer's state or data. */
+static bool is_parameter(const inference *in, const gmd_lifetime *l)
+{
+    return l->born != GMD_BEFORE && stays_from_set_up(in, l) &&
+           (!in->places->has_modules || (parts_of(in, l) & GMD_PART_LAYER));
+}
+
 static bool is_optimizer_state(const inference *in, const gmd_lifetime *l)
 {
-    return is_in_step(in, l) && ends_outlived(in, l) > 1;
+    bool is_of_step = is_in_step(in, l) || (parts_of(in, l) & GMD_PART_OPTIMIZER);
+    return is_of_step && l->born != GMD_BEFORE && ends_outlived(in, l) > 1;
 }
 
 static bool has_size_of_parameter(const inference *in, uint64_t requested)
@@ -111,35 +122,82 @@ static bool has_size_of_parameter(const inference *in, uint64_t requested)
     return low < in->parameter_count && in->parameter_sizes[low] == requested;
 }
 
+/* What cuBLAS works in, made when it is first needed and never freed, for each thread and stream.
+ * Sizes: PyTorch's CublasHandlePool.cpp, 4096 KiB twice and 16 KiB eight times, from Hopper on
+ * 32 MiB; cuBLASLt has 1 MiB, which is told from weights by stacks only. */
+static const uint64_t workspace_sizes[WORKSPACE_SIZES] = {8519680, 33554432, 1048576};
+
+/* The index of its size; WORKSPACE_SIZES: it is none. */
+static size_t workspace_of(const inference *in, const gmd_lifetime *l)
+{
+    size_t sizes = in->places->has_modules ? WORKSPACE_SIZES : WORKSPACE_SIZES - 1;
+    uint32_t born = gmd_iteration_of(in->iterations, l->born);
+    bool is_made_once = l->born != GMD_BEFORE && (born <= 1 || born == GMD_SET_UP) &&
+                        ends_outlived(in, l) + 2 >= in->iterations->count &&
+                        !(parts_of(in, l) & GMD_PART_OPTIMIZER) && !is_parameter(in, l);
+    for (size_t i = 0; is_made_once && i < sizes; i++) {
+        if (l->requested == workspace_sizes[i]) {
+            return i;
+        }
+    }
+    return WORKSPACE_SIZES;
+}
+
+/* Where there are many of a size, they are of something else. */
+static bool is_workspace(const inference *in, const gmd_lifetime *l)
+{
+    enum { MOST = 4 };
+    size_t size = workspace_of(in, l);
+    return size < WORKSPACE_SIZES && in->workspaces[size] <= MOST;
+}
+
 /* Made by backward(), of a parameter's size, and there when the optimizer steps. */
 static bool is_gradient(const inference *in, const gmd_lifetime *l)
 {
-    if (!in->has_frames || has_stack(in, l) || is_in_step(in, l) ||
+    if (!(parts_of(in, l) & GMD_PART_BACKWARD) || is_in_step(in, l) ||
         !has_size_of_parameter(in, l->requested)) {
         return false;
     }
     if (in->step_count == 0) {
         return ends_outlived(in, l) > 0;
     }
-    for (size_t i = 0; i < in->step_count; i++) {
-        if (in->steps[i].from > l->born) {
-            return l->freed > in->steps[i].from;
+    size_t low = 0, high = in->step_count; /* the first step after */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (in->steps[middle].from <= l->born) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return l->freed == GMD_NEVER;
+    return low < in->step_count ? l->freed > in->steps[low].from : l->freed == GMD_NEVER;
 }
 
 enum { TEMPORARY_EVENTS = 8 }; /* freed within so many events: inside one operation, or nearly */
 
+/* A batch: made by the program's own loop, and there before the model is first called. */
+static bool is_input(const inference *in, const gmd_lifetime *l)
+{
+    uint32_t at = gmd_iteration_of(in->iterations, l->born);
+    return at < in->iterations->count && !parts_of(in, l) && l->born < in->first_of_module[at];
+}
+
 static gmd_category category_within_iteration(const inference *in, const gmd_lifetime *l)
 {
-    if (l->freed != GMD_NEVER && l->freed - l->born <= TEMPORARY_EVENTS) {
+    unsigned parts = parts_of(in, l);
+    bool is_short = l->freed != GMD_NEVER && l->freed - l->born <= TEMPORARY_EVENTS;
+    if (is_short || ((parts & (GMD_PART_BACKWARD | GMD_PART_OPTIMIZER)) && l->freed != GMD_NEVER &&
+                     ends_outlived(in, l) == 0)) {
         return GMD_TEMPORARY;
     }
-    if (in->has_frames && has_stack(in, l) && !is_in_step(in, l)) {
-        return GMD_ACTIVATION;
+    if (!in->places->has_modules || l->born == GMD_BEFORE || is_in_step(in, l) ||
+        (parts & (GMD_PART_BACKWARD | GMD_PART_OPTIMIZER))) {
+        return GMD_CATEGORY_UNKNOWN;
     }
-    return GMD_CATEGORY_UNKNOWN;
+    if (is_input(in, l)) {
+        return GMD_INPUT;
+    }
+    return is_from_set_up(in, l) ? GMD_CATEGORY_UNKNOWN : GMD_ACTIVATION;
 }
 
 static gmd_category categorize(const inference *in, const gmd_lifetime *l)
@@ -149,6 +207,9 @@ static gmd_category categorize(const inference *in, const gmd_lifetime *l)
     }
     if (is_optimizer_state(in, l)) {
         return GMD_OPTIMIZER_STATE;
+    }
+    if (is_workspace(in, l)) {
+        return GMD_WORKSPACE;
     }
     if (is_gradient(in, l)) {
         return GMD_GRADIENT;
@@ -164,7 +225,23 @@ static int compare_sizes(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static bool list_parameters(inference *in)
+static bool find_first_of_modules(inference *in)
+{
+    in->first_of_module = malloc(((size_t)in->iterations->count + 1) * sizeof *in->first_of_module);
+    for (uint32_t i = 0; in->first_of_module && i < in->iterations->count; i++) {
+        in->first_of_module[i] = GMD_BEFORE;
+    }
+    for (size_t i = in->r->lifetime_count; in->first_of_module && i > 0; i--) {
+        const gmd_lifetime *l = &in->r->lifetimes[i - 1];
+        uint32_t at = gmd_iteration_of(in->iterations, l->born);
+        if (at < in->iterations->count && (parts_of(in, l) & GMD_PART_MODULE)) {
+            in->first_of_module[at] = l->born; /* they come in the order of their births */
+        }
+    }
+    return in->first_of_module != NULL;
+}
+
+static bool list_sizes(inference *in)
 {
     in->parameter_sizes = malloc((in->r->lifetime_count + 1) * sizeof *in->parameter_sizes);
     if (!in->parameter_sizes) {
@@ -172,10 +249,13 @@ static bool list_parameters(inference *in)
     }
     for (size_t i = 0; i < in->r->lifetime_count; i++) {
         const gmd_lifetime *l = &in->r->lifetimes[i];
-        if (is_parameter(in, l)) {
+        if (stays_from_set_up(in, l)) {
             in->parameter_sizes[in->parameter_count++] = l->requested;
         }
-        in->has_frames = in->has_frames || has_stack(in, l);
+        size_t workspace = workspace_of(in, l);
+        if (workspace < WORKSPACE_SIZES) {
+            in->workspaces[workspace]++;
+        }
     }
     qsort(in->parameter_sizes, in->parameter_count, sizeof *in->parameter_sizes, compare_sizes);
     return true;
@@ -187,12 +267,13 @@ gmd_status gmd_categories_infer(gmd_categories *categories, const gmd_recording 
 {
     inference in = {.r = recording, .places = places, .iterations = iterations};
     in.of = categories->of_lifetime = calloc(recording->lifetime_count + 1, 1);
-    bool ok = in.of && find_steps(&in) && list_parameters(&in);
+    bool ok = in.of && find_steps(&in) && find_first_of_modules(&in) && list_sizes(&in);
     for (size_t i = 0; ok && i < recording->lifetime_count; i++) {
         in.of[i] = (uint8_t)categorize(&in, &recording->lifetimes[i]);
     }
     free(in.steps);
     free(in.parameter_sizes);
+    free(in.first_of_module);
     if (!ok) {
         gmd_categories_free(categories);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the categories of %zu blocks",

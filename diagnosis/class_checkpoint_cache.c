@@ -1,31 +1,36 @@
-/* class_checkpoint_cache.c - activations that activation checkpointing recomputed, and that are
- * kept.
+/* class_checkpoint_cache.c - activations that are computed again in backward(), and kept.
  *
- * It looks at what grows from iteration to iteration and was allocated by way of
+ * It looks at what grows from iteration to iteration and was allocated by Python that backward()
+ * itself ran (a custom autograd.Function, torch.utils.checkpoint), or by way of
  * torch.utils.checkpoint. */
 #include "classes.h"
 
 #include "gmd_size.h"
 
+static bool is_recomputed(const class_view *view, const retained_group *group)
+{
+    unsigned parts = parts_of_group(view, group);
+    return group->stack && (parts & (GMD_PART_CHECKPOINT | GMD_PART_BACKWARD));
+}
+
 bool look_for_checkpoint_cache(const class_view *view, gmd_job_finding *finding)
 {
-    char rate[24], most[24];
-    for (size_t i = 0; i < view->retained->count; i++) {
-        const retained_group *group = &view->retained->groups[i];
-        if (group_grows(view, group) && group_passes(view, group, "torch/utils/checkpoint.py")) {
-            blame_group(finding, view, group);
-        }
-    }
-    if (finding->bytes == 0) {
+    enum { LEAST_PERCENT = 40 }; /* with what is recomputed, gradients of it may be kept */
+    char rate[24], most[24], line[LINE_TEXT];
+    growth all = growth_of(view, NULL), recomputed = growth_of(view, is_recomputed);
+    if (!is_growth_material(view, all) || recomputed.bytes * 100 < all.bytes * LEAST_PERCENT) {
         return false;
     }
-    finding->confidence = 0.85;
+    blame_growth(finding, view, is_recomputed); /* first: these lines are to blame */
+    blame_growth(finding, view, NULL);
+    finding->confidence = weigh(view, 0.9);
     say_evidence(finding,
-                 "%s more in each iteration, up to %s, allocated while torch.utils.checkpoint "
-                 "recomputes: something keeps what it recomputed.",
+                 "%s more in each iteration, up to %s, %u %% of it allocated by what backward() "
+                 "computes again: something keeps the recomputed activations.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
-                 gmd_format_size(finding->bytes, most));
-    say_fix(finding, "del cache[...]  # what the checkpointed function stores outside itself; keep "
-                     "x.detach() if the values are needed");
+                 gmd_format_size(finding->bytes, most),
+                 (unsigned)(recomputed.bytes * 100 / all.bytes));
+    say_fix(finding, "cache.clear()  # after each backward(): what %s stores outside its function",
+            first_line(view, finding, line));
     return true;
 }

@@ -1,7 +1,9 @@
 /* class_eval_graph.c - an evaluation that builds graphs nobody uses.
  *
- * It looks at iterations without a backward pass: without graphs each layer's output is freed as
- * soon as the next layer has it; with them all are there until the iteration's output goes. */
+ * It looks at iterations without a backward pass. What grows there, and is more than a result, is
+ * graphs. Where nothing grows: without graphs each layer's output is freed as soon as the next
+ * layer has it; with them all are there until the iteration's output goes. Recurrent modules are
+ * left out: one call makes all that they keep. */
 #include "classes.h"
 
 #include "gmd_size.h"
@@ -9,99 +11,199 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* --- graphs that stay ------------------------------------------------------------------------ */
+
+static bool keeps_graphs(const class_view *view, growth all)
+{
+    enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
+    const gmd_facts *f = view->facts;
+    bool sees_backward = loops_see_backward(f);
+    bool may_be_told = sees_backward || f->iterations.source != GMD_ITERATIONS_ANNOTATED;
+    return may_be_told && !loop_has_backward(view->loops, f, all.is_of_other_loop) &&
+           all.blocks_per_iteration >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
+}
+
+static bool look_for_kept_graphs(const class_view *view, gmd_job_finding *finding)
+{
+    char rate[24], most[24];
+    growth all = growth_of(view, NULL);
+    if (!is_growth_material(view, all) || !keeps_graphs(view, all)) {
+        return false;
+    }
+    blame_growth(finding, view, NULL);
+    finding->confidence = weigh(view, loops_see_backward(view->facts) ? 0.9 : 0.7);
+    say_evidence(finding,
+                 "%s more in each iteration, up to %s, in %" PRIu64 " blocks, and no backward() "
+                 "follows: each result is kept with the graph of its evaluation.",
+                 gmd_format_size(finding->bytes_per_iteration, rate),
+                 gmd_format_size(finding->bytes, most), all.blocks_per_iteration);
+    return true;
+}
+
+/* --- graphs that go -------------------------------------------------------------------------- */
+
 typedef struct pass {   /* one iteration */
-    uint64_t allocated; /* bytes, by way of modules */
+    uint64_t allocated; /* bytes that do not outlive the iteration after */
     uint64_t held;      /* of them, still there when the last of them was allocated */
-    uint64_t blocks;
-    uint32_t last; /* moment of the last of them */
-    bool has_backward;
+    uint32_t held_blocks;
+    uint32_t last;               /* moment of the last of them */
+    uint32_t free_from, free_to; /* moments between which the held ones are freed */
+    uint64_t usual;              /* the size that most of the held ones have, if most have one */
+    uint32_t lead;               /* of the vote for it */
 } pass;
 
-static bool is_of_module(const class_view *view, const gmd_lifetime *l)
+/* Whether a block is looked at, and in which iteration. */
+static bool is_of_pass(const class_view *view, const gmd_lifetime *l, uint32_t *at)
 {
-    const retained_group group = {
-        .stack = gmd_origins_get(view->facts->places.origins, l->origin).stack};
-    return group_passes(view, &group, "torch/nn/modules/module.py");
+    const gmd_facts *f = view->facts;
+    unsigned parts = gmd_places_parts(&f->places, l->origin);
+    *at = gmd_iteration_of(&f->iterations, l->born);
+    if (l->born == GMD_BEFORE || *at >= f->iterations.count || l->freed == GMD_NEVER ||
+        gmd_iteration_of(&f->iterations, l->freed) > *at + 1) {
+        return false;
+    }
+    return !f->places.has_modules ||
+           ((parts & GMD_PART_MODULE) && !(parts & (GMD_PART_RECURRENT | GMD_PART_BACKWARD)));
 }
 
-/* In a recording with frames, what has none is allocated by the thread of backward(). */
-static void note_block(const class_view *view, pass *passes, const gmd_lifetime *l)
+static void note_held(pass *p, const gmd_lifetime *l)
 {
-    uint32_t at = gmd_iteration_of(&view->facts->iterations, l->born);
-    if (at == GMD_SET_UP || at >= view->facts->iterations.count) {
-        return;
-    }
-    if (gmd_origins_get(view->facts->places.origins, l->origin).stack == 0) {
-        passes[at].has_backward = true;
-    } else if (is_of_module(view, l)) {
-        passes[at].allocated += l->size;
-        passes[at].blocks++;
-        passes[at].last = l->born > passes[at].last ? l->born : passes[at].last;
-    }
-}
-
-static void note_held(const class_view *view, pass *passes, const gmd_lifetime *l)
-{
-    uint32_t at = gmd_iteration_of(&view->facts->iterations, l->born);
-    if (at == GMD_SET_UP || at >= view->facts->iterations.count || !is_of_module(view, l)) {
-        return;
-    }
-    passes[at].held += l->freed > passes[at].last ? l->size : 0;
+    p->held += l->size;
+    p->held_blocks++;
+    p->free_from = p->free_from && p->free_from < l->freed ? p->free_from : l->freed;
+    p->free_to = l->freed > p->free_to ? l->freed : p->free_to;
+    p->usual = p->lead ? p->usual : l->requested;
+    p->lead += l->requested == p->usual ? 1 : (uint32_t)-1;
 }
 
 static pass *list_passes(const class_view *view)
 {
     const gmd_facts *f = view->facts;
     pass *passes = calloc((size_t)f->iterations.count + 1, sizeof *passes);
+    uint32_t at;
     for (size_t i = 0; passes && i < f->recording.lifetime_count; i++) {
-        note_block(view, passes, &f->recording.lifetimes[i]);
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_of_pass(view, l, &at)) {
+            passes[at].allocated += l->size;
+            passes[at].last = l->born > passes[at].last ? l->born : passes[at].last;
+        }
     }
     for (size_t i = 0; passes && i < f->recording.lifetime_count; i++) {
-        note_held(view, passes, &f->recording.lifetimes[i]);
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_of_pass(view, l, &at) && l->freed > passes[at].last) {
+            note_held(&passes[at], l);
+        }
     }
     return passes;
 }
 
-static bool builds_graph(const pass *p)
+static bool is_held(const class_view *view, const gmd_lifetime *l, const pass *passes, uint32_t at)
 {
-    enum { LEAST_BLOCKS = 4, HELD_PERCENT = 40 };
-    return !p->has_backward && p->blocks >= LEAST_BLOCKS &&
-           p->held * 100 >= p->allocated * HELD_PERCENT;
+    uint32_t of;
+    return is_of_pass(view, l, &of) && of == at && l->freed > passes[at].last;
+}
+
+/* Whether most of what is held goes at once, with nothing allocated in between: a backward pass
+ * makes gradients while it frees. */
+static bool goes_at_once(const class_view *view, const pass *passes, uint32_t at)
+{
+    enum { LEAST_PERCENT = 70 };
+    const gmd_recording *r = &view->facts->recording;
+    uint64_t run = 0, longest = 0;
+    for (uint32_t moment = passes[at].free_from; moment <= passes[at].free_to; moment++) {
+        uint32_t index = r->lifetime_of_event[moment - 1];
+        if (index == GMD_NO_LIFETIME) {
+            continue;
+        }
+        const gmd_lifetime *l = &r->lifetimes[index];
+        if (l->born == moment) {
+            run = 0;
+        } else if (l->freed == moment && is_held(view, l, passes, at)) {
+            run += l->size;
+            longest = run > longest ? run : longest;
+        }
+    }
+    return longest * 100 >= passes[at].held * LEAST_PERCENT;
+}
+
+/* Lines alone do not tell the layers of a model, but that they make much of the same. */
+static bool has_layers(const class_view *view, const pass *passes, uint32_t at)
+{
+    enum { LEAST_LAYERS = 5 };
+    const gmd_recording *r = &view->facts->recording;
+    uint32_t count = 0;
+    if (view->facts->places.has_modules) {
+        return true;
+    }
+    for (uint32_t moment = passes[at].free_from; moment <= passes[at].free_to; moment++) {
+        uint32_t index = r->lifetime_of_event[moment - 1];
+        const gmd_lifetime *l = index == GMD_NO_LIFETIME ? NULL : &r->lifetimes[index];
+        count += l && l->freed == moment && l->requested == passes[at].usual &&
+                 is_held(view, l, passes, at);
+    }
+    return count >= LEAST_LAYERS && count * passes[at].usual * 2 >= passes[at].held;
+}
+
+static bool builds_graph(const class_view *view, const pass *passes, uint32_t at)
+{
+    enum { LEAST_BLOCKS = 6, HELD_PERCENT = 40, OF_PEAK_PERCENT = 10 };
+    const pass *p = &passes[at];
+    return view->loops->backward_blocks[at] == 0 && p->held_blocks >= LEAST_BLOCKS &&
+           p->held * 100 >= p->allocated * HELD_PERCENT &&
+           p->held * 100 >= view->facts->recording.peak.amount.allocated * OF_PEAK_PERCENT &&
+           goes_at_once(view, passes, at) && has_layers(view, passes, at);
+}
+
+static void blame_pass(const class_view *view, const pass *passes, uint32_t at,
+                       gmd_job_finding *finding)
+{
+    const gmd_facts *f = view->facts;
+    finding->bytes = passes[at].held;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_held(view, l, passes, at)) {
+            blame_line(finding, gmd_places_frame(&f->places, l->origin), l->size, false);
+        }
+    }
+}
+
+static bool look_for_passing_graphs(const class_view *view, const pass *passes,
+                                    gmd_job_finding *finding)
+{
+    enum { LEAST_PASSES = 2 };
+    const gmd_iterations *it = &view->facts->iterations;
+    uint32_t building = 0, largest = 0;
+    char held[24];
+    for (uint32_t i = 0; i < it->count; i++) {
+        if (builds_graph(view, passes, i)) {
+            largest = !building || passes[i].held > passes[largest].held ? i : largest;
+            building++;
+        }
+    }
+    if (!view->facts->places.has_frames || !view->parameters->count || building < LEAST_PASSES ||
+        has_material_growth(view)) {
+        return false;
+    }
+    blame_pass(view, passes, largest, finding);
+    finding->confidence = weigh(view, loops_see_backward(view->facts) ? 0.9 : 0.7);
+    say_evidence(finding,
+                 "%" PRIu32 " of %" PRIu32 " iterations have no backward(), and yet %s in %" PRIu32
+                 " blocks is held until the iteration's end, as a graph would.",
+                 building, it->count, gmd_format_size(finding->bytes, held),
+                 passes[largest].held_blocks);
+    return true;
 }
 
 bool look_for_eval_graph(const class_view *view, gmd_job_finding *finding)
 {
-    const gmd_facts *f = view->facts;
     pass *passes = list_passes(view);
-    uint32_t building = 0, largest = 0;
-    char held[24];
-    for (uint32_t i = 0; passes && i < f->iterations.count; i++) {
-        if (builds_graph(&passes[i])) {
-            building++;
-            largest = passes[i].held > passes[largest].held || !building ? i : largest;
-        }
-    }
-    bool is_found = building >= 2;
-    for (size_t i = 0; i < view->retained->count; i++) {
-        is_found = is_found && !group_grows(view, &view->retained->groups[i]);
-    }
-    if (is_found) {
-        finding->bytes = passes[largest].held;
-        finding->confidence = 0.85;
-        for (size_t i = 0; i < f->recording.lifetime_count; i++) {
-            const gmd_lifetime *l = &f->recording.lifetimes[i];
-            if (gmd_iteration_of(&f->iterations, l->born) == largest && is_of_module(view, l) &&
-                l->freed > passes[largest].last) {
-                blame_line(finding, gmd_places_frame(&f->places, l->origin), l->size, false);
-            }
-        }
-        say_evidence(finding,
-                     "%" PRIu32 " of %" PRIu32 " iterations have no backward(), and yet %s of what "
-                     "the modules make is held until the iteration's end, as a graph would.",
-                     building, f->iterations.count, gmd_format_size(finding->bytes, held));
-        say_fix(finding,
-                "with torch.no_grad():  # or torch.inference_mode(), around the evaluation");
-    }
+    char line[LINE_TEXT];
+    bool is_found = look_for_kept_graphs(view, finding) ||
+                    (passes && look_for_passing_graphs(view, passes, finding));
     free(passes);
+    if (is_found) {
+        say_fix(finding, "with torch.no_grad():  # or torch.inference_mode(), around %s",
+                first_line(view, finding, line));
+    }
     return is_found;
 }

@@ -1,8 +1,10 @@
 /* class_gradient_accumulation.c - gradients that are kept across iterations.
  *
- * It looks at gradients that were there when an optimizer stepped, and are there when the next
- * iteration has ended. A program that zeroes them in place (zero_grad(set_to_none=False)) keeps
- * them, too, on purpose: then zero_grad is annotated in each iteration. */
+ * It looks at two things. Blocks of the sizes of parameters that are added in each iteration: the
+ * program stores gradients. And steps of an optimizer in whose iteration no gradient was made,
+ * since backward() adds to those of earlier iterations: nothing frees them. A program that zeroes
+ * them in place (zero_grad(set_to_none=False)) keeps them, too, on purpose: zero_grad is annotated
+ * then. A recording without annotations cannot tell, so this class is silent there. */
 #include "classes.h"
 
 #include "gmd_size.h"
@@ -10,73 +12,229 @@
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct gradients {
-    uint64_t kept, all; /* bytes: that outlive the next iteration's end; at the peak */
-    uint64_t blocks;    /* kept */
-    uint32_t born;      /* moment of the first of them */
-} gradients;
+/* --- gradients that the program stores ------------------------------------------------------- */
 
-static bool zeroes_gradients(const gmd_facts *f)
+/* What is kept of all iterations but the last one, which is not over. */
+static bool is_kept(const gmd_facts *f, const gmd_lifetime *l)
+{
+    uint32_t born = gmd_iteration_of(&f->iterations, l->born);
+    return l->born != GMD_BEFORE && born != GMD_SET_UP && born + 1 < f->iterations.count &&
+           (l->freed == GMD_NEVER ||
+            gmd_iteration_of(&f->iterations, l->freed) + 1 >= f->iterations.count);
+}
+
+/* Gradients are made by backward() itself or copied in the program's loop, not in a module's call:
+ * what is kept from there, of whatever size, is activations. */
+static bool may_be_gradient(const gmd_facts *f, size_t lifetime)
+{
+    const gmd_lifetime *l = &f->recording.lifetimes[lifetime];
+    unsigned parts = gmd_places_parts(&f->places, l->origin);
+    bool is_pythons = gmd_origins_get(f->places.origins, l->origin).stack != 0;
+    return f->categories.of_lifetime[lifetime] != GMD_OPTIMIZER_STATE &&
+           !(parts & (GMD_PART_MODULE | GMD_PART_FUNCTION)) &&
+           !((parts & GMD_PART_BACKWARD) && is_pythons);
+}
+
+/* What backward() itself allocated, and no Python that it ran, is gradients of whatever size. */
+static bool is_of_backward(const class_view *view, const retained_group *group)
+{
+    (void)view;
+    return group->is_of_backward && group->stack == 0;
+}
+
+static bool is_from_backward(const class_view *view)
+{
+    enum { LEAST_PERCENT = 70 };
+    return growth_of(view, is_of_backward).bytes * 100 >=
+           growth_of(view, NULL).bytes * LEAST_PERCENT;
+}
+
+static bool are_of_sizes(const gmd_facts *f, parameter_sizes *sizes)
+{
+    enum {
+        MATCHED_PERCENT = 85,
+        LEAST_SIZES = 2,
+        LEAST_SIZES_UNSEEN = 3,
+        SIZES_PERCENT = 50,        /* of the parameters': gradients may be of a part of a model */
+        SIZES_PERCENT_UNSEEN = 80, /* where stacks do not tell activations from gradients */
+        LEAST_OF_PARAMETERS_PERCENT = 30
+    };
+    uint64_t kept = 0, matched = 0;
+    uint32_t distinct = 0;
+    parameter_sizes_forget(sizes);
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_kept(f, l)) {
+            size_count *size = may_be_gradient(f, i) ? parameter_size(sizes, l->requested) : NULL;
+            kept += l->size;
+            matched += size ? l->size : 0;
+            distinct += size && size->seen++ == 0;
+        }
+    }
+    uint32_t percent = f->places.has_modules ? SIZES_PERCENT : SIZES_PERCENT_UNSEEN;
+    uint32_t least = f->places.has_modules ? LEAST_SIZES : LEAST_SIZES_UNSEEN;
+    return matched * 100 >= kept * MATCHED_PERCENT && distinct >= least &&
+           (uint64_t)distinct * 100 >= (uint64_t)sizes->count * percent &&
+           matched * 100 >= sizes->bytes * LEAST_OF_PARAMETERS_PERCENT;
+}
+
+/* The lines that led to what backward() stores, by what they store in one iteration. */
+static void blame_backward(const class_view *view, gmd_job_finding *finding)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_kept(f, l) && gmd_iteration_of(&f->iterations, l->born) == f->iterations.warm_up &&
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD)) {
+            blame_line(finding, line_before(f, l->born), l->size, true);
+        }
+    }
+    uint64_t of_iteration = 0;
+    for (size_t i = 0; i < finding->where_count; i++) {
+        of_iteration += finding->where[i].bytes;
+    }
+    for (size_t i = 0; i < finding->where_count; i++) { /* as of all iterations */
+        double share = (double)finding->where[i].bytes / (double)of_iteration;
+        finding->where[i].bytes = (uint64_t)(share * (double)finding->bytes);
+    }
+}
+
+static void tell_stored(const class_view *view, gmd_job_finding *finding)
+{
+    char rate[24], most[24], line[LINE_TEXT];
+    bool from_backward = is_from_backward(view);
+    blame_growth(finding, view, NULL);
+    if (from_backward) {
+        blame_backward(view, finding);
+    }
+    finding->confidence = weigh(view, 0.9);
+    say_evidence(finding,
+                 "%s more in each iteration, up to %s, %s: gradients are stored, and none of them "
+                 "is ever freed.",
+                 gmd_format_size(finding->bytes_per_iteration, rate),
+                 gmd_format_size(finding->bytes, most),
+                 from_backward ? "allocated by backward() itself"
+                               : "in blocks of the sizes of the model's parameters");
+    say_fix(finding,
+            "history.append(p.grad.norm().item())  # a number of each gradient that %s makes, not "
+            "the tensor; or p.grad.cpu()",
+            first_line(view, finding, line));
+}
+
+static bool look_for_stored(const class_view *view, parameter_sizes *sizes,
+                            gmd_job_finding *finding)
+{
+    growth all = growth_of(view, NULL);
+    if (!is_growth_material(view, all) || all.is_of_other_loop ||
+        (!is_from_backward(view) && !are_of_sizes(view->facts, sizes))) {
+        return false;
+    }
+    tell_stored(view, finding);
+    return true;
+}
+
+/* --- gradients that nothing frees ------------------------------------------------------------ */
+
+static bool is_annotated(const gmd_facts *f, const char *prefix)
 {
     const gmd_snapshot *s = f->snapshot;
     for (size_t i = 0; i < s->annotation_count; i++) {
         const char *name = gmd_origins_text(&s->origins, s->annotations[i].name, NULL);
-        if (strncmp(name, "Optimizer.zero_grad#", strlen("Optimizer.zero_grad#")) == 0) {
+        if (strncmp(name, prefix, strlen(prefix)) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static gradients count_gradients(const gmd_facts *f)
-{
-    const gmd_recording *r = &f->recording;
-    gradients g = {0};
-    for (size_t i = 0; i < r->lifetime_count; i++) {
-        const gmd_lifetime *l = &r->lifetimes[i];
-        if (f->categories.of_lifetime[i] != GMD_GRADIENT) {
-            continue;
-        }
-        uint32_t born = gmd_iteration_of(&f->iterations, l->born);
-        uint32_t freed = l->freed == GMD_NEVER ? f->iterations.count
-                                               : gmd_iteration_of(&f->iterations, l->freed);
-        if (born != GMD_SET_UP && freed >= born + 2) {
-            g.kept += l->size;
-            g.blocks++;
-            g.born = g.born ? g.born : l->born;
-        }
-        g.all += gmd_is_allocated_at(l, r->peak.allocated_at) ? l->size : 0;
-    }
-    return g;
-}
-
-static uint64_t parameter_bytes(const gmd_facts *f)
+/* Bytes of gradients that stay, as far as their making was recorded. */
+static uint64_t unfreed_bytes(const gmd_facts *f)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
-        bytes += f->categories.of_lifetime[i] == GMD_PARAMETER ? f->recording.lifetimes[i].size : 0;
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (f->categories.of_lifetime[i] == GMD_GRADIENT &&
+            gmd_iteration_of(&f->iterations, l->born) != GMD_SET_UP &&
+            (l->freed == GMD_NEVER || gmd_iteration_of(&f->iterations, l->freed) >=
+                                          gmd_iteration_of(&f->iterations, l->born) + 2)) {
+            bytes += l->size;
+        }
     }
     return bytes;
 }
 
-bool look_for_gradient_accumulation(const class_view *view, gmd_job_finding *finding)
+/* What backward() makes in an iteration after warm-up, of sizes of parameters. */
+typedef struct made_gradients {
+    uint64_t kept;      /* bytes, an iteration, that are there when it ends: gradients */
+    uint64_t temporary; /* that are not: they are added to gradients that are there */
+    uint64_t blocks;    /* how many of the latter */
+    uint32_t first;     /* moment of the first of the latter */
+} made_gradients;
+
+static made_gradients count_made(const gmd_facts *f, parameter_sizes *sizes)
 {
+    made_gradients made = {0};
+    uint32_t at = f->iterations.warm_up;
+    parameter_sizes_forget(sizes);
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        bool is_of_backward = gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD;
+        size_count *size = is_of_backward ? parameter_size(sizes, l->requested) : NULL;
+        if (!size || gmd_iteration_of(&f->iterations, l->born) != at) {
+            continue;
+        }
+        bool sees_end = l->freed == GMD_NEVER || gmd_iteration_of(&f->iterations, l->freed) > at;
+        if (sees_end) {
+            made.kept += l->size;
+        } else if (size->seen < size->parameters) {
+            size->seen++; /* no more than there are: the rest is of activations' gradients */
+            made.temporary += l->size;
+            made.blocks++;
+            made.first = made.first ? made.first : l->born;
+        }
+    }
+    return made;
+}
+
+static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
+                             gmd_job_finding *finding)
+{
+    /* Percentages of the parameters, which in a recording that begins late are counted with the
+     * optimizer's state: up to four times as many bytes. An iteration that adds to the gradients
+     * of one before says nothing yet: two steps may be accumulated on purpose. The last counts as
+     * one more, though it is not over. */
+    enum { LEAST_PERCENT = 15, FRESH_PERCENT = 10, LEAST_ITERATIONS = 4 };
     const gmd_facts *f = view->facts;
-    gradients g = count_gradients(f);
-    uint64_t parameters = parameter_bytes(f);
-    char kept[24], all[24];
-    if (f->iterations.count < 3 || g.kept == 0 || g.kept * 2 < parameters || zeroes_gradients(f)) {
+    char kept[24], all[24], line[LINE_TEXT];
+    if (f->iterations.source != GMD_ITERATIONS_ANNOTATED ||
+        f->iterations.count < LEAST_ITERATIONS || !is_annotated(f, "Optimizer.step#") ||
+        is_annotated(f, "Optimizer.zero_grad#")) {
         return false;
     }
-    finding->bytes = g.kept;
-    finding->confidence = f->iterations.source == GMD_ITERATIONS_ANNOTATED ? 0.95 : 0.7;
-    blame_line(finding, line_before(f, g.born), g.kept, true);
+    made_gradients made = count_made(f, sizes);
+    if (made.temporary * 100 < sizes->bytes * LEAST_PERCENT || made.temporary == 0 ||
+        made.kept * 100 > made.temporary * FRESH_PERCENT) {
+        return false;
+    }
+    uint64_t seen = unfreed_bytes(f);
+    finding->bytes = seen > made.temporary ? seen : made.temporary;
+    finding->confidence = weigh(view, 0.9);
+    blame_line(finding, line_before(f, made.first), finding->bytes, true);
     say_evidence(finding,
-                 "%" PRIu64
-                 " gradients (%s, for %s of parameters) are made in the first backward() "
-                 "and never freed: each later backward() adds to them, and nothing zeroes them.",
-                 g.blocks, gmd_format_size(g.kept, kept), gmd_format_size(parameters, all));
-    say_fix(finding,
-            "optimizer.zero_grad(set_to_none=True)  # in each iteration, before backward()");
+                 "backward() makes %" PRIu64 " gradients (%s, for %s that stays from iteration to "
+                 "iteration) and adds each to one that is there from the iteration before. No "
+                 "zero_grad() is recorded: they add up, or are zeroed in place and kept.",
+                 made.blocks, gmd_format_size(finding->bytes, kept),
+                 gmd_format_size(sizes->bytes, all));
+    say_fix(
+        finding,
+        "optimizer.zero_grad(set_to_none=True)  # in each iteration, before %s calls backward()",
+        first_line(view, finding, line));
     return true;
+}
+
+bool look_for_gradient_accumulation(const class_view *view, gmd_job_finding *finding)
+{
+    return look_for_stored(view, view->parameters, finding) ||
+           look_for_unfreed(view, view->parameters, finding);
 }

@@ -1,14 +1,17 @@
 /* class_reference_cycle.c - memory that waits for Python's cyclic garbage collector.
  *
  * Such memory grows from iteration to iteration, until the collector runs: then that of many
- * iterations is freed at once, in the middle of whatever line made an object. Where a line frees
- * that allocates nothing else, the program collects by itself (gc.collect()), and means it. */
+ * iterations is freed at once. A program that collects by itself (gc.collect()) does so every so
+ * many iterations, exactly, in one line, which allocates nothing; the collector runs whenever
+ * enough objects were made. Where all goes once and then piles up for longer than before, nothing
+ * bounds it, whoever collected. An autograd.Function that keeps its own result as an attribute of
+ * its context (instead of save_for_backward) makes such a circle, and is told by its stack even
+ * where nothing was collected. */
 #include "classes.h"
 
 #include "gmd_size.h"
 
-/* Falls of so many iterations' growth at once. */
-enum { LEAST_ITERATIONS_FREED = 3 };
+#include <string.h>
 
 /* A program that collects by itself does it in one line, which allocates nothing. The collector
  * runs wherever an object is made. */
@@ -27,34 +30,113 @@ static bool collects_itself(const class_view *view, const retained_group *group)
     return true;
 }
 
-static bool waits_for_collector(const class_view *view, const retained_group *group)
+/* Whether drops come at uneven distances. */
+static bool is_uneven(const retained_group *group)
 {
-    return group->growth > 0 && group->falls > 0 && group->rises > 2 * group->falls &&
-           group->largest_fall >= (uint64_t)group->growth * LEAST_ITERATIONS_FREED &&
-           !collects_itself(view, group);
+    return group->runs[2] > group->runs[1] || group->last_run > group->runs[2] ||
+           group->runs[0] > group->runs[2] + 1;
 }
 
-bool look_for_reference_cycle(const class_view *view, gmd_job_finding *finding)
+static bool piles_up_again(const retained_group *group)
 {
-    char most[24], fall[24];
+    enum { LONGER_PERCENT = 150 };
+    return group->last_run * 100 >= group->runs[0] * LONGER_PERCENT &&
+           group->last_run > group->runs[0] + 1;
+}
+
+/* Whether it goes in another file than it comes from: not by a line of the loop that clears what it
+ * has gathered. */
+static bool goes_elsewhere(const class_view *view, const retained_group *group)
+{
+    const gmd_places *places = &view->facts->places;
+    return group->freed_in != GMD_NO_PLACE && group->frame != GMD_NO_PLACE &&
+           strcmp(gmd_places_get(places, group->freed_in).file,
+                  gmd_places_get(places, group->frame).file) != 0;
+}
+
+static bool waits_for_collector(const class_view *view, const retained_group *group)
+{
+    enum {
+        LEAST_PERCENT = 10, /* of the peak */
+        FALL_PERCENT =
+            33 /* of the most that there was: one request of many that are served is less */
+    };
+    if (group->most * 100 < view->facts->recording.peak.amount.allocated * LEAST_PERCENT ||
+        group->largest_fall * 100 < group->most * FALL_PERCENT || group->rises < group->drops) {
+        return false;
+    }
+    switch (group->drops) {
+    case 0:
+        return false;
+    case 1:
+        return piles_up_again(group) ||
+               (group->last_run >= group->runs[0] && goes_elsewhere(view, group));
+    case 2:
+        return piles_up_again(group) || group->runs[0] > group->runs[2] + 1;
+    default:
+        return is_uneven(group) &&
+               !(view->facts->places.has_modules && collects_itself(view, group));
+    }
+}
+
+static bool look_for_collections(const class_view *view, gmd_job_finding *finding)
+{
+    char most[24], fall[24], line[LINE_TEXT];
     uint64_t largest = 0;
     for (size_t i = 0; i < view->retained->count; i++) {
-        const retained_group *group = &view->retained->groups[i];
+        retained_group *group = &view->retained->groups[i];
         if (waits_for_collector(view, group)) {
-            blame_group(finding, view, group);
+            group->is_explained = true;
+            finding->bytes += group->most;
+            finding->bytes_per_iteration += group->rises ? group->risen / group->rises : 0;
+            blame_line(finding, group->frame, group->most, false);
             largest = group->largest_fall > largest ? group->largest_fall : largest;
         }
     }
     if (finding->bytes == 0) {
         return false;
     }
-    finding->confidence = 0.9;
+    finding->confidence = weigh(view, 0.9);
     say_evidence(finding,
                  "Up to %s of blocks that no iteration uses any more pile up and are freed at "
-                 "irregular moments, %s at once, inside lines that make objects: Python's cyclic "
-                 "garbage collector frees them, so objects refer to each other in a circle.",
+                 "irregular moments, up to %s of a line at once: Python's cyclic garbage collector "
+                 "frees them, so objects refer to each other in a circle.",
                  gmd_format_size(finding->bytes, most), gmd_format_size(largest, fall));
-    say_fix(finding, "self.other = weakref.ref(other)  # break the circle; or del it when done; "
-                     "gc.collect() now and then bounds it");
+    say_fix(
+        finding,
+        "self.other = weakref.ref(other)  # break the circle that holds what %s makes, or del it "
+        "when done; gc.collect() every few iterations bounds it",
+        first_line(view, finding, line));
     return true;
+}
+
+static bool is_of_function(const class_view *view, const retained_group *group)
+{
+    unsigned parts = parts_of_group(view, group);
+    return (parts & GMD_PART_FUNCTION) && !(parts & GMD_PART_BACKWARD);
+}
+
+static bool look_for_contexts(const class_view *view, gmd_job_finding *finding)
+{
+    enum { LEAST_PERCENT = 40 }; /* a context holds inputs of its function, too */
+    char rate[24], most[24], line[LINE_TEXT];
+    growth all = growth_of(view, NULL), own = growth_of(view, is_of_function);
+    if (!is_growth_material(view, all) || own.bytes * 100 < all.bytes * LEAST_PERCENT) {
+        return false;
+    }
+    blame_growth(finding, view, NULL);
+    finding->confidence = weigh(view, 0.7);
+    say_evidence(finding,
+                 "%s more in each iteration, up to %s, made by an autograd.Function of the "
+                 "program: its context keeps its own result, and the result its context.",
+                 gmd_format_size(finding->bytes_per_iteration, rate),
+                 gmd_format_size(finding->bytes, most));
+    say_fix(finding, "ctx.save_for_backward(result)  # instead of ctx.result = result, for %s",
+            first_line(view, finding, line));
+    return true;
+}
+
+bool look_for_reference_cycle(const class_view *view, gmd_job_finding *finding)
+{
+    return look_for_collections(view, finding) || look_for_contexts(view, finding);
 }

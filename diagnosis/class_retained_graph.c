@@ -1,33 +1,33 @@
 /* class_retained_graph.c - metrics, outputs or grad_fn that are kept, and with them their graphs.
  *
- * It looks at what grows from iteration to iteration and is of no narrower class: neither of a
- * recurrent module nor of a checkpoint. */
+ * It looks at what grows from iteration to iteration and that no narrower class has explained. */
 #include "classes.h"
 
 #include "gmd_size.h"
 
 bool look_for_retained_graph(const class_view *view, gmd_job_finding *finding)
 {
-    char rate[24], most[24];
-    gmd_job_finding narrower = {0};
-    if (look_for_hidden_state(view, &narrower)) {
+    enum { MANY_BLOCKS = 4 };
+    char rate[24], most[24], line[LINE_TEXT];
+    growth all = growth_of(view, NULL);
+    if (!is_growth_material(view, all)) {
         return false;
     }
-    for (size_t i = 0; i < view->retained->count; i++) {
-        const retained_group *group = &view->retained->groups[i];
-        if (group_grows(view, group) && !group_passes(view, group, "torch/utils/checkpoint.py")) {
-            blame_group(finding, view, group);
-        }
-    }
-    if (finding->bytes == 0) {
-        return false;
-    }
-    finding->confidence = 0.85;
+    bool is_graph = all.blocks_per_iteration >= MANY_BLOCKS;
+    blame_growth(finding, view, NULL);
+    finding->confidence = weigh(view, is_graph ? 0.9 : 0.8);
     say_evidence(finding,
-                 "%s more in each iteration, up to %s, and none of it is ever freed: something "
-                 "keeps a tensor of each iteration, and with it the graph that made it.",
+                 "%s more in each iteration, up to %s, and none of it is freed: something keeps a "
+                 "tensor of each iteration%s.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
-                 gmd_format_size(finding->bytes, most));
-    say_fix(finding, "losses.append(loss.item())  # or .detach(): keep the number, not the tensor");
+                 gmd_format_size(finding->bytes, most),
+                 is_graph ? ", and with it the graph that made it" : "");
+    say_fix(finding,
+            is_graph
+                ? "losses.append(loss.item())  # the number, not the tensor with the graph that "
+                  "%s makes; of more than a number outputs.append(output.detach().cpu())"
+                : "outputs.append(output.detach().cpu())  # of what %s makes; or .item() of a "
+                  "single number, or not at all",
+            first_line(view, finding, line));
     return true;
 }

@@ -3,41 +3,85 @@
 #ifndef GMD_DIAGNOSIS_CLASSES_H
 #define GMD_DIAGNOSIS_CLASSES_H
 
+#include "course.h"
 #include "gmd_facts.h"
+#include "gmd_free_memory.h"
 #include "gmd_job_finding.h"
+#include "loops.h"
+#include "parameter_sizes.h"
 #include "retention.h"
 
 /* What all classes look at. */
 typedef struct class_view {
     const gmd_facts *facts;
-    const retention *retained;
+    const loops *loops;
+    course course;
+    const gmd_free_memory *free; /* at the end: as the job ran out of memory, if that ended it */
+    parameter_sizes *parameters; /* a class counts blocks in it */
+    retention *retained;         /* and marks the groups that it explains */
 } class_view;
 
 /* A class looks, and fills in what it found but for its class: false: nothing is wrong of its kind.
- */
+ * The narrow ones look first, and those after them see what is left to explain. */
 typedef bool class_look(const class_view *view, gmd_job_finding *finding);
 
 class_look look_for_gradient_accumulation, look_for_retained_graph, look_for_hidden_state,
-    look_for_eval_graph, look_for_reference_cycle, look_for_checkpoint_cache;
+    look_for_eval_graph, look_for_reference_cycle, look_for_checkpoint_cache,
+    look_for_fragmentation, look_for_cached_not_released, look_for_cross_stream_pending,
+    look_for_true_capacity;
 
 /* --- what several classes share (evidence.c) ------------------------------------------------- */
 
-/* Whether a group grows from iteration to iteration and is never given back: a leak. */
-bool group_grows(const class_view *view, const retained_group *group);
+/* What grows from iteration to iteration. */
+typedef struct growth {
+    uint64_t bytes;               /* where it was most */
+    uint64_t bytes_per_iteration; /* on average */
+    uint64_t blocks;
+    uint64_t blocks_per_iteration; /* on average, rounded up */
+    bool is_of_other_loop;         /* most of it is of the loop after the optimizer's steps */
+} growth;
 
-/* Adds a group's bytes to the finding, and its line to where they are, most bytes first. */
-void blame_group(gmd_job_finding *finding, const class_view *view, const retained_group *group);
+typedef bool group_test(const class_view *view, const retained_group *group);
+
+/* Sums up the groups that grow, that no class has explained yet and that pass a test (NULL: all).
+ */
+growth growth_of(const class_view *view, group_test *test);
+
+/* Whether so much grows that it matters; all that grows, explained or not. */
+bool is_growth_material(const class_view *view, growth g);
+bool has_material_growth(const class_view *view);
+
+/* What was reserved then. */
+uint64_t reserved_at_end(const class_view *view);
+
+/* Whether the request whose refusal ended the job would have fitted into what is free beside
+ * blocks, and that is a good part of what is reserved. */
+bool is_refused_for_split(const class_view *view);
+
+/* Puts the groups that pass a test (NULL: all) into the finding, and marks them as explained. */
+void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *test);
+
+/* Adds to the lines where bytes are, most bytes first. `is_inferred`: no frames were recorded. */
 void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool is_inferred);
 
 /* The user's line that led to a moment at which no frames were recorded: the last one before it. */
 uint32_t line_before(const gmd_facts *facts, uint32_t moment);
+
+/* "train.py:42", the first line of the finding, for a fix to name; "there": none is known. */
+enum { LINE_TEXT = 120 };
+const char *first_line(const class_view *view, const gmd_job_finding *finding,
+                       char text[LINE_TEXT]);
+
+/* Confidence, less where there is less to see: a recording without frames, without annotations, or
+ * one that begins late. */
+double weigh(const class_view *view, double confidence);
 
 __attribute__((format(printf, 2, 3))) void say_evidence(gmd_job_finding *finding,
                                                         const char *format, ...);
 __attribute__((format(printf, 2, 3))) void say_fix(gmd_job_finding *finding, const char *format,
                                                    ...);
 
-/* Whether blocks of a group were asked for by way of a file of a library. */
-bool group_passes(const class_view *view, const retained_group *group, const char *file);
+/* The parts of PyTorch that the requests of a group go through: gmd_part. */
+unsigned parts_of_group(const class_view *view, const retained_group *group);
 
 #endif

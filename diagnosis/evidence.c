@@ -3,20 +3,123 @@
 
 #include "gmd_min.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-bool group_grows(const class_view *view, const retained_group *group)
+/* --- growth ---------------------------------------------------------------------------------- */
+
+static bool is_meant(const class_view *view, const retained_group *group, group_test *test)
 {
-    enum { LEAST_RISES = 3, RISES_PERCENT = 70 };
-    uint32_t compared = view->facts->iterations.count > 2 ? view->facts->iterations.count - 2 : 0;
-    return group->growth > 0 && group->rises >= LEAST_RISES &&
-           group->rises * 100 >= compared * RISES_PERCENT && group->falls * 20 <= compared;
+    return retained_group_grows(group) && (!test || test(view, group));
 }
+
+static uint64_t rate_of(const retained_group *group)
+{
+    return group->compared ? group->grown / group->compared : 0;
+}
+
+static growth sum_growth(const class_view *view, group_test *test, bool with_explained)
+{
+    growth g = {0};
+    uint64_t of_other_loop = 0, iterations = view->facts->iterations.count;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if ((!group->is_explained || with_explained) && is_meant(view, group, test)) {
+            g.bytes += group->most;
+            g.bytes_per_iteration += rate_of(group);
+            g.blocks += group->blocks;
+            g.blocks_per_iteration += (group->blocks + iterations - 1) / iterations;
+            of_other_loop += group->is_of_other_loop ? group->most : 0;
+        }
+    }
+    g.is_of_other_loop = of_other_loop * 2 > g.bytes;
+    return g;
+}
+
+growth growth_of(const class_view *view, group_test *test)
+{
+    return sum_growth(view, test, false);
+}
+
+/* A loop that does nothing but make what it keeps fills something: data are loaded, a pool is set
+ * up. */
+static bool does_more(const class_view *view, growth g)
+{
+    enum { MANY_BLOCKS = 3 }; /* an iteration: a graph that is kept as a whole is no such loop */
+    uint64_t allocated = 0, iterations = view->facts->iterations.count;
+    for (uint32_t i = 0; i < iterations; i++) {
+        allocated += view->loops->allocated_blocks[i];
+    }
+    return allocated >= 2 * g.blocks || g.blocks_per_iteration >= MANY_BLOCKS;
+}
+
+bool is_growth_material(const class_view *view, growth g)
+{
+    enum {
+        MANY_BLOCKS = 4,        /* in an iteration: a graph, where a result is one or two */
+        PERCENT_OF_BLOCKS = 12, /* of the peak: results that are collected on purpose are small */
+        PERCENT_OF_GRAPH = 3    /* a graph is never kept on purpose */
+    };
+    uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
+    return g.bytes > 0 && does_more(view, g) &&
+           g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
+}
+
+bool has_material_growth(const class_view *view)
+{
+    return is_growth_material(view, sum_growth(view, NULL, true));
+}
+
+void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *test)
+{
+    for (size_t i = 0; i < view->retained->count; i++) {
+        retained_group *group = &view->retained->groups[i];
+        if (!group->is_explained && is_meant(view, group, test)) {
+            group->is_explained = true;
+            finding->bytes += group->most;
+            finding->bytes_per_iteration += rate_of(group);
+            blame_line(finding, group->frame, group->most, false);
+        }
+    }
+}
+
+unsigned parts_of_group(const class_view *view, const retained_group *group)
+{
+    return view->facts->places.parts_of[group->stack];
+}
+
+/* --- refusals -------------------------------------------------------------------------------- */
+
+uint64_t reserved_at_end(const class_view *view)
+{
+    const gmd_recording *r = &view->facts->recording;
+    uint32_t moment = r->ended_by_oom ? r->ended_by_oom : r->last;
+    uint64_t reserved = 0;
+    for (size_t i = 0; i < r->reserved_count; i++) {
+        reserved += gmd_is_reserved_at(&r->reserved[i], moment) ? r->reserved[i].size : 0;
+    }
+    return reserved;
+}
+
+bool is_refused_for_split(const class_view *view)
+{
+    enum { LEAST_PERCENT = 25 }; /* of reserved: less is there in healthy jobs, too */
+    const gmd_recording *r = &view->facts->recording;
+    const gmd_snapshot_event *e = gmd_event_at(r, r->ended_by_oom);
+    uint64_t split = view->free->by_cause[GMD_FREE_SPLIT];
+    return e && split >= e->size && split * 100 >= reserved_at_end(view) * LEAST_PERCENT;
+}
+
+/* --- lines ----------------------------------------------------------------------------------- */
 
 void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool is_inferred)
 {
     size_t at = 0;
+    if (frame == GMD_NO_PLACE) {
+        return;
+    }
     while (at < finding->where_count && finding->where[at].frame != frame) {
         at++;
     }
@@ -34,14 +137,6 @@ void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool i
     finding->where[at] = place;
 }
 
-void blame_group(gmd_job_finding *finding, const class_view *view, const retained_group *group)
-{
-    (void)view;
-    finding->bytes += group->most;
-    finding->bytes_per_iteration += group->growth > 0 ? (uint64_t)group->growth : 0;
-    blame_line(finding, group->frame, group->most, false);
-}
-
 uint32_t line_before(const gmd_facts *facts, uint32_t moment)
 {
     const gmd_recording *r = &facts->recording;
@@ -54,6 +149,29 @@ uint32_t line_before(const gmd_facts *facts, uint32_t moment)
         }
     }
     return GMD_NO_PLACE;
+}
+
+const char *first_line(const class_view *view, const gmd_job_finding *finding, char text[LINE_TEXT])
+{
+    gmd_place place = gmd_places_get(&view->facts->places,
+                                     finding->where_count ? finding->where[0].frame : GMD_NO_PLACE);
+    const char *slash = strrchr(place.file, '/');
+    if (!*place.file || place.is_library) {
+        return "there";
+    }
+    snprintf(text, LINE_TEXT, "%s:%" PRIu32, slash ? slash + 1 : place.file, place.line);
+    return text;
+}
+
+/* --- words ----------------------------------------------------------------------------------- */
+
+double weigh(const class_view *view, double confidence)
+{
+    const double WITHOUT_FRAMES = 0.75, WITHOUT_ANNOTATIONS = 0.95, WITHOUT_START = 0.95;
+    const gmd_facts *f = view->facts;
+    confidence *= f->places.has_frames ? 1 : WITHOUT_FRAMES;
+    confidence *= f->iterations.source == GMD_ITERATIONS_ANNOTATED ? 1 : WITHOUT_ANNOTATIONS;
+    return confidence * (f->recording.begins_late ? WITHOUT_START : 1);
 }
 
 void say_evidence(gmd_job_finding *finding, const char *format, ...)
@@ -70,17 +188,4 @@ void say_fix(gmd_job_finding *finding, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(finding->fix, sizeof finding->fix, format, arguments);
     va_end(arguments);
-}
-
-bool group_passes(const class_view *view, const retained_group *group, const char *file)
-{
-    const gmd_origins *origins = view->facts->places.origins;
-    size_t count;
-    const uint32_t *frames = gmd_origins_stack(origins, group->stack, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (gmd_is_path_end(gmd_places_get(&view->facts->places, frames[i]).file, file)) {
-            return true;
-        }
-    }
-    return false;
 }

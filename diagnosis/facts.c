@@ -10,7 +10,7 @@ gmd_status gmd_facts_make(gmd_facts *facts, const gmd_snapshot *snapshot, uint8_
         status = gmd_recording_make(&facts->recording, snapshot, device, error);
     }
     if (status == GMD_OK) {
-        status = gmd_iterations_find(&facts->iterations, &facts->recording, error);
+        status = gmd_iterations_find(&facts->iterations, &facts->recording, &facts->places, error);
     }
     if (status == GMD_OK) {
         status = gmd_categories_infer(&facts->categories, &facts->recording, &facts->places,

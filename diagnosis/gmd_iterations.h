@@ -20,13 +20,15 @@ typedef struct gmd_iterations {
     uint32_t *starts; /* moments, ascending: `count` of them, and behind them the end of the last */
     uint32_t count;
     uint32_t warm_up; /* iterations until the program asks for the same in each */
+    uint32_t other;   /* the first of another loop, after the optimizer's last step: an evaluation;
+                         `count`: there is none */
     gmd_iteration_source source;
     uint32_t annotation;    /* a text of the origins: what it is named by */
     uint64_t period_events; /* of the device in an iteration, the median; 0: unknown */
 } gmd_iterations;
 
 gmd_status gmd_iterations_find(gmd_iterations *iterations, const gmd_recording *recording,
-                               gmd_error *error);
+                               const gmd_places *places, gmd_error *error);
 void gmd_iterations_free(gmd_iterations *iterations);
 
 /* The iteration that a moment is in; GMD_SET_UP before the first, `count` after the last. */

@@ -22,10 +22,25 @@ typedef struct gmd_place {
     bool is_library; /* the stack has no frame of the user's own */
 } gmd_place;
 
+/* What a stack goes through, by the files of its frames; a stack may have several. */
+typedef enum gmd_part {
+    GMD_PART_MODULE = 1 << 0,     /* a call of an nn.Module */
+    GMD_PART_RECURRENT = 1 << 1,  /* torch.nn.RNN, LSTM, GRU and their cells */
+    GMD_PART_OPTIMIZER = 1 << 2,  /* torch.optim */
+    GMD_PART_CHECKPOINT = 1 << 3, /* torch.utils.checkpoint */
+    GMD_PART_FUNCTION = 1 << 4,   /* an autograd.Function of the program's own */
+    GMD_PART_BACKWARD = 1 << 5,   /* the thread of backward(): no line of the program called it */
+    GMD_PART_LAYER = 1 << 6,      /* any file of torch.nn: a layer is made, moved or called */
+} gmd_part;
+
 typedef struct gmd_places {
     const gmd_origins *origins;
     uint32_t *user_frame_of; /* by stack: a frame; GMD_NO_PLACE: the stack has no frames */
+    uint8_t *parts_of;       /* by stack: gmd_part */
     bool *is_library;        /* by frame */
+    bool has_frames;         /* there are stacks; then what has none is of the thread of backward(),
+                                which runs no Python */
+    bool has_modules;        /* of nn.Module: else lines are all that stacks tell */
 } gmd_places;
 
 /* The origins must stay as long as the places. */
@@ -35,6 +50,12 @@ void gmd_places_free(gmd_places *places);
 /* The frame that an origin stands for: the same number, the same line of the program. */
 uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin);
 gmd_place gmd_places_get(const gmd_places *places, uint32_t frame);
+
+/* The parts that an origin's stack goes through. */
+static inline unsigned gmd_places_parts(const gmd_places *places, uint32_t origin)
+{
+    return places->parts_of[gmd_origins_get(places->origins, origin).stack];
+}
 
 /* Whether a file's frames are a library's. */
 bool gmd_is_library_file(const char *file);

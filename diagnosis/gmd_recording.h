@@ -64,6 +64,7 @@ typedef struct gmd_recording {
     gmd_peak peak;
     uint64_t event_count; /* of the device */
     uint64_t oom_count;
+    uint32_t ended_by_oom;   /* moment of the refusal after which the job did no more; 0: none */
     uint64_t contradictions; /* events that cannot be, if all were recorded: left out */
     uint64_t later_blocks; /* of the snapshot, that no event explains and that may be of after it */
     uint8_t device;

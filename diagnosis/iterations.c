@@ -165,29 +165,17 @@ static int compare_requests(const void *a, const void *b)
     return (x->moment > y->moment) - (x->moment < y->moment);
 }
 
-static uint32_t list_requests(const gmd_recording *r, request *to)
+/* What the device was asked for from one moment up to another. */
+static uint32_t list_requests(const gmd_recording *r, uint32_t from, uint32_t end, request *to)
 {
     uint32_t count = 0;
-    for (size_t i = r->first ? r->first - 1 : 0; i < r->last; i++) {
+    for (size_t i = from ? from - 1 : 0; i + 1 < end; i++) {
         if (is_alloc(r, i)) {
             to[count] = (request){key_of(r, i), (uint32_t)i + 1, count};
             count++;
         }
     }
     return count;
-}
-
-/* Whether requests of one key come at about even distances, and over at least half of the
- * recording: a loop of the set-up is over soon. */
-static bool is_regular(const request *first, size_t count, uint32_t requests)
-{
-    enum { MOST_OF_MEAN = 4 };
-    uint64_t span = first[count - 1].number - first[0].number, longest = 0;
-    for (size_t i = 1; i < count; i++) {
-        uint64_t gap = first[i].number - first[i - 1].number;
-        longest = gap > longest ? gap : longest;
-    }
-    return longest * (count - 1) <= MOST_OF_MEAN * span && span * 2 >= requests;
 }
 
 typedef struct repetition { /* the requests of one key */
@@ -209,42 +197,96 @@ static bool next_repetition(const request *sorted, size_t count, size_t *at, rep
     return true;
 }
 
+/* A key's requests in groups of equally many, one group for each iteration. */
+typedef struct beat {
+    const request *first;
+    size_t each, count; /* requests of a group; groups */
+} beat;
+
+static uint32_t beat_moment(const beat *b, size_t i)
+{
+    return b->first[i * b->each].moment;
+}
+
+static uint64_t gap_before(const repetition *it, size_t i)
+{
+    return it->first[i].number - it->first[i - 1].number;
+}
+
+/* Requests that come in bursts, as those of a model's layers: the gaps between bursts are far
+ * longer than those in them. Where all gaps are about the same, each request is a group of its own.
+ */
+static beat beat_of(const repetition *it)
+{
+    enum { FAR_LONGER = 4 };
+    uint64_t longest = 0;
+    size_t bursts = 1;
+    for (size_t i = 1; i < it->count; i++) {
+        longest = gap_before(it, i) > longest ? gap_before(it, i) : longest;
+    }
+    for (size_t i = 1; i < it->count; i++) {
+        bursts += gap_before(it, i) * FAR_LONGER >= longest;
+    }
+    size_t each = it->count / bursts;
+    bool is_even = it->count % bursts == 0;
+    for (size_t i = 1; is_even && i < it->count; i++) {
+        is_even = (i % each == 0) == (gap_before(it, i) * FAR_LONGER >= longest);
+    }
+    return is_even ? (beat){it->first, each, bursts} : (beat){it->first, 1, it->count};
+}
+
+/* Whether groups come at about even distances, and over at least half of the recording: a loop of
+ * the set-up is over soon. */
+static bool is_regular(const beat *b, uint32_t requests)
+{
+    enum { MOST_OF_OTHERS = 4 };
+    uint64_t longest = 0;
+    uint64_t span = b->first[(b->count - 1) * b->each].number - b->first[0].number;
+    for (size_t i = 1; i < b->count; i++) {
+        uint64_t gap = b->first[i * b->each].number - b->first[(i - 1) * b->each].number;
+        longest = gap > longest ? gap : longest;
+    }
+    return longest * (b->count - 2) <= MOST_OF_OTHERS * (span - longest) && span * 2 >= requests;
+}
+
 /* Keys that come equally often: how many, and the one of them that comes first. */
 typedef struct frequency {
     uint32_t keys;
-    const request *first;
+    beat first;
 } frequency;
 
 static void count_frequencies(const request *sorted, uint32_t count, frequency *by_count)
 {
     repetition it;
     for (size_t at = 0; next_repetition(sorted, count, &at, &it);) {
-        if (it.count < LEAST_ITERATIONS || !is_regular(it.first, it.count, count)) {
+        beat b = beat_of(&it);
+        if (b.count < LEAST_ITERATIONS || !is_regular(&b, count)) {
             continue;
         }
-        frequency *f = &by_count[it.count];
+        frequency *f = &by_count[b.count];
         f->keys++;
-        if (!f->first || it.first->moment < f->first->moment) {
-            f->first = it.first;
+        if (!f->first.first || b.first->moment < f->first.first->moment) {
+            f->first = b;
         }
     }
 }
 
-/* Whether equally many of the requests lie in each iteration; `n` of the anchor's begin them. The
- * first ones may come before the anchor's first: then all do. */
-static bool keeps_step(const repetition *it, const request *anchor, size_t n)
+/* Whether the groups lie in one iteration each, which the anchor's groups begin. The first one may
+ * come before the anchor's first: then all do. The last iteration may be cut before the last one.
+ */
+static bool keeps_step(const beat *b, const beat *anchor)
 {
-    size_t each = it->count / n;
-    if (it->count % n != 0) {
+    bool comes_before = b->first->moment < anchor->first->moment;
+    if (comes_before && b->count < anchor->count) {
         return false;
     }
-    bool comes_before = it->first[0].moment < anchor[0].moment;
-    for (size_t i = 0; i < n; i++) {
-        const request *first = &it->first[i * each], *last = first + each - 1;
-        bool follows = comes_before ? last->moment <= anchor[i].moment &&
-                                          (i == 0 || first->moment > anchor[i - 1].moment)
-                                    : first->moment >= anchor[i].moment &&
-                                          (i + 1 == n || last->moment < anchor[i + 1].moment);
+    for (size_t i = 0; i < b->count; i++) {
+        uint32_t first = beat_moment(b, i), last = b->first[(i + 1) * b->each - 1].moment;
+        bool follows =
+            comes_before
+                ? last <= beat_moment(anchor, i) && (i == 0 || first > beat_moment(anchor, i - 1))
+                : first >= beat_moment(anchor, i) &&
+                      (i + 1 == anchor->count || last < beat_moment(anchor, i + 1));
         if (!follows) {
             return false;
         }
@@ -252,17 +294,89 @@ static bool keeps_step(const repetition *it, const request *anchor, size_t n)
     return true;
 }
 
-/* How many keys keep step with `n` iterations. */
-static uint32_t count_in_step(const request *sorted, uint32_t count, size_t n,
-                              const request *anchor)
+/* Whether a key keeps step with an anchor, in as many groups, or in one less. */
+static bool is_in_step(const repetition *it, uint32_t requests, const beat *anchor, beat *b)
 {
-    uint32_t in_step = 0;
-    repetition it;
-    for (size_t at = 0; next_repetition(sorted, count, &at, &it);) {
-        in_step +=
-            it.count >= n && is_regular(it.first, it.count, count) && keeps_step(&it, anchor, n);
+    for (size_t missing = 0; missing < 2 && missing < anchor->count; missing++) {
+        size_t groups = anchor->count - missing;
+        *b = (beat){it->first, it->count / groups, groups};
+        if (it->count >= groups && it->count % groups == 0 && is_regular(b, requests) &&
+            keeps_step(b, anchor)) {
+            return true;
+        }
     }
-    return in_step;
+    return false;
+}
+
+/* Keys that keep step with an anchor, and their requests. */
+typedef struct in_step {
+    uint32_t keys;
+    uint64_t requests;
+} in_step;
+
+static in_step count_in_step(const request *sorted, uint32_t count, const beat *anchor)
+{
+    in_step found = {0};
+    repetition it;
+    beat b;
+    for (size_t at = 0; next_repetition(sorted, count, &at, &it);) {
+        if (is_in_step(&it, count, anchor, &b)) {
+            found.keys++;
+            found.requests += it.count;
+        }
+    }
+    return found;
+}
+
+/* --- loops of the program, and those inside of a pass ---------------------------------------- */
+
+/* Whether something happens between two moments that is no part of a module's call: the program has
+ * come back to its own loop. The layers of a model repeat, too, but inside one call. */
+static bool leaves_modules(const gmd_recording *r, const gmd_places *places, uint32_t from,
+                           uint32_t end)
+{
+    for (uint32_t moment = from; moment < end; moment++) {
+        const gmd_snapshot_event *e = gmd_event_at(r, moment);
+        if (e->device == r->device &&
+            !(gmd_places_parts(places, e->origin) & (GMD_PART_MODULE | GMD_PART_BACKWARD))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether more than one of the program's lines has a part in what happens between two moments. */
+static bool has_several_lines(const gmd_recording *r, const gmd_places *places, uint32_t from,
+                              uint32_t end)
+{
+    uint32_t line = GMD_NO_PLACE;
+    for (uint32_t moment = from; moment < end; moment++) {
+        const gmd_snapshot_event *e = gmd_event_at(r, moment);
+        uint32_t frame =
+            e->device == r->device ? gmd_places_frame(places, e->origin) : GMD_NO_PLACE;
+        if (frame != GMD_NO_PLACE && line != GMD_NO_PLACE && frame != line) {
+            return true;
+        }
+        line = frame != GMD_NO_PLACE ? frame : line;
+    }
+    return false;
+}
+
+/* A job that ran out of memory in its first pass has repeated nothing but the layers of its model.
+ * Where stacks cannot tell that from a loop, no iterations are found in such a recording. */
+static bool is_loop(const gmd_recording *r, const gmd_places *places, const beat *anchor)
+{
+    enum { LEAST_PERCENT = 80 };
+    if (!places->has_modules && !r->ended_by_oom) {
+        return true;
+    }
+    size_t returned = 0;
+    for (size_t i = 0; i + 1 < anchor->count; i++) {
+        uint32_t from = beat_moment(anchor, i), end = beat_moment(anchor, i + 1);
+        returned += places->has_modules ? leaves_modules(r, places, from, end)
+                                        : has_several_lines(r, places, from, end);
+    }
+    return returned * 100 >= (anchor->count - 1) * LEAST_PERCENT;
 }
 
 enum { CANDIDATES = 8 };
@@ -288,61 +402,96 @@ static size_t list_candidates(const frequency *by_count, size_t most, size_t can
     return count;
 }
 
-/* The number of iterations, each of which a request of `*anchor` begins; 0: nothing repeats. In a
- * loop within a loop the outer one counts: all of the inner keep step with it. */
-static size_t find_anchor(const request *sorted, uint32_t count, frequency *by_count,
-                          const request **anchor)
+typedef struct search { /* for a loop among the requests of a stretch of the recording */
+    const gmd_recording *r;
+    const gmd_places *places;
+    request *requests; /* by key, then by moment */
+    uint32_t count;
+    frequency *by_count;
+} search;
+
+/* What begins each iteration; `count` 0: nothing repeats. In a loop within a loop the outer one
+ * counts: all of the inner keep step with it. */
+static beat find_anchor(const search *s)
 {
-    size_t candidates[CANDIDATES], best = 0;
-    uint32_t best_in_step = 0, regular = 0;
-    count_frequencies(sorted, count, by_count);
-    for (size_t n = LEAST_ITERATIONS; n <= count; n++) {
-        regular += by_count[n].keys;
+    enum { LEAST_PERCENT = 15 }; /* of the requests: a few repeat by chance */
+    size_t candidates[CANDIDATES];
+    uint32_t most = 0, regular = 0;
+    beat best = {0};
+    count_frequencies(s->requests, s->count, s->by_count);
+    for (size_t n = LEAST_ITERATIONS; n <= s->count; n++) {
+        regular += s->by_count[n].keys;
     }
-    size_t candidate_count = list_candidates(by_count, count, candidates);
+    size_t candidate_count = list_candidates(s->by_count, s->count, candidates);
     for (size_t i = 0; i < candidate_count; i++) {
-        size_t n = candidates[i];
-        uint32_t in_step = count_in_step(sorted, count, n, by_count[n].first);
-        if (in_step > best_in_step || (in_step == best_in_step && n < best)) {
-            best = n;
-            best_in_step = in_step;
-            *anchor = by_count[n].first;
+        const beat *anchor = &s->by_count[candidates[i]].first;
+        in_step found = count_in_step(s->requests, s->count, anchor);
+        bool is_better = found.keys > most || (found.keys == most && anchor->count < best.count);
+        if (is_better && found.requests * 100 >= (uint64_t)s->count * LEAST_PERCENT &&
+            is_loop(s->r, s->places, anchor)) {
+            best = *anchor;
+            most = found.keys;
         }
     }
-    return 3 * (uint64_t)best_in_step >= regular ? best : 0;
+    return 3 * (uint64_t)most >= regular ? best : (beat){0};
 }
 
-static bool take_requests(gmd_iterations *it, const gmd_recording *r, const request *anchor,
-                          size_t n)
+/* What comes first of all that keeps step with the anchor begins an iteration. */
+static beat earliest_in_step(const search *s, const beat *anchor)
 {
-    uint32_t *starts = malloc((n + 1) * sizeof *starts);
+    repetition it;
+    beat earliest = *anchor, b;
+    for (size_t at = 0; next_repetition(s->requests, s->count, &at, &it);) {
+        if (it.first->moment < earliest.first->moment && is_in_step(&it, s->count, anchor, &b) &&
+            b.count == anchor->count) {
+            earliest = b;
+        }
+    }
+    return earliest;
+}
+
+static bool add_starts(gmd_iterations *it, const gmd_recording *r, const beat *begins)
+{
+    uint32_t *starts = realloc(it->starts, (it->count + begins->count + 1) * sizeof *starts);
     if (!starts) {
         return false;
     }
-    free(it->starts);
     it->starts = starts;
-    for (size_t i = 0; i < n; i++) {
-        add_start(it, r, anchor[i].moment);
+    for (size_t i = 0; i < begins->count; i++) {
+        add_start(it, r, beat_moment(begins, i));
     }
-    it->source = GMD_ITERATIONS_FROM_EVENTS;
     return true;
 }
 
-static bool find_repeated(gmd_iterations *it, const gmd_recording *r)
+/* Adds the iterations of the loop between two moments, if there is one. False: no host memory. */
+static bool add_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_places *places,
+                         uint32_t from, uint32_t end)
 {
-    request *requests = malloc((r->lifetime_count + 1) * sizeof *requests);
-    frequency *by_count = calloc(r->lifetime_count + 2, sizeof *by_count);
-    bool ok = requests && by_count;
+    size_t most = (size_t)(end - from) + 2;
+    search s = {.r = r,
+                .places = places,
+                .requests = malloc(most * sizeof *s.requests),
+                .by_count = calloc(most, sizeof *s.by_count)};
+    bool ok = s.requests && s.by_count;
     if (ok) {
-        const request *anchor;
-        uint32_t count = list_requests(r, requests);
-        qsort(requests, count, sizeof *requests, compare_requests);
-        size_t n = find_anchor(requests, count, by_count, &anchor);
-        ok = n == 0 || take_requests(it, r, anchor, n);
+        s.count = list_requests(r, from, end, s.requests);
+        qsort(s.requests, s.count, sizeof *s.requests, compare_requests);
+        beat anchor = find_anchor(&s);
+        beat begins = anchor.count ? earliest_in_step(&s, &anchor) : anchor;
+        ok = begins.count == 0 || add_starts(it, r, &begins);
     }
-    free(requests);
-    free(by_count);
+    free(s.requests);
+    free(s.by_count);
     return ok;
+}
+
+static bool find_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_places *places)
+{
+    if (r->first && !add_repeated(it, r, places, r->first, r->last + 1)) {
+        return false;
+    }
+    it->source = it->count ? GMD_ITERATIONS_FROM_EVENTS : GMD_ITERATIONS_UNKNOWN;
+    return true;
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */
@@ -385,18 +534,34 @@ static bool measure(gmd_iterations *it)
     return true;
 }
 
+/* What comes after an optimizer's last step and is longer than any part of an iteration: another
+ * loop, if something repeats in it. Only stacks tell loops from the layers of a model. */
+static bool find_other(gmd_iterations *it, const gmd_recording *r, const gmd_places *places)
+{
+    enum { LEAST_LENGTHS = 2 };
+    uint32_t steps = it->count, tail = it->starts[steps - 1];
+    it->other = steps;
+    if (!places->has_modules || it->source != GMD_ITERATIONS_ANNOTATED ||
+        length_of(it, steps - 1) < LEAST_LENGTHS * it->period_events) {
+        return true;
+    }
+    bool ok = add_repeated(it, r, places, tail, r->last + 1);
+    it->starts[it->count] = r->last + 1;
+    return ok;
+}
+
 gmd_status gmd_iterations_find(gmd_iterations *iterations, const gmd_recording *recording,
-                               gmd_error *error)
+                               const gmd_places *places, gmd_error *error)
 {
     *iterations = (gmd_iterations){0};
     if (recording->first == 0) {
         return GMD_OK; /* segments only */
     }
     bool ok = find_annotated(iterations, recording) &&
-              (iterations->count || find_repeated(iterations, recording));
+              (iterations->count || find_repeated(iterations, recording, places));
     if (ok && iterations->count) {
         iterations->starts[iterations->count] = recording->last + 1;
-        ok = measure(iterations);
+        ok = measure(iterations) && find_other(iterations, recording, places);
     }
     if (!ok) {
         gmd_iterations_free(iterations);

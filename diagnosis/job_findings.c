@@ -5,16 +5,21 @@
 
 #include <stdlib.h>
 
+/* In the order in which they look. */
 static const struct {
     gmd_finding_class class;
     class_look *look;
 } classes[] = {
     {GMD_FINDING_GRADIENT_ACCUMULATION, look_for_gradient_accumulation},
-    {GMD_FINDING_RETAINED_GRAPH, look_for_retained_graph},
+    {GMD_FINDING_CHECKPOINT_CACHE, look_for_checkpoint_cache},
+    {GMD_FINDING_REFERENCE_CYCLE, look_for_reference_cycle},
     {GMD_FINDING_HIDDEN_STATE, look_for_hidden_state},
     {GMD_FINDING_EVAL_GRAPH, look_for_eval_graph},
-    {GMD_FINDING_REFERENCE_CYCLE, look_for_reference_cycle},
-    {GMD_FINDING_CHECKPOINT_CACHE, look_for_checkpoint_cache},
+    {GMD_FINDING_RETAINED_GRAPH, look_for_retained_graph},
+    {GMD_FINDING_CROSS_STREAM_PENDING, look_for_cross_stream_pending},
+    {GMD_FINDING_FRAGMENTATION, look_for_fragmentation},
+    {GMD_FINDING_CACHED_NOT_RELEASED, look_for_cached_not_released},
+    {GMD_FINDING_TRUE_CAPACITY, look_for_true_capacity},
 };
 
 static int compare_findings(const void *a, const void *b)
@@ -36,22 +41,60 @@ static void look(gmd_job_findings *findings, const class_view *view)
     qsort(findings->items, findings->count, sizeof *findings->items, compare_findings);
 }
 
+/* What classes look at, beside the facts. */
+typedef struct observations {
+    retention retained;
+    loops loops;
+    gmd_free_memory free;
+    parameter_sizes parameters;
+} observations;
+
+static gmd_status observe(observations *o, const gmd_facts *facts, gmd_error *error)
+{
+    const gmd_recording *r = &facts->recording;
+    *o = (observations){0};
+    gmd_status status = retention_find(&o->retained, facts, error);
+    if (status == GMD_OK) {
+        status = parameter_sizes_find(&o->parameters, facts, error);
+    }
+    if (status == GMD_OK) {
+        status = loops_find(&o->loops, facts, &o->parameters, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_free_memory_find(&o->free, r, &facts->places,
+                                      r->ended_by_oom ? r->ended_by_oom : r->last, NULL, error);
+    }
+    return status;
+}
+
+static void release(observations *o)
+{
+    retention_free(&o->retained);
+    loops_free(&o->loops);
+    gmd_free_memory_release(&o->free);
+    parameter_sizes_free(&o->parameters);
+}
+
 gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
                                  gmd_error *error)
 {
-    retention retained;
+    observations o;
     *findings = (gmd_job_findings){0};
-    gmd_status status = retention_find(&retained, facts, error);
-    if (status != GMD_OK) {
-        return status;
+    gmd_status status = observe(&o, facts, error);
+    if (status == GMD_OK) {
+        findings->items = calloc(GMD_FINDING_CLASS_COUNT + 1, sizeof *findings->items);
+        status = findings->items ? GMD_OK
+                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for findings");
     }
-    findings->items = calloc(GMD_FINDING_CLASS_COUNT + 1, sizeof *findings->items);
     if (findings->items) {
-        look(findings, &(class_view){facts, &retained});
-    } else {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for findings");
+        look(findings, &(class_view){.facts = facts,
+                                     .loops = &o.loops,
+                                     .course = course_of(&facts->recording, &facts->iterations),
+                                     .free = &o.free,
+                                     .parameters = &o.parameters,
+                                     .retained = &o.retained});
     }
-    retention_free(&retained);
+    release(&o);
     return status;
 }
 

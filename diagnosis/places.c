@@ -26,6 +26,15 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* Shared libraries with a version, and the interpreter itself. */
+static bool is_binary(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    return strstr(name, ".so.") ||
+           (slash && begins_with(name, "python") && !ends_with(name, ".py"));
+}
+
 /* Names that are no files: "??", "<frozen importlib._bootstrap>", "<eval_with_key>.2". A notebook's
  * cell is the user's: "<ipython-input-3-...>". */
 static bool is_no_file(const char *file)
@@ -35,7 +44,7 @@ static bool is_no_file(const char *file)
 
 bool gmd_is_library_file(const char *file)
 {
-    if (is_no_file(file)) {
+    if (is_no_file(file) || is_binary(file)) {
         return true;
     }
     for (size_t i = 0; i < sizeof installed_folders / sizeof *installed_folders; i++) {
@@ -69,44 +78,121 @@ static uint32_t user_frame(const gmd_places *places, uint32_t stack)
     return count ? frames[count - 1] : GMD_NO_PLACE;
 }
 
-/* What a file is, is said once for each text, not for each frame of it. */
-static void classify_frames(gmd_places *places, uint8_t *is_known)
+/* --- parts ----------------------------------------------------------------------------------- */
+
+/* What a file is, is found once for each text, not for each frame of it. */
+typedef struct file_kind {
+    bool is_known, is_library;
+    bool is_python;     /* else of C++ */
+    bool runs_backward; /* as the outermost frame: Python that the engine of autograd called */
+    uint8_t parts;      /* gmd_part */
+} file_kind;
+
+static uint8_t parts_of_file(const char *file)
 {
-    enum { UNKNOWN, USERS, LIBRARYS };
+    static const struct {
+        const char *end;
+        gmd_part part;
+    } parts[] = {{"torch/nn/modules/module.py", GMD_PART_MODULE},
+                 {"torch/nn/modules/rnn.py", GMD_PART_RECURRENT},
+                 {"torch/utils/checkpoint.py", GMD_PART_CHECKPOINT},
+                 {"torch/autograd/function.py", GMD_PART_FUNCTION}};
+    unsigned found = strstr(file, "torch/nn/") ? GMD_PART_LAYER : 0;
+    found |= strstr(file, "torch/optim/") ? GMD_PART_OPTIMIZER : 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        found |= gmd_is_path_end(file, parts[i].end) ? parts[i].part : 0;
+    }
+    return (uint8_t)found;
+}
+
+static file_kind classify_file(const char *file)
+{
+    return (file_kind){.is_known = true,
+                       .is_library = gmd_is_library_file(file),
+                       .is_python = ends_with(file, ".py"),
+                       .runs_backward = gmd_is_path_end(file, "torch/autograd/function.py") ||
+                                        gmd_is_path_end(file, "torch/autograd/graph.py") ||
+                                        gmd_is_path_end(file, "torch/utils/checkpoint.py"),
+                       .parts = parts_of_file(file)};
+}
+
+static void classify_frames(gmd_places *places, file_kind *kinds)
+{
     const gmd_origins *origins = places->origins;
     for (uint32_t frame = 0; frame < gmd_origins_frame_count(origins); frame++) {
-        uint32_t file = gmd_origins_frame(origins, frame).file;
-        if (is_known[file] == UNKNOWN) {
-            bool is_library = gmd_is_library_file(gmd_origins_text(origins, file, NULL));
-            is_known[file] = is_library ? LIBRARYS : USERS;
+        file_kind *kind = &kinds[gmd_origins_frame(origins, frame).file];
+        if (!kind->is_known) {
+            *kind = classify_file(
+                gmd_origins_text(origins, gmd_origins_frame(origins, frame).file, NULL));
         }
-        places->is_library[frame] = is_known[file] == LIBRARYS;
+        places->is_library[frame] = kind->is_library;
     }
 }
+
+/* The thread of backward() has no Python but what it calls itself; its C++ frames may be recorded.
+ */
+static bool is_of_backward(const gmd_places *places, const file_kind *kinds, const uint32_t *frames,
+                           size_t count)
+{
+    for (size_t i = count; i > 0; i--) {
+        const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i - 1]).file];
+        if (kind->is_python || !kind->is_library) {
+            return kind->runs_backward;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t function = gmd_origins_frame(places->origins, frames[i]).function;
+        if (strstr(gmd_origins_text(places->origins, function, NULL), "autograd::Engine")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void classify_stacks(gmd_places *places, const file_kind *kinds)
+{
+    for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
+        size_t count;
+        const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+        uint8_t parts = is_of_backward(places, kinds, frames, count) ? GMD_PART_BACKWARD : 0;
+        for (size_t i = 0; i < count; i++) {
+            parts |= kinds[gmd_origins_frame(places->origins, frames[i]).file].parts;
+        }
+        places->parts_of[stack] = parts;
+        places->user_frame_of[stack] = user_frame(places, stack);
+        places->has_frames = places->has_frames || count > 0;
+        places->has_modules = places->has_modules || (parts & GMD_PART_MODULE);
+    }
+    if (places->has_frames) {
+        places->parts_of[0] = GMD_PART_BACKWARD;
+    }
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
 
 gmd_status gmd_places_make(gmd_places *places, const gmd_origins *origins, gmd_error *error)
 {
     uint32_t stacks = gmd_origins_stack_count(origins);
-    uint8_t *is_known = calloc(gmd_origins_text_count(origins), sizeof *is_known);
+    file_kind *kinds = calloc(gmd_origins_text_count(origins), sizeof *kinds);
     *places = (gmd_places){.origins = origins};
     places->is_library = calloc(gmd_origins_frame_count(origins), sizeof *places->is_library);
     places->user_frame_of = malloc(stacks * sizeof *places->user_frame_of);
-    if (!is_known || !places->is_library || !places->user_frame_of) {
-        free(is_known);
+    places->parts_of = malloc(stacks * sizeof *places->parts_of);
+    bool ok = kinds && places->is_library && places->user_frame_of && places->parts_of;
+    if (ok) {
+        classify_frames(places, kinds);
+        classify_stacks(places, kinds);
+    } else {
         gmd_places_free(places);
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u stacks", stacks);
     }
-    classify_frames(places, is_known);
-    for (uint32_t stack = 0; stack < stacks; stack++) {
-        places->user_frame_of[stack] = user_frame(places, stack);
-    }
-    free(is_known);
-    return GMD_OK;
+    free(kinds);
+    return ok ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u stacks", stacks);
 }
 
 void gmd_places_free(gmd_places *places)
 {
     free(places->user_frame_of);
+    free(places->parts_of);
     free(places->is_library);
     *places = (gmd_places){0};
 }

@@ -265,6 +265,14 @@ static live_count count_live(const builder *b)
     return live;
 }
 
+/* A block at its address that serves another request is of later than the last event. */
+static void note_size(gmd_lifetime *lifetime, const gmd_snapshot_block *block)
+{
+    if (block->requested_size == 0 || block->requested_size == lifetime->requested) {
+        lifetime->size = block->size;
+    }
+}
+
 static bool note_found(builder *b, const gmd_snapshot_segment *segment, const uint32_t ends[2],
                        const uint32_t *blocks)
 {
@@ -272,7 +280,7 @@ static bool note_found(builder *b, const gmd_snapshot_segment *segment, const ui
         const gmd_snapshot_block *block = &b->snapshot->blocks[segment->first_block + k];
         uint32_t index = b->open[blocks[k]];
         if (block->state != GMD_BLOCK_INACTIVE && index != GMD_NO_LIFETIME) {
-            b->r->lifetimes[index].size = block->size;
+            note_size(&b->r->lifetimes[index], block);
         }
     }
     for (uint32_t at = rank_set_next(&b->reserved.starts, ends[0]); at != NO_RANK && at < ends[1];
@@ -298,6 +306,17 @@ static bool ends_early(const builder *b)
         }
     }
     return count_live(b).reserved > reserved;
+}
+
+/* What segments of a later moment said of blocks that are there after the last event. */
+static void forget_sizes(builder *b)
+{
+    for (size_t i = 0; i < b->r->lifetime_count; i++) {
+        gmd_lifetime *lifetime = &b->r->lifetimes[i];
+        if (lifetime->released == GMD_NEVER && lifetime->born != GMD_BEFORE) {
+            lifetime->size = 0;
+        }
+    }
 }
 
 static bool add_unexplained_block(builder *b, const gmd_snapshot_segment *segment,
@@ -345,6 +364,9 @@ static bool note_segments(builder *b)
         return false;
     }
     b->r->ends_early = b->snapshot->has_events && ends_early(b);
+    if (b->r->ends_early) {
+        forget_sizes(b);
+    }
     bool ok = visit_segments(b, note_unexplained);
     b->r->begins_late = b->unexplained > 0;
     return ok;
@@ -592,6 +614,26 @@ static void find_amounts(gmd_recording *r)
     gmd_recording_walk(r, note_peak, r);
 }
 
+/* --- the end --------------------------------------------------------------------------------- */
+
+/* A job that goes on after a refusal asks for more than what an error's message takes. One that has
+ * survived a refusal is taken to survive the next one, too. */
+static uint32_t refusal_that_ended(const gmd_recording *r)
+{
+    const gmd_snapshot *s = r->snapshot;
+    uint64_t allocated = 0;
+    uint32_t first = 0;
+    for (size_t i = r->first; i > 0 && i <= r->last; i++) {
+        const gmd_snapshot_event *e = &s->events[i - 1];
+        if (e->device == r->device && e->action == GMD_ACTION_OOM && !first) {
+            first = (uint32_t)i;
+        } else if (e->device == r->device && e->action == GMD_ACTION_ALLOC && first) {
+            allocated += e->size;
+        }
+    }
+    return first && allocated < s->events[first - 1].size / 2 ? first : 0;
+}
+
 /* --- the whole ------------------------------------------------------------------------------- */
 
 static bool prepare(builder *b)
@@ -632,6 +674,7 @@ gmd_status gmd_recording_make(gmd_recording *r, const gmd_snapshot *snapshot, ui
                         snapshot->event_count);
     }
     find_amounts(r);
+    r->ended_by_oom = r->oom_count ? refusal_that_ended(r) : 0;
     return GMD_OK;
 }
 

@@ -8,7 +8,9 @@
 /* How many groups are looked at at the ends of iterations: those that keep most. */
 enum { GROUPS = 64 };
 
-typedef struct member { /* a block that outlived its iteration */
+/* A block that outlived the iteration after its own. One that saw the end of its own only is the
+ * value of a variable until the next iteration gives it another. */
+typedef struct member {
     uint64_t requested; /* 0 where it has a stack */
     uint32_t stack, lifetime;
 } member;
@@ -49,7 +51,7 @@ static size_t list_members(const gmd_facts *f, member *members)
         uint32_t from, to;
         ends_seen(f, l, &from, &to);
         bool is_of_set_up = gmd_iteration_of(&f->iterations, l->born) == GMD_SET_UP;
-        if (to > from && !is_of_set_up) {
+        if (to - from > 1 && !is_of_set_up) {
             uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
             members[count++] = (member){stack ? 0 : l->requested, stack, (uint32_t)i};
         }
@@ -64,14 +66,6 @@ typedef struct candidate {
     size_t count;
     uint64_t kept;
 } candidate;
-
-static uint64_t kept_by(const gmd_facts *f, const member *m)
-{
-    const gmd_lifetime *l = &f->recording.lifetimes[m->lifetime];
-    uint32_t from, to;
-    ends_seen(f, l, &from, &to);
-    return to - from > 1 ? l->size : 0;
-}
 
 /* Keeps the candidates in order, the most first, and drops what comes behind the last place. */
 static void insert(candidate *list, size_t *count, const candidate *c)
@@ -94,12 +88,10 @@ static size_t choose_groups(const gmd_facts *f, const member *members, size_t co
     for (size_t i = 0, end; i < count; i = end) {
         candidate c = {.first = &members[i]};
         for (end = i; end < count && is_same_group(&members[end], &members[i]); end++) {
-            c.kept += kept_by(f, &members[end]);
+            c.kept += f->recording.lifetimes[members[end].lifetime].size;
         }
         c.count = end - i;
-        if (c.kept) {
-            insert(chosen, &chosen_count, &c);
-        }
+        insert(chosen, &chosen_count, &c);
     }
     return chosen_count;
 }
@@ -128,26 +120,102 @@ static void sum_ends(const gmd_facts *f, const candidate *c, int64_t *ends)
     }
 }
 
-/* What the iterations after warm-up do to the group. The last one counts as little as the first: it
- * may be cut, and a job that ends gives all back. */
-static void measure_changes(const gmd_facts *f, const int64_t *ends, int64_t *changes,
+/* Ends of iterations that are compared: those of a loop, without the first ones, in which a program
+ * makes what it keeps, and the last one, which may be cut, or in which a job gives all back. */
+typedef struct ends_range {
+    uint32_t from, to;
+} ends_range;
+
+static ends_range range_of_loop(const gmd_iterations *it, bool is_other)
+{
+    uint32_t first = is_other ? it->other : 0, end = is_other ? it->count : it->other;
+    uint32_t warm_up = is_other ? 1 : it->warm_up;
+    bool is_whole = !is_other && it->other < it->count; /* the other loop cuts it off */
+    ends_range range = {first + (warm_up ? warm_up - 1 : 0), end - !is_whole};
+    return end > first ? range : (ends_range){0};
+}
+
+static void measure_changes(ends_range range, const int64_t *ends, int64_t *changes,
                             retained_group *g)
 {
-    uint32_t from = f->iterations.warm_up, to = f->iterations.count - 1;
-    size_t count = 0;
-    for (uint32_t i = from > 0 ? from : 1; i < to; i++) {
+    for (uint32_t i = range.from + 1; i < range.to; i++) {
         int64_t change = ends[i] - ends[i - 1];
-        changes[count++] = change;
-        g->rises += change > 0;
-        g->falls += change < 0;
-        if (change < 0 && (uint64_t)-change > g->largest_fall) {
-            g->largest_fall = (uint64_t)-change;
+        uint64_t size = (uint64_t)(change < 0 ? -change : change);
+        if (change > 0) {
+            g->first_rise = g->rises ? g->first_rise : g->compared;
+            g->last_rise = g->compared;
+            g->rises++;
+            g->risen += size;
+            g->largest_rise = size > g->largest_rise ? size : g->largest_rise;
+        } else if (change < 0) {
+            g->falls++;
+            g->largest_fall = size > g->largest_fall ? size : g->largest_fall;
         }
+        changes[g->compared++] = change;
     }
-    if (count) {
-        qsort(changes, count, sizeof *changes, compare_changes);
-        g->growth = changes[count / 2];
+    if (g->compared) {
+        int64_t grown = ends[range.to - 1] - ends[range.from];
+        g->grown = grown > 0 ? (uint64_t)grown : 0;
+        qsort(changes, g->compared, sizeof *changes, compare_changes);
+        g->growth = changes[g->compared / 2];
     }
+}
+
+/* Where more goes than an iteration adds. Two ends after one another
+ * are one drop: it may come at an iteration's end. */
+static void measure_drops(ends_range range, const int64_t *ends, retained_group *g)
+{
+    enum { LEAST_PERCENT = 150 }; /* of what an iteration adds: less is what a variable let go */
+    uint64_t least = g->rises ? g->risen / g->rises * LEAST_PERCENT / 100 : 0;
+    uint32_t last = range.from;
+    for (uint32_t i = range.from + 1; i < range.to && least; i++) {
+        if (ends[i] > ends[i - 1] || (uint64_t)(ends[i - 1] - ends[i]) < least) {
+            continue;
+        }
+        uint32_t run = i - last;
+        if (g->drops == 0) {
+            g->runs[0] = run;
+        } else if (run > 1) {
+            g->runs[1] = g->drops == 1 || run < g->runs[1] ? run : g->runs[1];
+            g->runs[2] = run > g->runs[2] ? run : g->runs[2];
+        }
+        g->drops += g->drops == 0 || run > 1;
+        last = i;
+    }
+    g->last_run = range.to > last ? range.to - 1 - last : 0;
+}
+
+/* The one of two loops in which it grows more. */
+static void measure_loops(const gmd_iterations *it, const int64_t *ends, int64_t *changes,
+                          retained_group *g)
+{
+    retained_group other = *g;
+    measure_changes(range_of_loop(it, false), ends, changes, g);
+    measure_drops(range_of_loop(it, false), ends, g);
+    if (it->other < it->count) {
+        other.is_of_other_loop = true;
+        measure_changes(range_of_loop(it, true), ends, changes, &other);
+        *g = other.grown > g->grown ? other : *g;
+    }
+}
+
+bool retained_group_grows(const retained_group *g)
+{
+    enum {
+        LEAST_RISES = 2,     /* once is no habit */
+        RISES_PERCENT = 20,  /* what is kept in some of the iterations only, adds up, too */
+        FALLS_PERCENT = 10,  /* of the growth: what goes again is not kept */
+        FREED_PERCENT = 20,  /* of the bytes, likewise */
+        LARGEST_PERCENT = 60 /* of the growth: a single rise is a cache that is filled */
+    };
+    if (g->rises < LEAST_RISES || g->rises * 100 < g->compared * RISES_PERCENT) {
+        return false;
+    }
+    bool is_from_early = g->first_rise * 2 < g->compared + 1;
+    bool is_up_to_late = (g->last_rise + 1) * 3 > g->compared * 2;
+    return is_from_early && is_up_to_late && g->largest_fall * 100 <= g->grown * FALLS_PERCENT &&
+           g->freed * 100 <= g->kept * FREED_PERCENT &&
+           (g->rises == LEAST_RISES || g->largest_rise * 100 <= g->grown * LARGEST_PERCENT);
 }
 
 /* The user's line in which a block was freed late, though before the job's end; false: it was not.
@@ -157,7 +225,7 @@ static bool freed_late_in(const gmd_facts *f, const gmd_lifetime *l, uint32_t *f
     const gmd_snapshot_event *e = gmd_event_at(&f->recording, l->freed);
     uint32_t from, to;
     ends_seen(f, l, &from, &to);
-    if (!e || to - from < 2 || to + 1 >= f->iterations.count) {
+    if (!e || to + 1 >= f->iterations.count) {
         return false;
     }
     *frame = gmd_places_frame(&f->places, e->origin);
@@ -184,15 +252,31 @@ static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_g
     g->freed_percent = total ? (uint32_t)(there * 100 / total) : 0;
 }
 
+/* What was kept, and what of it did not see the job's end. */
+static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[c->first[i].lifetime];
+        uint32_t from, to;
+        ends_seen(f, l, &from, &to);
+        bool is_freed = to + 1 < f->iterations.count;
+        g->kept += l->size;
+        g->freed += is_freed ? l->size : 0;
+        g->blocks += !is_freed;
+    }
+}
+
 static retained_group measure_group(const gmd_facts *f, const candidate *c, int64_t *ends,
                                     int64_t *changes)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
     retained_group g = {.stack = c->first->stack,
-                        .requested = c->first->requested,
+                        .requested = first->requested,
                         .frame = gmd_places_frame(&f->places, first->origin),
-                        .kept = c->kept,
+                        .is_of_backward =
+                            (gmd_places_parts(&f->places, first->origin) & GMD_PART_BACKWARD) != 0,
                         .freed_in = GMD_NO_PLACE};
+    count_kept(f, c, &g);
     sum_ends(f, c, ends);
     for (uint32_t i = 0; i < f->iterations.count; i++) {
         if (ends[i] > (int64_t)g.most) {
@@ -200,7 +284,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, int6
             g.most_at = i;
         }
     }
-    measure_changes(f, ends, changes, &g);
+    measure_loops(&f->iterations, ends, changes, &g);
     find_freeing_line(f, c, &g);
     return g;
 }

@@ -7,19 +7,31 @@
 #include "gmd_facts.h"
 
 typedef struct retained_group {
-    uint32_t stack;         /* 0: no frames were recorded */
-    uint64_t requested;     /* of each block, where there is no stack; else 0 */
-    uint32_t frame;         /* the user's line; GMD_NO_PLACE */
-    uint64_t kept;          /* bytes of blocks that outlived the iteration after theirs */
-    uint64_t most;          /* bytes at the end of an iteration, where it was most */
-    uint32_t most_at;       /* the iteration */
-    int64_t growth;         /* bytes by which the end of one iteration has more than that of the one
-                               before, the median after warm-up */
-    uint32_t rises, falls;  /* ends of iterations with more, with less than the one before */
-    uint64_t largest_fall;  /* bytes, before the last iteration */
+    uint32_t stack;        /* 0: no frames were recorded */
+    uint64_t requested;    /* of each block, where there is no stack; of the first one, else */
+    uint32_t frame;        /* the user's line; GMD_NO_PLACE */
+    uint64_t kept;         /* bytes of blocks that outlived the iteration after theirs */
+    uint64_t freed;        /* of them, those freed before the job's end */
+    uint64_t most;         /* bytes at the end of an iteration, where it was most */
+    uint32_t most_at;      /* the iteration */
+    uint64_t blocks;       /* kept and not freed */
+    bool is_of_backward;   /* allocated by the thread of backward() */
+    bool is_of_other_loop; /* what follows is about the loop that comes after the steps */
+    uint64_t grown;        /* bytes by which the last end has more than the first, after warm-up */
+    int64_t growth;        /* the same from one end to the next: the median */
+    uint32_t compared;     /* pairs of ends that are compared */
+    uint32_t rises, falls; /* ends with more, with less than the one before */
+    uint64_t risen;        /* bytes, by all rises */
+    uint64_t largest_rise, largest_fall; /* bytes */
+    uint32_t drops;                      /* falls by more than an iteration adds */
+    uint32_t runs[3];  /* iterations up to the first drop; from one to the next the fewest
+                          and the most */
+    uint32_t last_run; /* after the last drop */
+    uint32_t first_rise, last_rise; /* among those compared */
     uint32_t freed_in;      /* the user's line in which most blocks were freed that had outlived the
                                iteration after theirs; GMD_NO_PLACE */
     uint32_t freed_percent; /* how many of them were freed there */
+    bool is_explained;      /* a class has told what it is */
 } retained_group;
 
 typedef struct retention {
@@ -27,7 +39,10 @@ typedef struct retention {
     size_t count;
 } retention;
 
-/* `kept` is empty where the iterations are not known. */
+/* Whether a group grows from iteration to iteration, to the last, and is not given back. */
+bool retained_group_grows(const retained_group *group);
+
+/* `retention` is empty where the iterations are not known. */
 gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error);
 void retention_free(retention *kept);
 

@@ -1,0 +1,60 @@
+/* class_cached_not_released.c - memory that an early phase of the job needed, and that the
+ * allocator keeps though nobody asks for it.
+ *
+ * It looks at what the second half of the recording needs at its peak: much less than is reserved
+ * all that time, and what is idle lies in segments without any block, which could go back. */
+#include "classes.h"
+
+#include "gmd_min.h"
+#include "gmd_size.h"
+
+/* The lines whose requests it was taken for. */
+static void blame_takers(const class_view *view, gmd_job_finding *finding)
+{
+    const gmd_recording *r = &view->facts->recording;
+    for (size_t i = 0; i < r->reserved_count; i++) {
+        if (gmd_is_reserved_at(&r->reserved[i], r->last)) {
+            uint32_t frame = gmd_places_frame(&view->facts->places, r->reserved[i].origin);
+            blame_line(finding, frame, r->reserved[i].size, false);
+        }
+    }
+}
+
+/* Whether there was a phase that needed it at once: before the recording, as far as can be known,
+ * or in its first half. What was taken bit by bit is fragmentation. */
+static bool was_needed(const class_view *view)
+{
+    const gmd_recording *r = &view->facts->recording;
+    uint64_t once = gmd_max(r->peak.amount.active, r->at_start.reserved);
+    return once > view->course.needed && (once - view->course.needed) * 4 >= view->course.idle;
+}
+
+bool look_for_cached_not_released(const class_view *view, gmd_job_finding *finding)
+{
+    enum {
+        LEAST_PERCENT = 60, /* of reserved: an evaluation after a training needs 40 % of it */
+        LEAST_MIB = 256     /* that another process could use */
+    };
+    const course *c = &view->course;
+    const gmd_recording *r = &view->facts->recording;
+    uint64_t at_end = reserved_at_end(view);
+    char idle[24], reserved[24], line[LINE_TEXT];
+    if (r->ended_by_oom || c->idle < LEAST_MIB * GMD_MIB ||
+        c->idle * 100 < at_end * LEAST_PERCENT ||
+        view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle || !was_needed(view)) {
+        return false;
+    }
+    blame_takers(view, finding);
+    finding->bytes = c->idle;
+    finding->confidence = weigh(view, 0.9);
+    say_evidence(finding,
+                 "%s of %s reserved is idle throughout the second half of the recording, in "
+                 "segments without any block: an earlier phase needed it, and the cache keeps it "
+                 "from other processes.",
+                 gmd_format_size(c->idle, idle), gmd_format_size(at_end, reserved));
+    say_fix(finding,
+            "torch.cuda.empty_cache()  # once, after the phase that needed it (%s), with "
+            "its tensors deleted",
+            first_line(view, finding, line));
+    return true;
+}

@@ -1,0 +1,122 @@
+/* class_fragmentation.c - reserved memory that is free and cannot serve what is asked.
+ *
+ * It looks at two forms. Blocks that stay keep their segments from going back: at the end much of
+ * what is reserved lies beside them. And requests of ever new sizes that no free block fits: late
+ * in the job segments are taken though less is needed than before, so that what is reserved is far
+ * more than was ever active. */
+#include "classes.h"
+
+#include "gmd_size.h"
+
+#include <inttypes.h>
+
+/* --- beside blocks that stay ----------------------------------------------------------------- */
+
+static uint64_t blame_keepers(const class_view *view, gmd_job_finding *finding)
+{
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < view->free->keeper_count; i++) {
+        const gmd_keeper *keeper = &view->free->keepers[i];
+        blame_line(finding, keeper->frame, keeper->bytes, false);
+        blocks += keeper->blocks;
+    }
+    return blocks;
+}
+
+static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
+{
+    enum {
+        LEAST_PERCENT = 40, /* of reserved: at an iteration's end up to 25 % in healthy jobs */
+        LEAST_MIB = 64      /* less is a few segments' rest */
+    };
+    uint64_t free = view->free->by_cause[GMD_FREE_SPLIT], all = reserved_at_end(view);
+    char split[24], reserved[24];
+    bool is_much = free >= LEAST_MIB * GMD_MIB && free * 100 >= all * LEAST_PERCENT;
+    if (!is_much && !is_refused_for_split(view)) {
+        return false;
+    }
+    uint64_t blocks = blame_keepers(view, finding);
+    finding->bytes = free;
+    finding->confidence = weigh(view, 0.9);
+    say_evidence(finding,
+                 "%s of %s reserved is free, but lies beside %" PRIu64 " blocks that keep its "
+                 "segments: it cannot go back, and serves only what fits between them.",
+                 gmd_format_size(free, split), gmd_format_size(all, reserved), blocks);
+    return true;
+}
+
+/* --- sizes that do not fit ------------------------------------------------------------------- */
+
+/* The lines whose requests segments were taken for, late. */
+static void blame_takers(const class_view *view, gmd_job_finding *finding)
+{
+    const gmd_recording *r = &view->facts->recording;
+    for (size_t i = 0; i < r->reserved_count; i++) {
+        const gmd_reserved *range = &r->reserved[i];
+        bool is_late = (uint64_t)(range->taken - r->first) * 4 >= r->last - r->first;
+        if (range->taken != GMD_BEFORE && is_late) {
+            blame_line(finding, gmd_places_frame(&view->facts->places, range->origin), range->size,
+                       false);
+        }
+    }
+}
+
+/* Memory that waits for another stream cannot be reused either, and that is another class. */
+static bool waits_for_streams(const class_view *view)
+{
+    enum { LEAST_PERCENT = 25 };
+    return view->course.pending * 100 >= view->facts->recording.peak.amount.active * LEAST_PERCENT;
+}
+
+static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
+{
+    enum {
+        LEAST_PERCENT = 15,     /* of reserved beyond what was ever active */
+        LEAST_MIB = 128,        /* segments of 20 MiB leave as much in healthy small jobs */
+        LEAST_LATE_PERCENT = 5, /* of reserved: steady shapes take nothing after warm-up */
+    };
+    const gmd_amount *peak = &view->facts->recording.peak.amount;
+    uint64_t excess = peak->reserved > peak->active ? peak->reserved - peak->active : 0;
+    char more[24], reserved[24], active[24], late[24];
+    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < peak->reserved * LEAST_PERCENT ||
+        view->course.taken_late * 100 < peak->reserved * LEAST_LATE_PERCENT ||
+        view->facts->recording.ended_by_oom || waits_for_streams(view) ||
+        has_material_growth(view)) {
+        return false;
+    }
+    blame_takers(view, finding);
+    finding->bytes = excess;
+    finding->confidence = weigh(view, 0.85);
+    say_evidence(finding,
+                 "%s is reserved, %s more than was ever in use (%s), and %s of it was taken late, "
+                 "while less was in use than before: requests of new sizes fit no free block.",
+                 gmd_format_size(peak->reserved, reserved), gmd_format_size(excess, more),
+                 gmd_format_size(peak->active, active),
+                 gmd_format_size(view->course.taken_late, late));
+    return true;
+}
+
+bool look_for_fragmentation(const class_view *view, gmd_job_finding *finding)
+{
+    char line[LINE_TEXT];
+    bool has_keepers = look_for_keepers(view, finding);
+    if (!has_keepers && !look_for_misfits(view, finding)) {
+        return false;
+    }
+    const char *first = first_line(view, finding, line);
+    if (view->facts->snapshot->settings.is_expandable) {
+        say_fix(finding,
+                "buffer = torch.empty(largest, device='cuda')  # once, and slices of it for %s: "
+                "expandable segments are on already",
+                first);
+    } else {
+        say_fix(finding,
+                has_keepers
+                    ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # or let %s, which "
+                      "stays, allocate before what goes again (or a slice of one buffer)"
+                    : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # or, where that is "
+                      "not to be had, pad the shapes of %s to a few; max_split_size_mb:128",
+                first);
+    }
+    return true;
+}

@@ -1,0 +1,21 @@
+/* course.h - how memory went over a recording: how much waited for other streams, how much was
+ * taken of the device though less was needed than before, how much was idle to the end. */
+#ifndef GMD_DIAGNOSIS_COURSE_H
+#define GMD_DIAGNOSIS_COURSE_H
+
+#include "gmd_iterations.h"
+#include "gmd_recording.h"
+
+typedef struct course {
+    uint64_t pending; /* bytes freed that waited for another stream, where it was most */
+    uint32_t pending_at;
+    uint64_t taken_late; /* bytes, after the first quarter of the events and two iterations, taken
+                            of the device while less was active than there had been */
+    uint64_t idle;   /* bytes that were reserved and not active throughout the second half of the
+                        events */
+    uint64_t needed; /* the most that was active then */
+} course;
+
+course course_of(const gmd_recording *recording, const gmd_iterations *iterations);
+
+#endif

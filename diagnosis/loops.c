@@ -1,0 +1,107 @@
+#include "loops.h"
+
+#include <stdlib.h>
+
+bool loops_see_backward(const gmd_facts *facts)
+{
+    return facts->places.has_modules;
+}
+
+static uint32_t iteration_of(const gmd_facts *f, const gmd_lifetime *l)
+{
+    uint32_t iteration = gmd_iteration_of(&f->iterations, l->born);
+    return l->born == GMD_BEFORE || iteration >= f->iterations.count ? GMD_SET_UP : iteration;
+}
+
+static void count_blocks(loops *found, const gmd_facts *f)
+{
+    bool sees_backward = loops_see_backward(f);
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t iteration = iteration_of(f, l);
+        if (iteration != GMD_SET_UP) {
+            found->allocated_blocks[iteration]++;
+            found->backward_blocks[iteration] +=
+                sees_backward && (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD);
+        }
+    }
+}
+
+/* Blocks come in the order of their iterations, so that sizes are counted for one at a time. */
+static void count_gradients(loops *found, const gmd_facts *f, parameter_sizes *sizes)
+{
+    enum { LEAST_PERCENT = 60, LEAST_SIZES = 2 };
+    uint32_t at = GMD_SET_UP, distinct = 0, blocks = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t iteration = iteration_of(f, l);
+        size_count *size = iteration == GMD_SET_UP ? NULL : parameter_size(sizes, l->requested);
+        if (!size) {
+            continue;
+        }
+        if (iteration != at) {
+            parameter_sizes_forget(sizes);
+            at = iteration;
+            distinct = blocks = 0;
+        }
+        distinct += size->seen++ == 0;
+        blocks++;
+        if (distinct >= LEAST_SIZES &&
+            (uint64_t)distinct * 100 >= (uint64_t)sizes->count * LEAST_PERCENT) {
+            found->backward_blocks[at] = blocks;
+        }
+    }
+}
+
+gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *sizes,
+                      gmd_error *error)
+{
+    size_t count = (size_t)facts->iterations.count + 1;
+    found->backward_blocks = calloc(count, sizeof *found->backward_blocks);
+    found->allocated_blocks = calloc(count, sizeof *found->allocated_blocks);
+    if (!found->backward_blocks || !found->allocated_blocks) {
+        loops_free(found);
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what iterations do");
+    }
+    count_blocks(found, facts);
+    if (!loops_see_backward(facts)) {
+        count_gradients(found, facts, sizes);
+    }
+    return GMD_OK;
+}
+
+void loops_free(loops *found)
+{
+    free(found->backward_blocks);
+    free(found->allocated_blocks);
+    *found = (loops){0};
+}
+
+bool loop_has_backward(const loops *found, const gmd_facts *facts, bool is_other)
+{
+    const gmd_iterations *it = &facts->iterations;
+    uint32_t from = is_other ? it->other : 0, end = is_other ? it->count : it->other, with = 0;
+    for (uint32_t i = from; i < end; i++) {
+        with += found->backward_blocks[i] > 0;
+    }
+    return with * 2 > end - from;
+}
+
+bool backward_lengthens(const loops *found, const gmd_facts *facts)
+{
+    enum {
+        RISES_PERCENT = 70,
+        LENGTH_PERCENT = 150 /* of the last one to the first one: more than shapes make of it */
+    };
+    const uint32_t *blocks = found->backward_blocks;
+    uint32_t end = facts->iterations.other, rises = 0;
+    end -= end > 3; /* the last one may be cut */
+    if (!loops_see_backward(facts) || end < 3 || blocks[0] == 0) {
+        return false;
+    }
+    for (uint32_t i = 1; i < end; i++) {
+        rises += blocks[i] > blocks[i - 1];
+    }
+    return rises * 100 >= (end - 1) * RISES_PERCENT &&
+           (uint64_t)blocks[end - 1] * 100 >= (uint64_t)blocks[0] * LENGTH_PERCENT;
+}

@@ -1,0 +1,30 @@
+/* loops.h - what each iteration does: whether it has a backward pass, and how long that is. Where
+ * no stacks tell the thread of backward(), it is told by gradients: blocks of most sizes that
+ * parameters have. */
+#ifndef GMD_DIAGNOSIS_LOOPS_H
+#define GMD_DIAGNOSIS_LOOPS_H
+
+#include "gmd_facts.h"
+#include "parameter_sizes.h"
+
+typedef struct loops {
+    uint32_t *backward_blocks; /* by iteration: allocated by the thread of backward(); where that is
+                                  not told, blocks of sizes of parameters */
+    uint32_t *allocated_blocks; /* by iteration */
+} loops;
+
+gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *sizes,
+                      gmd_error *error);
+void loops_free(loops *found);
+
+/* Whether backward passes are told by stacks. */
+bool loops_see_backward(const gmd_facts *facts);
+
+/* Whether most iterations of the main loop, or of the other one, have a backward pass. */
+bool loop_has_backward(const loops *found, const gmd_facts *facts, bool is_other);
+
+/* Whether each backward pass takes longer than the one before: it goes through the graphs of all
+ * iterations so far. */
+bool backward_lengthens(const loops *found, const gmd_facts *facts);
+
+#endif
