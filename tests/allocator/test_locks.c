@@ -389,7 +389,7 @@ TEST_F(bench, all_that_knows_stacks_takes_their_lock)
     assert_int_equal(locked - before, 3); /* the device, how many stacks there are, the stack */
 }
 
-/* Of all allocators of the process. The last test: spares are kept for the rest of it. */
+/* The last test, for spares are kept for the rest of the process, whatever allocator had them. */
 TEST(a_heap_is_kept_and_taken_again_under_a_lock)
 {
     heap_keep_spares();

@@ -1,0 +1,347 @@
+#include "planted.h"
+
+#include "gmd_grow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct planted_block { /* and its segment */
+    uint64_t address, size, requested;
+    uint32_t origin;
+    bool is_allocated, is_pending, is_given;
+} planted_block;
+
+struct planted {
+    gmd_snapshot snapshot;
+    size_t event_capacity, annotation_capacity;
+    planted_block *blocks; /* by number; a segment that serves again has a new one */
+    size_t block_count, block_capacity;
+    uint64_t next_address;
+    uint32_t origin;
+};
+
+planted *planted_new(void)
+{
+    planted *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    p->next_address = 0x700000000000;
+    p->snapshot.has_events = true;
+    p->snapshot.device_count = 1;
+    return p;
+}
+
+static void release_segments(planted *p)
+{
+    free(p->snapshot.segments);
+    free(p->snapshot.blocks);
+    p->snapshot.segments = NULL;
+    p->snapshot.blocks = NULL;
+    p->snapshot.segment_count = p->snapshot.block_count = 0;
+}
+
+void planted_free(planted *p)
+{
+    release_segments(p);
+    free(p->snapshot.events);
+    free(p->snapshot.annotations);
+    gmd_origins_free(&p->snapshot.origins);
+    free(p->blocks);
+    free(p);
+}
+
+/* --- origins ------------------------------------------------------------------------------- */
+
+static uint32_t add_frame(planted *p, const char *place, const char *function)
+{
+    const char *colon = strrchr(place, ':');
+    gmd_frame frame = {.line = (uint32_t)strtoul(colon + 1, NULL, 10)};
+    uint32_t number;
+    gmd_origins *o = &p->snapshot.origins;
+    assert_true(gmd_origins_add_text(o, place, (size_t)(colon - place), &frame.file));
+    assert_true(gmd_origins_add_text(o, function, strlen(function), &frame.function));
+    assert_true(gmd_origins_add_frame(o, &frame, &number));
+    return number;
+}
+
+uint32_t planted_origin(planted *p, const char *frames)
+{
+    uint32_t numbers[16], number;
+    size_t count = 0;
+    char place[128], function[64];
+    for (int length; count < 16 && sscanf(frames, "%127s %63s%n", place, function, &length) == 2;
+         frames += length) {
+        numbers[count++] = add_frame(p, place, function);
+    }
+    gmd_origin origin = {0};
+    assert_true(gmd_origins_add_stack(&p->snapshot.origins, numbers, count, &origin.stack));
+    assert_true(gmd_origins_add(&p->snapshot.origins, &origin, &number));
+    return number;
+}
+
+void planted_at(planted *p, uint32_t origin)
+{
+    p->origin = origin;
+}
+
+/* --- events -------------------------------------------------------------------------------- */
+
+static void add_event(planted *p, gmd_action action, uint64_t address, uint64_t size)
+{
+    gmd_snapshot *s = &p->snapshot;
+    assert_true(GMD_GROW(&s->events, &p->event_capacity, s->event_count + 1));
+    s->events[s->event_count] = (gmd_snapshot_event){.action = (uint8_t)action,
+                                                     .origin = p->origin,
+                                                     .address = address,
+                                                     .size = size,
+                                                     .time_us = s->event_count + 1};
+    s->event_count++;
+}
+
+static bool is_free(const planted_block *b)
+{
+    return !b->is_allocated && !b->is_pending && !b->is_given;
+}
+
+/* The place of a free segment of that size, which is its own no more; 0: there is none. */
+static uint64_t reuse(planted *p, uint64_t size)
+{
+    for (size_t i = 0; i < p->block_count; i++) {
+        if (is_free(&p->blocks[i]) && p->blocks[i].size == size) {
+            p->blocks[i].is_given = true;
+            return p->blocks[i].address;
+        }
+    }
+    return 0;
+}
+
+size_t planted_alloc(planted *p, uint64_t size)
+{
+    uint64_t whole = (size + 511) / 512 * 512, address = reuse(p, whole);
+    if (!address) {
+        address = p->next_address;
+        p->next_address += (whole + 2 * GMD_MIB - 1) / (2 * GMD_MIB) * (2 * GMD_MIB);
+        add_event(p, GMD_ACTION_SEGMENT_ALLOC, address, whole);
+    }
+    add_event(p, GMD_ACTION_ALLOC, address, size);
+    assert_true(GMD_GROW(&p->blocks, &p->block_capacity, p->block_count + 1));
+    p->blocks[p->block_count] = (planted_block){.address = address,
+                                                .size = whole,
+                                                .requested = size,
+                                                .origin = p->origin,
+                                                .is_allocated = true};
+    return p->block_count++;
+}
+
+void planted_request_free(planted *p, size_t block)
+{
+    planted_block *b = &p->blocks[block];
+    assert_true(b->is_allocated);
+    b->is_allocated = false;
+    b->is_pending = true;
+    add_event(p, GMD_ACTION_FREE_REQUESTED, b->address, b->size);
+}
+
+void planted_complete_free(planted *p, size_t block)
+{
+    planted_block *b = &p->blocks[block];
+    assert_true(b->is_pending);
+    b->is_pending = false;
+    add_event(p, GMD_ACTION_FREE_COMPLETED, b->address, b->size);
+}
+
+void planted_free_block(planted *p, size_t block)
+{
+    planted_request_free(p, block);
+    planted_complete_free(p, block);
+}
+
+void planted_refuse(planted *p, uint64_t size)
+{
+    add_event(p, GMD_ACTION_OOM, 0, size);
+}
+
+void planted_empty_cache(planted *p)
+{
+    for (size_t i = 0; i < p->block_count; i++) {
+        planted_block *b = &p->blocks[i];
+        if (is_free(b)) {
+            b->is_given = true;
+            add_event(p, GMD_ACTION_SEGMENT_FREE, b->address, b->size);
+        }
+    }
+}
+
+void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
+{
+    gmd_snapshot *s = &p->snapshot;
+    gmd_annotation a = {.time_us = s->event_count, .stage = (uint8_t)stage};
+    assert_true(gmd_origins_add_text(&s->origins, name, strlen(name), &a.name));
+    assert_true(GMD_GROW(&s->annotations, &p->annotation_capacity, s->annotation_count + 1));
+    s->annotations[s->annotation_count++] = a;
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static void make_segments(planted *p)
+{
+    gmd_snapshot *s = &p->snapshot;
+    release_segments(p);
+    s->segments = calloc(p->block_count + 1, sizeof *s->segments);
+    s->blocks = calloc(p->block_count + 1, sizeof *s->blocks);
+    assert_true(s->segments && s->blocks);
+    for (size_t i = 0; i < p->block_count; i++) {
+        const planted_block *b = &p->blocks[i];
+        if (b->is_given) {
+            continue;
+        }
+        gmd_block_state state = b->is_allocated ? GMD_BLOCK_ALLOCATED
+                                : b->is_pending ? GMD_BLOCK_PENDING_FREE
+                                                : GMD_BLOCK_INACTIVE;
+        s->segments[s->segment_count++] = (gmd_snapshot_segment){.address = b->address,
+                                                                 .total_size = b->size,
+                                                                 .first_block = s->block_count,
+                                                                 .block_count = 1,
+                                                                 .origin = b->origin,
+                                                                 .is_large = true};
+        s->blocks[s->block_count++] = (gmd_snapshot_block){.address = b->address,
+                                                           .size = b->size,
+                                                           .requested_size = b->requested,
+                                                           .origin = b->origin,
+                                                           .state = (uint8_t)state};
+    }
+}
+
+const gmd_snapshot *planted_snapshot(planted *p)
+{
+    make_segments(p);
+    return &p->snapshot;
+}
+
+gmd_job_findings planted_findings(planted *p)
+{
+    gmd_facts facts;
+    gmd_job_findings findings;
+    gmd_error error;
+    assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), 0, &error), GMD_OK);
+    assert_int_equal(gmd_job_findings_find(&findings, &facts, &error), GMD_OK);
+    gmd_facts_free(&facts);
+    return findings;
+}
+
+void assert_found(planted *p, gmd_finding_class class)
+{
+    gmd_job_findings findings = planted_findings(p);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(gmd_finding_class_name(findings.items[0].class),
+                        gmd_finding_class_name(class));
+    gmd_job_findings_free(&findings);
+}
+
+void assert_healthy(planted *p)
+{
+    gmd_job_findings findings = planted_findings(p);
+    const char *found =
+        findings.count ? gmd_finding_class_name(findings.items[0].class) : "healthy";
+    assert_string_equal(found, "healthy");
+    gmd_job_findings_free(&findings);
+}
+
+/* --- a job that trains --------------------------------------------------------------------- */
+
+planted_job planted_job_new(planted *p)
+{
+    enum { WEIGHT = 2 * GMD_MIB, BIAS = 4096 };
+    planted_job job = {
+        .p = p,
+        .activation = 3 * GMD_MIB,
+        .loop = planted_origin(p, "train.py:10 train train.py:99 <module>"),
+        .call = planted_origin(p, "torch/nn/modules/linear.py:134 forward "
+                                  "torch/nn/modules/module.py:1790 _call_impl train.py:11 train "
+                                  "train.py:99 <module>"),
+        .step = planted_origin(p, "torch/optim/sgd.py:127 step train.py:13 train "
+                                  "train.py:99 <module>"),
+        .zero = planted_origin(p, "torch/optim/optimizer.py:1066 zero_grad train.py:14 train "
+                                  "train.py:99 <module>")};
+    planted_at(p, planted_origin(p, "torch/nn/modules/module.py:1097 cuda train.py:5 train "
+                                    "train.py:99 <module>"));
+    for (int i = 0; i < PLANTED_LAYERS; i++) {
+        job.weights[i] = planted_alloc(p, WEIGHT);
+        job.biases[i] = planted_alloc(p, BIAS);
+    }
+    return job;
+}
+
+void planted_forward(planted_job *job)
+{
+    planted_at(job->p, job->loop);
+    size_t batch = planted_alloc(job->p, job->activation / 2);
+    planted_at(job->p, job->call);
+    for (int i = 0; i < PLANTED_LAYERS; i++) {
+        size_t temporary = planted_alloc(job->p, job->activation);
+        job->activations[i] = planted_alloc(job->p, job->activation);
+        planted_free_block(job->p, temporary);
+    }
+    planted_at(job->p, job->loop);
+    planted_free_block(job->p, batch);
+}
+
+static void make_gradient(planted_job *job, int number, uint64_t size)
+{
+    size_t made = planted_alloc(job->p, size);
+    if (job->has_gradients) { /* it is added to the one that is there */
+        planted_free_block(job->p, made);
+    } else {
+        job->gradients[number] = made;
+    }
+}
+
+void planted_backward(planted_job *job, bool keeps_graph)
+{
+    planted_at(job->p, 0);
+    for (int i = PLANTED_LAYERS - 1; i >= 0; i--) {
+        size_t of_activation = planted_alloc(job->p, job->activation);
+        make_gradient(job, 2 * i, 2 * GMD_MIB);
+        make_gradient(job, 2 * i + 1, 4096);
+        planted_free_block(job->p, of_activation);
+        if (!keeps_graph) {
+            planted_free_block(job->p, job->activations[i]);
+        }
+    }
+    job->has_gradients = true;
+}
+
+void planted_step(planted_job *job)
+{
+    planted_annotate(job->p, "Optimizer.step#SGD.step", GMD_ANNOTATION_START);
+    planted_at(job->p, job->step);
+    planted_free_block(job->p, planted_alloc(job->p, 1024));
+    planted_annotate(job->p, "Optimizer.step#SGD.step", GMD_ANNOTATION_END);
+}
+
+void planted_zero_grad(planted_job *job)
+{
+    planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_START);
+    planted_at(job->p, job->zero);
+    for (int i = 0; i < 2 * PLANTED_LAYERS && job->has_gradients; i++) {
+        planted_free_block(job->p, job->gradients[i]);
+    }
+    job->has_gradients = false;
+    planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_END);
+}
+
+void planted_drop_graph(planted_job *job)
+{
+    planted_at(job->p, job->loop);
+    for (int i = 0; i < PLANTED_LAYERS; i++) {
+        planted_free_block(job->p, job->activations[i]);
+    }
+}
+
+void planted_train(planted_job *job)
+{
+    planted_forward(job);
+    planted_backward(job, false);
+    planted_step(job);
+    planted_zero_grad(job);
+}

@@ -1,0 +1,71 @@
+/* planted.h - small histories, made event by event, whose truth is known.
+ *
+ * A block gets a segment of its own size, a free one if there is any: reserved memory is what was
+ * needed at most. Time is the number of the event. */
+#ifndef GMD_DIAGNOSIS_PLANTED_H
+#define GMD_DIAGNOSIS_PLANTED_H
+
+#include "gmd_job_findings.h"
+#include "gmd_size.h"
+#include "gmd_test.h"
+
+typedef struct planted planted;
+
+planted *planted_new(void);
+void planted_free(planted *p);
+
+/* A stack, the innermost frame first, "FILE:LINE FUNCTION" each and a space between two:
+ * "torch/nn/modules/module.py:1790 _call_impl train.py:7 train". "": none. */
+uint32_t planted_origin(planted *p, const char *frames);
+
+/* Further events have it; 0: no frames, as those of the thread of backward(). */
+void planted_at(planted *p, uint32_t origin);
+
+/* The number of the block. */
+size_t planted_alloc(planted *p, uint64_t size);
+void planted_free_block(planted *p, size_t block);
+/* Frees what another stream still works with, and what of it is done by then. */
+void planted_request_free(planted *p, size_t block);
+void planted_complete_free(planted *p, size_t block);
+/* A request that is refused. */
+void planted_refuse(planted *p, uint64_t size);
+/* Gives free segments back to the device. */
+void planted_empty_cache(planted *p);
+void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage);
+
+/* The history so far, with the segments as they are now. Valid until the next event. */
+const gmd_snapshot *planted_snapshot(planted *p);
+
+/* What is found in it. */
+gmd_job_findings planted_findings(planted *p);
+
+/* Fails the test unless one thing is found, and it is of that class; or nothing. */
+void assert_found(planted *p, gmd_finding_class class);
+void assert_healthy(planted *p);
+
+/* --- a job that trains --------------------------------------------------------------------- */
+
+enum { PLANTED_LAYERS = 6 };
+
+typedef struct planted_job {
+    planted *p;
+    uint32_t loop, call, step, zero; /* origins: the program's loop; a module's call; and so on */
+    size_t weights[PLANTED_LAYERS], biases[PLANTED_LAYERS], gradients[2 * PLANTED_LAYERS];
+    bool has_gradients;
+    size_t activations[PLANTED_LAYERS]; /* of the last forward pass */
+    uint64_t activation;                /* bytes of each */
+} planted_job;
+
+/* Builds the model. */
+planted_job planted_job_new(planted *p);
+void planted_forward(planted_job *job);
+/* Frees the activations unless the graph is kept, makes gradients or adds to them. */
+void planted_backward(planted_job *job, bool keeps_graph);
+void planted_step(planted_job *job);
+void planted_zero_grad(planted_job *job);
+/* Frees the activations, as the last reference to their graph goes. */
+void planted_drop_graph(planted_job *job);
+/* All of it. */
+void planted_train(planted_job *job);
+
+#endif

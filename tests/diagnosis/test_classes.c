@@ -1,0 +1,446 @@
+/* Each class speaks of a history that has its mistake, and is silent on the same one mended. */
+#include "planted.h"
+
+static int open_job(void **state)
+{
+    static planted_job job;
+    job = planted_job_new(planted_new());
+    *state = &job;
+    return 0;
+}
+
+static int close_job(void **state)
+{
+    planted_free(((planted_job *)*state)->p);
+    return 0;
+}
+
+FIXTURE(job, open_job, close_job);
+
+enum { ITERATIONS = 12 };
+
+TEST_F(job, a_plain_training_is_healthy)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(*state);
+    }
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* --- gradient_accumulation ------------------------------------------------------------------- */
+
+TEST_F(job, gradients_that_nothing_zeroes_accumulate)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_backward(job, false);
+        planted_step(job);
+    }
+    assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
+TEST_F(job, gradients_that_are_zeroed_in_place_do_not)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_START);
+        planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_END);
+        planted_forward(job);
+        planted_backward(job, false);
+        planted_step(job);
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, of_two_batches_for_a_step_the_gradients_may_add_up)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_backward(job, false);
+        planted_train(job);
+    }
+    assert_healthy(job->p);
+}
+
+static void train_and_copy_gradients(planted_job *job)
+{
+    planted_forward(job);
+    planted_backward(job, false);
+    planted_at(job->p, job->loop);
+    for (int i = 0; i < PLANTED_LAYERS; i++) { /* copies stay */
+        planted_alloc(job->p, 2 * GMD_MIB);
+        planted_alloc(job->p, 4096);
+    }
+    planted_step(job);
+    planted_zero_grad(job);
+}
+
+TEST_F(job, copies_of_gradients_that_are_stored_are_gradients)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        train_and_copy_gradients(job);
+    }
+    assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
+/* --- retained_graph -------------------------------------------------------------------------- */
+
+TEST_F(job, an_output_of_each_iteration_that_is_kept_is_a_retained_graph)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        planted_alloc(job->p, 5 * GMD_MIB); /* stays */
+    }
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, an_output_that_the_next_one_replaces_is_not)
+{
+    planted_job *job = *state;
+    size_t output = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        size_t next = planted_alloc(job->p, 5 * GMD_MIB);
+        if (i > 0) {
+            planted_free_block(job->p, output);
+        }
+        output = next;
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, results_that_are_small_may_be_collected)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->loop);
+        planted_alloc(job->p, 64 * GMD_KIB);
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, what_fills_up_and_then_stays_is_no_leak)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->loop);
+        if (i < ITERATIONS / 2) { /* a replay buffer, or a cache */
+            planted_alloc(job->p, 8 * GMD_MIB);
+        }
+    }
+    assert_healthy(job->p);
+}
+
+/* --- hidden_state ---------------------------------------------------------------------------- */
+
+static uint32_t recurrent_call(planted *p)
+{
+    return planted_origin(p, "torch/nn/modules/rnn.py:1169 forward "
+                             "torch/nn/modules/module.py:1790 _call_impl train.py:11 train "
+                             "train.py:99 <module>");
+}
+
+TEST_F(job, a_recurrent_state_that_keeps_its_graph_is_a_hidden_state)
+{
+    planted_job *job = *state;
+    uint32_t call = recurrent_call(job->p);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->loop);
+        size_t batch = planted_alloc(job->p, GMD_MIB);
+        planted_at(job->p, call);
+        planted_alloc(job->p, 6 * GMD_MIB); /* output, state and what is saved stay */
+        planted_alloc(job->p, 512 * GMD_KIB);
+        planted_alloc(job->p, 9 * GMD_MIB);
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, batch);
+    }
+    assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, a_recurrent_state_that_is_detached_is_not)
+{
+    planted_job *job = *state;
+    uint32_t call = recurrent_call(job->p);
+    size_t held = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, call);
+        size_t output = planted_alloc(job->p, 6 * GMD_MIB),
+               next = planted_alloc(job->p, 512 * GMD_KIB);
+        size_t saved = planted_alloc(job->p, 9 * GMD_MIB);
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, saved);
+        planted_free_block(job->p, output);
+        if (i > 0) {
+            planted_free_block(job->p, held);
+        }
+        held = next;
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, backward_passes_that_lengthen_go_through_a_chain)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        for (int k = 0; k <= i; k++) {
+            planted_backward(job, true);
+        }
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+    assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+/* --- eval_graph ------------------------------------------------------------------------------ */
+
+TEST_F(job, an_evaluation_that_holds_all_its_layers_builds_a_graph)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_drop_graph(job);
+    }
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, an_evaluation_that_frees_each_layer_does_not)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->loop);
+        size_t held = planted_alloc(job->p, job->activation);
+        planted_at(job->p, job->call);
+        for (int k = 0; k < PLANTED_LAYERS; k++) {
+            size_t next = planted_alloc(job->p, job->activation);
+            planted_free_block(job->p, held);
+            held = next;
+        }
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, held);
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, graphs_that_an_evaluation_after_the_training_keeps_are_its_own)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+    }
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job); /* all of it stays */
+    }
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+/* --- reference_cycle ------------------------------------------------------------------------- */
+
+/* Pairs pile up, and are collected in a line after as many iterations as given, one after the
+ * other.
+ */
+static void pile_up(planted_job *job, uint32_t collected, const int *runs, int count)
+{
+    size_t pile[64];
+    for (int run = 0; run < count; run++) {
+        for (int i = 0; i < runs[run]; i++) {
+            planted_at(job->p, job->loop);
+            pile[i] = planted_alloc(job->p, 16 * GMD_MIB);
+            planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+        }
+        planted_at(job->p, collected);
+        for (int i = 0; i < runs[run]; i++) {
+            planted_free_block(job->p, pile[i]);
+        }
+    }
+}
+
+TEST_F(job, what_goes_at_uneven_moments_waits_for_the_collector)
+{
+    static const int runs[] = {5, 9, 6, 11, 4};
+    planted_job *job = *state;
+    pile_up(job, job->loop, runs, 5);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose)
+{
+    static const int runs[] = {5, 9, 6, 11, 4};
+    planted_job *job = *state;
+    uint32_t clear = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
+    pile_up(job, clear, runs, 5);
+    assert_healthy(job->p);
+}
+
+TEST_F(job, what_goes_every_fifth_iteration_is_collected_on_purpose)
+{
+    static const int runs[] = {5, 5, 5, 5, 5, 5};
+    planted_job *job = *state;
+    pile_up(job, job->loop, runs, 6);
+    assert_healthy(job->p);
+}
+
+/* --- checkpoint_cache ------------------------------------------------------------------------ */
+
+static void train_recomputing(planted_job *job, bool keeps)
+{
+    planted_forward(job);
+    planted_at(job->p,
+               planted_origin(job->p, "train.py:40 backward torch/autograd/function.py:317 apply"));
+    size_t again = planted_alloc(job->p, 6 * GMD_MIB);
+    planted_backward(job, false);
+    if (!keeps) {
+        planted_free_block(job->p, again);
+    }
+    planted_step(job);
+    planted_zero_grad(job);
+}
+
+TEST_F(job, recomputed_activations_that_stay_are_a_checkpoint_cache)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        train_recomputing(*state, true);
+    }
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
+
+TEST_F(job, recomputed_activations_that_go_are_not)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        train_recomputing(*state, false);
+    }
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* --- fragmentation --------------------------------------------------------------------------- */
+
+static void ask_for_new_sizes(planted_job *job, uint64_t more)
+{
+    for (uint64_t i = 0; i < 40; i++) {
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc(job->p, (100 - i * more) * GMD_MIB));
+        planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+    }
+}
+
+TEST_F(job, sizes_that_fit_no_free_block_fragment)
+{
+    ask_for_new_sizes(*state, 2);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(job, one_size_does_not)
+{
+    ask_for_new_sizes(*state, 0);
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* --- cached_not_released --------------------------------------------------------------------- */
+
+static void search_then_train(planted_job *job, bool empties)
+{
+    planted_at(job->p, job->loop);
+    planted_free_block(job->p, planted_alloc(job->p, 900 * GMD_MIB));
+    if (empties) {
+        planted_empty_cache(job->p);
+    }
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+    }
+}
+
+TEST_F(job, what_an_early_phase_needed_stays_in_the_cache)
+{
+    search_then_train(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+TEST_F(job, an_emptied_cache_does_not)
+{
+    search_then_train(*state, true);
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* --- cross_stream_pending -------------------------------------------------------------------- */
+
+/* A second stream works with each batch, and is so many behind. */
+static void load_ahead(planted_job *job, int behind)
+{
+    size_t batches[ITERATIONS];
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->loop);
+        batches[i] = planted_alloc(job->p, 8 * GMD_MIB);
+        planted_train(job);
+        planted_at(job->p, job->loop);
+        planted_request_free(job->p, batches[i]);
+        if (i >= behind) {
+            planted_complete_free(job->p, batches[i - behind]);
+        }
+    }
+}
+
+TEST_F(job, frees_that_wait_for_a_stream_far_behind_are_pending)
+{
+    load_ahead(*state, 8);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CROSS_STREAM_PENDING);
+}
+
+TEST_F(job, a_batch_in_flight_is_wanted)
+{
+    load_ahead(*state, 1);
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* --- true_capacity --------------------------------------------------------------------------- */
+
+TEST_F(job, a_refusal_that_ends_a_job_that_does_not_grow_is_its_capacity)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+    }
+    planted_forward(job);
+    planted_refuse(job->p, 200 * GMD_MIB);
+    assert_found(job->p, GMD_FINDING_TRUE_CAPACITY);
+}
+
+TEST_F(job, a_refusal_that_the_job_survives_is_not)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        if (i == 4) {
+            planted_refuse(job->p, 200 * GMD_MIB);
+        }
+        planted_train(job);
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, a_first_pass_that_is_refused_has_layers_and_no_leak)
+{
+    planted_job *job = *state;
+    job->activation = 40 * GMD_MIB;
+    planted_forward(job);
+    planted_refuse(job->p, 40 * GMD_MIB);
+    assert_found(job->p, GMD_FINDING_TRUE_CAPACITY);
+}
+
+TEST_F(job, a_leak_that_ends_out_of_memory_is_the_leak)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        planted_alloc(job->p, 20 * GMD_MIB);
+    }
+    planted_refuse(job->p, 20 * GMD_MIB);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}

@@ -1,0 +1,103 @@
+/* Where iterations begin. */
+#include "planted.h"
+
+typedef struct found {
+    uint32_t count, other;
+    gmd_iteration_source source;
+} found;
+
+static found find(planted *p)
+{
+    gmd_facts f;
+    gmd_error error;
+    assert_int_equal(gmd_facts_make(&f, planted_snapshot(p), 0, &error), GMD_OK);
+    found it = {f.iterations.count, f.iterations.other, f.iterations.source};
+    gmd_facts_free(&f);
+    return it;
+}
+
+static int open_job(void **state)
+{
+    static planted_job job;
+    job = planted_job_new(planted_new());
+    *state = &job;
+    return 0;
+}
+
+static int close_job(void **state)
+{
+    planted_free(((planted_job *)*state)->p);
+    return 0;
+}
+
+FIXTURE(job, open_job, close_job);
+
+TEST_F(job, steps_of_an_optimizer_end_iterations)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 7; i++) {
+        planted_train(job);
+    }
+    found it = find(job->p);
+    assert_int_equal(it.source, GMD_ITERATIONS_ANNOTATED);
+    assert_int_equal(it.count, 8); /* what comes after the last step, zero_grad, is a rest */
+}
+
+static void evaluate(planted_job *job)
+{
+    planted_forward(job);
+    planted_drop_graph(job);
+}
+
+TEST_F(job, without_annotations_they_are_found_in_what_repeats)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 9; i++) {
+        evaluate(job);
+    }
+    found it = find(job->p);
+    assert_int_equal(it.source, GMD_ITERATIONS_FROM_EVENTS);
+    assert_int_equal(it.count, 9);
+}
+
+TEST_F(job, a_loop_after_the_last_step_is_another_one)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 5; i++) {
+        planted_train(job);
+    }
+    for (int i = 0; i < 8; i++) {
+        evaluate(job);
+    }
+    found it = find(job->p);
+    assert_int_equal(it.other, 6);
+    assert_int_equal(it.count, 14);
+}
+
+TEST_F(job, an_iteration_that_is_cut_does_not_hide_the_others)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 9; i++) {
+        evaluate(job);
+    }
+    planted_forward(job);
+    assert_int_equal(find(job->p).count, 10);
+}
+
+TEST_F(job, layers_of_a_first_pass_are_no_iterations)
+{
+    planted_job *job = *state;
+    planted_forward(job);
+    planted_refuse(job->p, 1 << 30);
+    assert_int_equal(find(job->p).count, 0);
+}
+
+TEST_F(job, two_requests_that_repeat_among_many_are_chance)
+{
+    planted_job *job = *state;
+    planted_at(job->p, job->loop);
+    for (uint64_t i = 0; i < 300; i++) {
+        planted_free_block(job->p, planted_alloc(job->p, i % 100 == 0 ? 512 : 1024 + 512 * i));
+    }
+    assert_int_equal(find(job->p).count, 0);
+}

@@ -1,0 +1,101 @@
+/* The user's own line, and the parts of PyTorch that a stack goes through. */
+#include "gmd_places.h"
+#include "planted.h"
+
+static int open_planted(void **state)
+{
+    *state = planted_new();
+    return 0;
+}
+
+static int close_planted(void **state)
+{
+    planted_free(*state);
+    return 0;
+}
+
+FIXTURE(history, open_planted, close_planted);
+
+static gmd_place place_of(planted *p, uint32_t origin, unsigned *parts)
+{
+    gmd_places places;
+    gmd_error error;
+    const gmd_snapshot *s = planted_snapshot(p);
+    assert_int_equal(gmd_places_make(&places, &s->origins, &error), GMD_OK);
+    gmd_place place = gmd_places_get(&places, gmd_places_frame(&places, origin));
+    if (parts) {
+        *parts = gmd_places_parts(&places, origin);
+    }
+    gmd_places_free(&places);
+    return place;
+}
+
+TEST_F(history, the_innermost_line_that_is_no_librarys_is_the_users)
+{
+    uint32_t origin = planted_origin(*state, "/x/site-packages/torch/nn/functional.py:1 relu "
+                                             "model.py:7 forward train.py:3 <module>");
+    gmd_place place = place_of(*state, origin, NULL);
+    assert_string_equal(place.file, "model.py");
+    assert_int_equal(place.line, 7);
+}
+
+TEST_F(history, of_libraries_alone_the_outermost_line_stands)
+{
+    uint32_t origin =
+        planted_origin(*state, "torch/optim/sgd.py:1 step torch/autograd/function.py:2 apply");
+    gmd_place place = place_of(*state, origin, NULL);
+    assert_true(place.is_library);
+    assert_int_equal(place.line, 2);
+}
+
+TEST_F(history, no_frames_are_no_place)
+{
+    assert_string_equal(place_of(*state, 0, NULL).file, "");
+}
+
+TEST_F(history, what_has_no_python_is_of_the_thread_of_backward)
+{
+    unsigned parts;
+    planted_origin(*state, "train.py:3 <module>");
+    place_of(*state, 0, &parts);
+    assert_true(parts & GMD_PART_BACKWARD);
+}
+
+TEST_F(history, python_that_the_engine_calls_is_of_backward_too)
+{
+    unsigned parts;
+    uint32_t origin =
+        planted_origin(*state, "flow.py:9 backward torch/autograd/function.py:317 apply");
+    place_of(*state, origin, &parts);
+    assert_true(parts & GMD_PART_BACKWARD);
+}
+
+TEST_F(history, a_functions_forward_is_not)
+{
+    unsigned parts;
+    uint32_t origin = planted_origin(
+        *state, "flow.py:9 forward torch/autograd/function.py:317 apply train.py:3 <module>");
+    place_of(*state, origin, &parts);
+    assert_int_equal(parts, GMD_PART_FUNCTION);
+}
+
+TEST(files_of_the_interpreter_and_of_shared_libraries_are_libraries)
+{
+    static const char *const libraries[] = {"/usr/bin/python3.12",
+                                            "/lib/libc.so.6",
+                                            "/x/torch/lib/libtorch_cpu.so",
+                                            "/usr/lib/python3.12/runpy.py",
+                                            "??",
+                                            "<frozen importlib._bootstrap>",
+                                            "engine.cpp"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        assert_true(gmd_is_library_file(libraries[i]));
+    }
+}
+
+TEST(a_script_and_a_notebooks_cell_are_the_users)
+{
+    assert_false(gmd_is_library_file("/workspace/train.py"));
+    assert_false(gmd_is_library_file("<ipython-input-3-abc>"));
+    assert_false(gmd_is_library_file("python_tools/train.py"));
+}
