@@ -45,6 +45,7 @@ static void look(gmd_job_findings *findings, const class_view *view)
 typedef struct observations {
     retention retained;
     loops loops;
+    course course;
     gmd_free_memory free;
     parameter_sizes parameters;
 } observations;
@@ -59,6 +60,9 @@ static gmd_status observe(observations *o, const gmd_facts *facts, gmd_error *er
     }
     if (status == GMD_OK) {
         status = loops_find(&o->loops, facts, &o->parameters, error);
+    }
+    if (status == GMD_OK) {
+        status = course_find(&o->course, r, &facts->iterations, error);
     }
     if (status == GMD_OK) {
         status = gmd_free_memory_find(&o->free, r, &facts->places,
@@ -89,7 +93,7 @@ gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *fa
     if (findings->items) {
         look(findings, &(class_view){.facts = facts,
                                      .loops = &o.loops,
-                                     .course = course_of(&facts->recording, &facts->iterations),
+                                     .course = o.course,
                                      .free = &o.free,
                                      .parameters = &o.parameters,
                                      .retained = &o.retained});

@@ -117,7 +117,12 @@ static uint64_t reuse(planted *p, uint64_t size)
 
 size_t planted_alloc(planted *p, uint64_t size)
 {
-    uint64_t whole = (size + 511) / 512 * 512, address = reuse(p, whole);
+    return planted_alloc_within(p, size, size);
+}
+
+size_t planted_alloc_within(planted *p, uint64_t size, uint64_t room)
+{
+    uint64_t whole = (room + 511) / 512 * 512, address = reuse(p, whole);
     if (!address) {
         address = p->next_address;
         p->next_address += (whole + 2 * GMD_MIB - 1) / (2 * GMD_MIB) * (2 * GMD_MIB);

@@ -23,6 +23,8 @@ void planted_at(planted *p, uint32_t origin);
 
 /* The number of the block. */
 size_t planted_alloc(planted *p, uint64_t size);
+/* In a segment that has more room. */
+size_t planted_alloc_within(planted *p, uint64_t size, uint64_t room);
 void planted_free_block(planted *p, size_t block);
 /* Frees what another stream still works with, and what of it is done by then. */
 void planted_request_free(planted *p, size_t block);

@@ -17,6 +17,21 @@ static int close_job(void **state)
 
 FIXTURE(job, open_job, close_job);
 
+/* A program whose stacks are lines alone. */
+static int open_script(void **state)
+{
+    *state = planted_new();
+    return 0;
+}
+
+static int close_script(void **state)
+{
+    planted_free(*state);
+    return 0;
+}
+
+FIXTURE(script, open_script, close_script);
+
 enum { ITERATIONS = 12 };
 
 TEST_F(job, a_plain_training_is_healthy)
@@ -86,6 +101,18 @@ TEST_F(job, copies_of_gradients_that_are_stored_are_gradients)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
+TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
+{
+    planted_job *job = *state;
+    planted_forward(job);
+    planted_alloc(job->p, 30 * GMD_MIB); /* a workspace */
+    planted_drop_graph(job);
+    for (int i = 0; i < ITERATIONS / 2; i++) {
+        train_and_copy_gradients(job);
+    }
+    assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
 /* --- retained_graph -------------------------------------------------------------------------- */
 
 TEST_F(job, an_output_of_each_iteration_that_is_kept_is_a_retained_graph)
@@ -135,6 +162,40 @@ TEST_F(job, what_fills_up_and_then_stays_is_no_leak)
         if (i < ITERATIONS / 2) { /* a replay buffer, or a cache */
             planted_alloc(job->p, 8 * GMD_MIB);
         }
+    }
+    assert_healthy(job->p);
+}
+
+static void train_and_keep_every(planted_job *job, int iterations, int every)
+{
+    for (int i = 0; i < iterations; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        if (i % every == 0) {
+            planted_alloc(job->p, 9 * GMD_MIB); /* stays */
+        }
+    }
+}
+
+TEST_F(job, what_is_kept_of_every_sixth_iteration_adds_up)
+{
+    planted_job *job = *state;
+    train_and_keep_every(job, 5 * ITERATIONS, 6);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, a_buffer_that_gets_full_late_is_no_leak)
+{
+    enum { ENTRIES = 2 * ITERATIONS };
+    planted_job *job = *state;
+    size_t buffer[ENTRIES];
+    for (int i = 0; i < ENTRIES + 6; i++) {
+        planted_train(job);
+        planted_at(job->p, job->loop);
+        if (i >= ENTRIES) { /* the oldest makes way */
+            planted_free_block(job->p, buffer[i % ENTRIES]);
+        }
+        buffer[i % ENTRIES] = planted_alloc(job->p, 8 * GMD_MIB);
     }
     assert_healthy(job->p);
 }
@@ -288,6 +349,53 @@ TEST_F(job, what_goes_every_fifth_iteration_is_collected_on_purpose)
     assert_healthy(job->p);
 }
 
+/* Each collection leaves what is in use while it runs: that got older, and is not looked at again.
+ */
+TEST_F(script, what_goes_at_even_moments_and_leaves_more_each_time_waits_for_the_collector)
+{
+    enum { RUNS = 5, EACH = 6 };
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "loop.py:10 main"),
+             collected = planted_origin(p, "loop.py:20 main");
+    for (int run = 0; run < RUNS; run++) {
+        size_t pile[EACH];
+        for (int i = 0; i < EACH; i++) {
+            planted_at(p, loop);
+            pile[i] = planted_alloc(p, 16 * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, GMD_MIB));
+        }
+        planted_at(p, collected);
+        for (int i = 0; i < EACH - 1; i++) {
+            planted_free_block(p, pile[i]);
+        }
+    }
+    assert_found(p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Each iteration admits a request; now and then some are served to their end, not the oldest. */
+TEST_F(script, what_is_served_in_any_order_does_not)
+{
+    static const int ends[][4] = {{6, 2, 3, 4},    {10, 0, 1, 5},    {13, 7, 8, 9},
+                                  {16, 6, 10, 11}, {21, 12, 13, 14}, {23, 15, 16, 17}};
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "serve.py:10 main");
+    uint32_t end = planted_origin(p, "serve.py:20 main");
+    size_t requests[26], next = 0;
+    for (int i = 0; i < 26; i++) {
+        planted_at(p, loop);
+        requests[i] = planted_alloc(p, 32 * GMD_MIB);
+        planted_free_block(p, planted_alloc(p, GMD_MIB));
+        if (next < sizeof ends / sizeof *ends && ends[next][0] == i) {
+            planted_at(p, end);
+            for (int k = 1; k < 4; k++) {
+                planted_free_block(p, requests[ends[next][k]]);
+            }
+            next++;
+        }
+    }
+    assert_healthy(p);
+}
+
 /* --- checkpoint_cache ------------------------------------------------------------------------ */
 
 static void train_recomputing(planted_job *job, bool keeps)
@@ -335,6 +443,44 @@ TEST_F(job, sizes_that_fit_no_free_block_fragment)
 {
     ask_for_new_sizes(*state, 2);
     assert_found(((planted_job *)*state)->p, GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(job, sizes_that_are_new_to_the_end_fragment_though_segments_are_taken_early)
+{
+    planted_job *job = *state;
+    planted_at(job->p, job->loop);
+    for (uint64_t i = 0; i < 4; i++) {
+        planted_free_block(job->p, planted_alloc(job->p, (100 + i) * GMD_MIB));
+    }
+    for (uint64_t i = 0; i < 40; i++) {
+        planted_free_block(job->p, planted_alloc_within(job->p, (50 + i) * GMD_MIB, 100 * GMD_MIB));
+    }
+    assert_found(job->p, GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(job, segments_that_are_taken_late_for_known_sizes_are_no_fragmentation)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        uint64_t room = i < ITERATIONS / 2 ? 100 : 400;
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc_within(job->p, 100 * GMD_MIB, room * GMD_MIB));
+        planted_train(job);
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, memory_that_was_given_back_is_no_fragmentation)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        if (i == ITERATIONS / 2) {
+            ask_for_new_sizes(job, 2);
+            planted_empty_cache(job->p);
+        }
+    }
+    assert_healthy(job->p);
 }
 
 TEST_F(job, one_size_does_not)
