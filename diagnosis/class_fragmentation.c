@@ -7,6 +7,7 @@
  * is no such memory. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -93,17 +94,22 @@ static void tell_misfits(const class_view *view, bool is_taken_late, gmd_job_fin
 static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
 {
     enum {
-        LEAST_PERCENT = 15,     /* of reserved beyond what was ever active */
-        LEAST_MIB = 128,        /* segments of 20 MiB leave as much in healthy small jobs */
-        LEAST_LATE_PERCENT = 5, /* of reserved: steady shapes take nothing after warm-up */
+        LEAST_PERCENT = 15,       /* of reserved beyond what was ever active */
+        LEAST_EARLY_PERCENT = 27, /* likewise, where it was taken early */
+        LEAST_MIB = 128,          /* segments of 20 MiB leave as much in healthy small jobs */
+        LEAST_LATE_PERCENT = 5,   /* of reserved: steady shapes take nothing after warm-up */
+        LEAST_ITERATIONS = 3,
     };
     const course *c = &view->course;
-    const uint64_t in_use = view->facts->recording.peak.amount.active;
+    const gmd_recording *r = &view->facts->recording;
+    /* What was reserved before the first event may have been in use then. */
+    uint64_t in_use = gmd_max(r->peak.amount.active, r->at_start.reserved);
     uint64_t excess = c->reserved > in_use ? c->reserved - in_use : 0;
     bool is_taken_late = c->taken_late * 100 >= c->reserved * LEAST_LATE_PERCENT;
-    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * LEAST_PERCENT ||
-        !(is_taken_late || c->is_ever_new) || view->facts->recording.ended_by_oom ||
-        waits_for_streams(view) || has_material_growth(view)) {
+    uint64_t least = is_taken_late ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
+    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * least ||
+        !(is_taken_late || c->is_ever_new) || !goes_round(view, LEAST_ITERATIONS) ||
+        r->ended_by_oom || waits_for_streams(view) || has_material_growth(view)) {
         return false;
     }
     blame_takers(view, is_taken_late, finding);

@@ -5,17 +5,18 @@
 #include "gmd_min.h"
 #include "gmd_size.h"
 
-enum { QUARTERS = 4 };
+enum { QUARTERS = 4, LATELY = 16 }; /* parts of all events */
 
 typedef struct walk {
     course found;
     const gmd_recording *r;
-    gmd_amount before;      /* after the event before */
-    uint64_t most_active;   /* so far */
-    uint64_t most_reserved; /* likewise */
-    uint64_t taken;         /* beyond what ever was reserved; to be judged by the request that it
-                               was for, which comes next */
-    uint64_t least;         /* that was reserved in the second half */
+    gmd_amount before;        /* after the event before */
+    uint64_t most_active;     /* so far */
+    uint64_t most_reserved;   /* likewise */
+    uint64_t taken;           /* beyond what ever was reserved; to be judged by the request that it
+                                 was for, which comes next */
+    uint64_t late, late_from; /* taken late, on whatever occasion; the first event of it */
+    uint64_t least;           /* that was reserved in the second half */
     uint64_t events;
     uint32_t warmed_up; /* moment */
     size_set sizes;
@@ -39,7 +40,6 @@ static void note_pending(walk *w, uint32_t moment, const gmd_amount *amount)
  * place. */
 static bool asks_for_new_size(walk *w, uint32_t moment)
 {
-    enum { LATELY = 16 }; /* not before so manieth of all events */
     const gmd_snapshot_event *e = gmd_event_at(w->r, moment);
     uint64_t first, all = w->r->event_count, quarter = w->events * QUARTERS / all;
     if (e->action != GMD_ACTION_ALLOC || e->size <= GMD_MIB || w->is_out_of_memory) {
@@ -49,16 +49,28 @@ static bool asks_for_new_size(walk *w, uint32_t moment)
     if (w->is_out_of_memory) {
         return false;
     }
+    w->found.asked += e->size;
     w->asked[quarter] += e->size;
     w->asked_new[quarter] += first * QUARTERS / all == quarter ? e->size : 0;
     return (w->events - first) * LATELY <= all;
+}
+
+/* What is taken once, for a part of the program that comes later than others, is none of it. */
+static void note_taken_late(walk *w)
+{
+    bool is_again = w->late_from && (w->events - w->late_from) * LATELY > w->r->event_count;
+    w->late_from = w->late_from ? w->late_from : w->events;
+    w->late += w->taken;
+    w->found.taken_late = is_again || w->found.taken_late ? w->late : 0;
 }
 
 static void note_taken(walk *w, uint32_t moment, const gmd_amount *amount)
 {
     bool is_new = asks_for_new_size(w, moment);
     if (w->taken && amount->active > w->before.active) {
-        w->found.taken_late += is_new && amount->active <= w->most_active ? w->taken : 0;
+        if (is_new && amount->active <= w->most_active) {
+            note_taken_late(w);
+        }
         w->taken = 0;
     }
     if (amount->reserved > w->most_reserved) {

@@ -16,6 +16,7 @@ typedef struct course {
                           events */
     uint64_t needed;   /* the most that was active then */
     uint64_t reserved; /* the most that was reserved in the last quarter */
+    uint64_t asked;    /* bytes of all requests but small ones */
     bool is_ever_new; /* in each quarter of the events after the first, a good part of what is asked
                          for is of sizes that no quarter before asked for */
 } course;

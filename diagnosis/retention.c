@@ -386,6 +386,30 @@ static bool measure_groups(retention *kept, const gmd_facts *f, const candidate 
     return ok;
 }
 
+/* Bytes of all blocks at the ends of iterations. */
+static bool measure_total(retention *kept, const gmd_facts *f)
+{
+    const gmd_iterations *it = &f->iterations;
+    int64_t *bytes = calloc((size_t)it->count + 2, sizeof *bytes);
+    for (size_t i = 0; bytes && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t from, to;
+        ends_seen(f, l, &from, &to);
+        bytes[from] += (int64_t)l->size;
+        bytes[to] -= (int64_t)l->size;
+    }
+    for (uint32_t i = 1; bytes && i <= it->count; i++) {
+        bytes[i] += bytes[i - 1];
+    }
+    for (int is_other = 0; bytes && is_other < 2; is_other++) {
+        ends_range range = range_of_loop(it, is_other);
+        kept->total_grown[is_other] =
+            range.to > range.from ? bytes[range.to - 1] - bytes[range.from] : 0;
+    }
+    free(bytes);
+    return bytes != NULL;
+}
+
 gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error)
 {
     *kept = (retention){0};
@@ -394,7 +418,7 @@ gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *er
     }
     candidate chosen[GROUPS];
     member *members = malloc((facts->recording.lifetime_count + 1) * sizeof *members);
-    bool ok = members != NULL;
+    bool ok = members != NULL && measure_total(kept, facts);
     if (ok) {
         size_t count = list_members(facts, members);
         qsort(members, count, sizeof *members, compare_members);

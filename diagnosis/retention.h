@@ -44,6 +44,8 @@ typedef struct retained_group {
 typedef struct retention {
     retained_group *groups; /* most kept bytes first */
     size_t count;
+    int64_t total_grown[2]; /* bytes of all blocks, of whatever age, by which the last end that is
+                               compared has more than the first: of the main loop, of the other */
 } retention;
 
 /* Whether a group grows from iteration to iteration, to the last, and is not given back. */

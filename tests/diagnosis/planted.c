@@ -17,8 +17,9 @@ struct planted {
     size_t event_capacity, annotation_capacity;
     planted_block *blocks; /* by number; a segment that serves again has a new one */
     size_t block_count, block_capacity;
-    uint64_t next_address;
+    uint64_t next_address, time;
     uint32_t origin;
+    bool has_ended;
 };
 
 planted *planted_new(void)
@@ -89,12 +90,15 @@ void planted_at(planted *p, uint32_t origin)
 static void add_event(planted *p, gmd_action action, uint64_t address, uint64_t size)
 {
     gmd_snapshot *s = &p->snapshot;
+    if (p->has_ended) {
+        return;
+    }
     assert_true(GMD_GROW(&s->events, &p->event_capacity, s->event_count + 1));
     s->events[s->event_count] = (gmd_snapshot_event){.action = (uint8_t)action,
                                                      .origin = p->origin,
                                                      .address = address,
                                                      .size = size,
-                                                     .time_us = s->event_count + 1};
+                                                     .time_us = ++p->time};
     s->event_count++;
 }
 
@@ -180,10 +184,20 @@ void planted_empty_cache(planted *p)
 void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
 {
     gmd_snapshot *s = &p->snapshot;
-    gmd_annotation a = {.time_us = s->event_count, .stage = (uint8_t)stage};
+    gmd_annotation a = {.time_us = p->time, .stage = (uint8_t)stage};
     assert_true(gmd_origins_add_text(&s->origins, name, strlen(name), &a.name));
     assert_true(GMD_GROW(&s->annotations, &p->annotation_capacity, s->annotation_count + 1));
     s->annotations[s->annotation_count++] = a;
+}
+
+void planted_begin_late(planted *p)
+{
+    p->snapshot.event_count = p->snapshot.annotation_count = 0;
+}
+
+void planted_end_early(planted *p)
+{
+    p->has_ended = true;
 }
 
 /* --- the whole ----------------------------------------------------------------------------- */

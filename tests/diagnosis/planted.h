@@ -35,6 +35,10 @@ void planted_refuse(planted *p, uint64_t size);
 void planted_empty_cache(planted *p);
 void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage);
 
+/* Forgets the events so far, as a recording that begins now; records no event from now on. */
+void planted_begin_late(planted *p);
+void planted_end_early(planted *p);
+
 /* The history so far, with the segments as they are now. Valid until the next event. */
 const gmd_snapshot *planted_snapshot(planted *p);
 

@@ -184,19 +184,36 @@ TEST_F(job, what_is_kept_of_every_sixth_iteration_adds_up)
     assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
-TEST_F(job, a_buffer_that_gets_full_late_is_no_leak)
+/* A replay buffer: the oldest entry makes way for the newest. */
+static void train_with_buffer(planted_job *job, size_t *buffer, int room, int from, int end)
 {
-    enum { ENTRIES = 2 * ITERATIONS };
-    planted_job *job = *state;
-    size_t buffer[ENTRIES];
-    for (int i = 0; i < ENTRIES + 6; i++) {
+    for (int i = from; i < end; i++) {
         planted_train(job);
         planted_at(job->p, job->loop);
-        if (i >= ENTRIES) { /* the oldest makes way */
-            planted_free_block(job->p, buffer[i % ENTRIES]);
+        if (i >= room) {
+            planted_free_block(job->p, buffer[i % room]);
         }
-        buffer[i % ENTRIES] = planted_alloc(job->p, 8 * GMD_MIB);
+        buffer[i % room] = planted_alloc(job->p, 8 * GMD_MIB);
     }
+}
+
+TEST_F(job, a_buffer_that_gets_full_late_is_no_leak)
+{
+    enum { ROOM = 2 * ITERATIONS };
+    planted_job *job = *state;
+    size_t buffer[ROOM];
+    train_with_buffer(job, buffer, ROOM, 0, ROOM + 6);
+    assert_healthy(job->p);
+}
+
+TEST_F(job, a_full_buffer_of_a_recording_that_begins_late_is_no_leak)
+{
+    enum { ROOM = 2 * ITERATIONS };
+    planted_job *job = *state;
+    size_t buffer[ROOM];
+    train_with_buffer(job, buffer, ROOM, 0, ROOM);
+    planted_begin_late(job->p);
+    train_with_buffer(job, buffer, ROOM, ROOM, ROOM + ITERATIONS);
     assert_healthy(job->p);
 }
 
@@ -483,6 +500,52 @@ TEST_F(job, memory_that_was_given_back_is_no_fragmentation)
     assert_healthy(job->p);
 }
 
+TEST_F(job, what_was_reserved_before_the_recording_may_have_been_in_use)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 4; i++) {
+        planted_train(job);
+    }
+    planted_free_block(job->p, planted_alloc_within(job->p, 500 * GMD_MIB, 500 * GMD_MIB));
+    planted_begin_late(job->p);
+    for (uint64_t i = 0; i < 40; i++) {
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p,
+                           planted_alloc_within(job->p, (300 + i) * GMD_MIB, 500 * GMD_MIB));
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, a_first_pass_asks_for_new_sizes_only_and_fragments_nothing)
+{
+    planted_job *job = *state;
+    size_t activations[6];
+    planted_at(job->p, job->call);
+    for (uint64_t i = 0; i < 6; i++) {
+        activations[i] = planted_alloc(job->p, (100 + i) * GMD_MIB);
+    }
+    for (uint64_t i = 0; i < 6; i++) {
+        planted_free_block(job->p, activations[i]);
+        planted_free_block(job->p, planted_alloc(job->p, (90 + i) * GMD_MIB));
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, an_evaluation_that_takes_segments_once_fragments_nothing)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        if (i % 4 == 3) {
+            planted_at(job->p, job->loop);
+            planted_free_block(job->p, planted_alloc(job->p, 150 * GMD_MIB));
+            planted_free_block(job->p, planted_alloc(job->p, 149 * GMD_MIB));
+            planted_free_block(job->p, planted_alloc(job->p, 148 * GMD_MIB));
+        }
+    }
+    assert_healthy(job->p);
+}
+
 TEST_F(job, one_size_does_not)
 {
     ask_for_new_sizes(*state, 0);
@@ -513,6 +576,15 @@ TEST_F(job, an_emptied_cache_does_not)
 {
     search_then_train(*state, true);
     assert_healthy(((planted_job *)*state)->p);
+}
+
+TEST_F(job, less_than_an_iteration_tells_nothing_of_the_cache)
+{
+    planted_job *job = *state;
+    planted_free_block(job->p, planted_alloc(job->p, 900 * GMD_MIB));
+    planted_begin_late(job->p);
+    planted_train(job);
+    assert_healthy(job->p);
 }
 
 /* --- cross_stream_pending -------------------------------------------------------------------- */
