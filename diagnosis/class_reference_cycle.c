@@ -14,12 +14,12 @@
 #include <string.h>
 
 /* A program that collects by itself does it in one line, which allocates nothing. The collector
- * runs wherever an object is made. */
+ * runs wherever an object is made. Where frees have no frames, no line is known of. */
 static bool collects_itself(const class_view *view, const retained_group *group)
 {
     enum { MOST_PERCENT = 60 };
     const gmd_facts *f = view->facts;
-    if (group->freed_percent < MOST_PERCENT) {
+    if (group->freed_percent < MOST_PERCENT || group->freed_in == GMD_NO_PLACE) {
         return false;
     }
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {

@@ -6,9 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct planted_place { /* where a segment is */
+    uint64_t pool;
+    uint8_t device;
+    bool is_expandable;
+} planted_place;
+
 typedef struct planted_block { /* and its segment */
     uint64_t address, size, requested;
     uint32_t origin;
+    planted_place place;
     bool is_allocated, is_pending, is_given;
 } planted_block;
 
@@ -19,7 +26,8 @@ struct planted {
     size_t block_count, block_capacity;
     uint64_t next_address, time;
     uint32_t origin;
-    bool has_ended;
+    planted_place place;
+    bool has_ended, frames_allocs_only;
 };
 
 planted *planted_new(void)
@@ -87,18 +95,22 @@ void planted_at(planted *p, uint32_t origin)
 
 /* --- events -------------------------------------------------------------------------------- */
 
-static void add_event(planted *p, gmd_action action, uint64_t address, uint64_t size)
+static void add_event(planted *p, gmd_action action, const planted_place *place, uint64_t address,
+                      uint64_t size)
 {
     gmd_snapshot *s = &p->snapshot;
     if (p->has_ended) {
         return;
     }
     assert_true(GMD_GROW(&s->events, &p->event_capacity, s->event_count + 1));
-    s->events[s->event_count] = (gmd_snapshot_event){.action = (uint8_t)action,
-                                                     .origin = p->origin,
-                                                     .address = address,
-                                                     .size = size,
-                                                     .time_us = ++p->time};
+    bool is_free = action == GMD_ACTION_FREE_REQUESTED || action == GMD_ACTION_FREE_COMPLETED;
+    s->events[s->event_count] =
+        (gmd_snapshot_event){.action = (uint8_t)action,
+                             .device = place->device,
+                             .origin = is_free && p->frames_allocs_only ? 0 : p->origin,
+                             .address = address,
+                             .size = size,
+                             .time_us = ++p->time};
     s->event_count++;
 }
 
@@ -111,7 +123,9 @@ static bool is_free(const planted_block *b)
 static uint64_t reuse(planted *p, uint64_t size)
 {
     for (size_t i = 0; i < p->block_count; i++) {
-        if (is_free(&p->blocks[i]) && p->blocks[i].size == size) {
+        const planted_place *place = &p->blocks[i].place;
+        if (is_free(&p->blocks[i]) && p->blocks[i].size == size && place->pool == p->place.pool &&
+            place->device == p->place.device && place->is_expandable == p->place.is_expandable) {
             p->blocks[i].is_given = true;
             return p->blocks[i].address;
         }
@@ -130,14 +144,16 @@ size_t planted_alloc_within(planted *p, uint64_t size, uint64_t room)
     if (!address) {
         address = p->next_address;
         p->next_address += (whole + 2 * GMD_MIB - 1) / (2 * GMD_MIB) * (2 * GMD_MIB);
-        add_event(p, GMD_ACTION_SEGMENT_ALLOC, address, whole);
+        add_event(p, p->place.is_expandable ? GMD_ACTION_SEGMENT_MAP : GMD_ACTION_SEGMENT_ALLOC,
+                  &p->place, address, whole);
     }
-    add_event(p, GMD_ACTION_ALLOC, address, size);
+    add_event(p, GMD_ACTION_ALLOC, &p->place, address, size);
     assert_true(GMD_GROW(&p->blocks, &p->block_capacity, p->block_count + 1));
     p->blocks[p->block_count] = (planted_block){.address = address,
                                                 .size = whole,
                                                 .requested = size,
                                                 .origin = p->origin,
+                                                .place = p->place,
                                                 .is_allocated = true};
     return p->block_count++;
 }
@@ -148,7 +164,7 @@ void planted_request_free(planted *p, size_t block)
     assert_true(b->is_allocated);
     b->is_allocated = false;
     b->is_pending = true;
-    add_event(p, GMD_ACTION_FREE_REQUESTED, b->address, b->size);
+    add_event(p, GMD_ACTION_FREE_REQUESTED, &b->place, b->address, b->size);
 }
 
 void planted_complete_free(planted *p, size_t block)
@@ -156,7 +172,7 @@ void planted_complete_free(planted *p, size_t block)
     planted_block *b = &p->blocks[block];
     assert_true(b->is_pending);
     b->is_pending = false;
-    add_event(p, GMD_ACTION_FREE_COMPLETED, b->address, b->size);
+    add_event(p, GMD_ACTION_FREE_COMPLETED, &b->place, b->address, b->size);
 }
 
 void planted_free_block(planted *p, size_t block)
@@ -167,7 +183,7 @@ void planted_free_block(planted *p, size_t block)
 
 void planted_refuse(planted *p, uint64_t size)
 {
-    add_event(p, GMD_ACTION_OOM, 0, size);
+    add_event(p, GMD_ACTION_OOM, &p->place, 0, size);
 }
 
 void planted_empty_cache(planted *p)
@@ -176,7 +192,9 @@ void planted_empty_cache(planted *p)
         planted_block *b = &p->blocks[i];
         if (is_free(b)) {
             b->is_given = true;
-            add_event(p, GMD_ACTION_SEGMENT_FREE, b->address, b->size);
+            add_event(p,
+                      b->place.is_expandable ? GMD_ACTION_SEGMENT_UNMAP : GMD_ACTION_SEGMENT_FREE,
+                      &b->place, b->address, b->size);
         }
     }
 }
@@ -188,6 +206,20 @@ void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
     assert_true(gmd_origins_add_text(&s->origins, name, strlen(name), &a.name));
     assert_true(GMD_GROW(&s->annotations, &p->annotation_capacity, s->annotation_count + 1));
     s->annotations[s->annotation_count++] = a;
+}
+
+void planted_on(planted *p, uint8_t device, uint64_t pool, bool is_expandable)
+{
+    p->place = (planted_place){pool, device, is_expandable};
+    if (device >= p->snapshot.device_count) {
+        p->snapshot.device_count = device + 1u;
+    }
+    p->snapshot.settings.is_expandable = is_expandable;
+}
+
+void planted_frame_allocs_only(planted *p)
+{
+    p->frames_allocs_only = true;
 }
 
 void planted_begin_late(planted *p)
@@ -217,12 +249,16 @@ static void make_segments(planted *p)
         gmd_block_state state = b->is_allocated ? GMD_BLOCK_ALLOCATED
                                 : b->is_pending ? GMD_BLOCK_PENDING_FREE
                                                 : GMD_BLOCK_INACTIVE;
-        s->segments[s->segment_count++] = (gmd_snapshot_segment){.address = b->address,
-                                                                 .total_size = b->size,
-                                                                 .first_block = s->block_count,
-                                                                 .block_count = 1,
-                                                                 .origin = b->origin,
-                                                                 .is_large = true};
+        s->segments[s->segment_count++] =
+            (gmd_snapshot_segment){.address = b->address,
+                                   .total_size = b->size,
+                                   .first_block = s->block_count,
+                                   .block_count = 1,
+                                   .origin = b->origin,
+                                   .pool_id = {b->place.pool, 0},
+                                   .device = b->place.device,
+                                   .is_expandable = b->place.is_expandable,
+                                   .is_large = true};
         s->blocks[s->block_count++] = (gmd_snapshot_block){.address = b->address,
                                                            .size = b->size,
                                                            .requested_size = b->requested,
@@ -237,12 +273,12 @@ const gmd_snapshot *planted_snapshot(planted *p)
     return &p->snapshot;
 }
 
-gmd_job_findings planted_findings(planted *p)
+gmd_job_findings planted_findings(planted *p, uint8_t device)
 {
     gmd_facts facts;
     gmd_job_findings findings;
     gmd_error error;
-    assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), 0, &error), GMD_OK);
+    assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), device, &error), GMD_OK);
     assert_int_equal(gmd_job_findings_find(&findings, &facts, &error), GMD_OK);
     gmd_facts_free(&facts);
     return findings;
@@ -250,7 +286,7 @@ gmd_job_findings planted_findings(planted *p)
 
 void assert_found(planted *p, gmd_finding_class class)
 {
-    gmd_job_findings findings = planted_findings(p);
+    gmd_job_findings findings = planted_findings(p, 0);
     assert_int_equal(findings.count, 1);
     assert_string_equal(gmd_finding_class_name(findings.items[0].class),
                         gmd_finding_class_name(class));
@@ -259,7 +295,7 @@ void assert_found(planted *p, gmd_finding_class class)
 
 void assert_healthy(planted *p)
 {
-    gmd_job_findings findings = planted_findings(p);
+    gmd_job_findings findings = planted_findings(p, 0);
     const char *found =
         findings.count ? gmd_finding_class_name(findings.items[0].class) : "healthy";
     assert_string_equal(found, "healthy");
