@@ -4,7 +4,7 @@
 
 FOLDER has NAME.pickle.gz and its label, NAME.json (recordings/README.md). The class of the first finding counts;
 and, where the class is right and the stacks have it, whether the first line named is one of the label's. Exit status
-1: fewer are right than that, or more healthy jobs are accused. Of a folder named held only totals are printed:
+1: fewer are right than that, or more healthy jobs are accused. Only totals are printed for a folder named held:
 whoever writes rules is not to learn which are wrong.
 """
 import argparse
