@@ -30,29 +30,15 @@ static int compare_devices(const void *a, const void *b)
     return x->device - y->device;
 }
 
-/* The lines of what grows without end: what they hold at an out-of-memory has leaked. */
-static size_t list_leaks(const gmd_job_findings *findings, uint32_t *frames)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < findings->count; i++) {
-        const gmd_job_finding *finding = &findings->items[i];
-        for (size_t k = 0; finding->bytes_per_iteration && k < finding->where_count; k++) {
-            frames[count++] = finding->where[k].frame;
-        }
-    }
-    return count;
-}
-
 static gmd_status fill_device(gmd_device_diagnosis *d, const gmd_snapshot *snapshot, uint8_t device,
                               gmd_error *error)
 {
-    uint32_t leaks[GMD_FINDING_CLASS_COUNT * GMD_FINDING_PLACES];
     gmd_status status = gmd_facts_make(&d->facts, snapshot, device, error);
     if (status == GMD_OK) {
-        status = gmd_job_findings_find(&d->findings, &d->facts, error);
+        status = gmd_ooms_find(&d->ooms, &d->facts, error);
     }
     if (status == GMD_OK) {
-        status = gmd_ooms_find(&d->ooms, &d->facts, leaks, list_leaks(&d->findings, leaks), error);
+        status = gmd_job_findings_find(&d->findings, &d->ooms, &d->facts, error);
     }
     return status;
 }

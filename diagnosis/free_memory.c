@@ -114,8 +114,7 @@ static gmd_free_cause cause_for_request(const moment_view *v, const segment *s, 
     if (s->stream != v->asked->stream) {
         return GMD_FREE_OTHER_STREAM;
     }
-    /* An expandable segment does not say which pool it is of. */
-    if (!s->is_mapped && s->is_small != gmd_recorded_is_small(&v->settings, v->asked->requested)) {
+    if (s->is_small != gmd_recorded_is_small(&v->settings, v->asked->requested)) {
         return GMD_FREE_OTHER_POOL;
     }
     if (size < gmd_recorded_block_size(&v->settings, v->asked->requested)) {
@@ -164,7 +163,14 @@ static bool note_keepers(moment_view *v, size_t first, size_t count, uint64_t fr
     return true;
 }
 
-static bool look_at_segment(moment_view *v, const segment *s, size_t *next)
+/* The blocks of an expandable segment say which pool it is of. */
+static bool is_of_small(const moment_view *v, const segment *s, const gmd_lifetime *block)
+{
+    return s->is_mapped && block ? gmd_recorded_is_small(&v->settings, block->requested)
+                                 : s->is_small;
+}
+
+static bool look_at_segment(moment_view *v, segment *s, size_t *next)
 {
     size_t first = *next;
     uint64_t at = s->address, free_bytes = 0;
@@ -173,6 +179,7 @@ static bool look_at_segment(moment_view *v, const segment *s, size_t *next)
     }
     size_t end = first;
     bool has_blocks = first < v->block_count && v->blocks[first]->address < s->end;
+    s->is_small = is_of_small(v, s, has_blocks ? v->blocks[first] : NULL);
     for (; end < v->block_count && v->blocks[end]->address < s->end; end++) {
         const gmd_lifetime *l = v->blocks[end];
         if (l->address > at) {

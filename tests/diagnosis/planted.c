@@ -156,11 +156,6 @@ void planted_free_block(planted *p, size_t block)
     planted_complete_free(p, block);
 }
 
-void planted_refuse(planted *p, uint64_t size)
-{
-    add_event(p, GMD_ACTION_OOM, 0, size);
-}
-
 void planted_empty_cache(planted *p)
 {
     for (size_t i = 0; i < p->block_count; i++) {
@@ -170,6 +165,12 @@ void planted_empty_cache(planted *p)
             add_event(p, GMD_ACTION_SEGMENT_FREE, b->address, b->size);
         }
     }
+}
+
+void planted_refuse(planted *p, uint64_t size)
+{
+    planted_empty_cache(p);
+    add_event(p, GMD_ACTION_OOM, 0, size);
 }
 
 void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
@@ -222,9 +223,12 @@ gmd_job_findings planted_findings(planted *p)
 {
     gmd_facts facts;
     gmd_job_findings findings;
+    gmd_ooms ooms;
     gmd_error error;
     assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), 0, &error), GMD_OK);
-    assert_int_equal(gmd_job_findings_find(&findings, &facts, &error), GMD_OK);
+    assert_int_equal(gmd_ooms_find(&ooms, &facts, &error), GMD_OK);
+    assert_int_equal(gmd_job_findings_find(&findings, &ooms, &facts, &error), GMD_OK);
+    gmd_ooms_free(&ooms);
     gmd_facts_free(&facts);
     return findings;
 }
