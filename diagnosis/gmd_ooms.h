@@ -9,6 +9,7 @@
 #include "gmd_facts.h"
 #include "gmd_free_memory.h"
 #include "gmd_job_finding.h"
+#include "gmd_oom_outcomes.h"
 
 /* One list: names are those in JSON. */
 #define GMD_OOM_CAUSES(CAUSE)                                                                      \
@@ -24,19 +25,6 @@ typedef enum gmd_oom_cause {
 #undef GMD_OOM_CAUSE_NUMBER
         GMD_OOM_CAUSE_COUNT
 } gmd_oom_cause;
-
-/* How the job went on; names are those in JSON. */
-#define GMD_OOM_OUTCOMES(OUTCOME)                                                                  \
-    OUTCOME(SURVIVED, "survived") /* with its work: a library that tried it took less */           \
-    OUTCOME(LOST, "lost")         /* without what the iteration had made until then */             \
-    OUTCOME(ENDED, "ended")       /* not at all */
-
-typedef enum gmd_oom_outcome {
-#define GMD_OOM_OUTCOME_NUMBER(name, text) GMD_OOM_##name,
-    GMD_OOM_OUTCOMES(GMD_OOM_OUTCOME_NUMBER)
-#undef GMD_OOM_OUTCOME_NUMBER
-        GMD_OOM_OUTCOME_COUNT
-} gmd_oom_outcome;
 
 #define GMD_NOT_KNOWN UINT64_MAX
 
@@ -90,6 +78,5 @@ const gmd_oom *gmd_ooms_costly(const gmd_ooms *ooms);
 uint64_t gmd_oom_scattered(const gmd_oom *oom);
 
 const char *gmd_oom_cause_name(gmd_oom_cause cause);
-const char *gmd_oom_outcome_name(gmd_oom_outcome outcome);
 
 #endif

@@ -3,7 +3,7 @@
  * cuDNN tries workspaces until one is served: the job goes on with all that it has. An exception
  * that the program catches unwinds its stack: before the next request, most of what the iteration
  * had made is freed. A job that ends asks for nothing more. */
-#include "oom_outcomes.h"
+#include "gmd_oom_outcomes.h"
 
 #include "gmd_size.h"
 
@@ -81,7 +81,7 @@ static void note_end(walk *w)
     }
 }
 
-void oom_outcomes_find(gmd_oom_outcome *outcomes, const gmd_facts *facts)
+void gmd_oom_outcomes_find(gmd_oom_outcome *outcomes, const gmd_facts *facts)
 {
     const gmd_recording *r = &facts->recording;
     walk w = {.facts = facts, .outcomes = outcomes, .start = GMD_NEVER};
@@ -98,4 +98,14 @@ void oom_outcomes_find(gmd_oom_outcome *outcomes, const gmd_facts *facts)
         }
     }
     note_end(&w);
+}
+
+const char *gmd_oom_outcome_name(gmd_oom_outcome outcome)
+{
+    static const char *const names[] = {
+#define GMD_OOM_OUTCOME_NAME(name, text) text,
+        GMD_OOM_OUTCOMES(GMD_OOM_OUTCOME_NAME)
+#undef GMD_OOM_OUTCOME_NAME
+    };
+    return names[outcome];
 }

@@ -1,7 +1,5 @@
 #include "gmd_ooms.h"
 
-#include "oom_outcomes.h"
-
 #include "gmd_min.h"
 #include "gmd_recorded_settings.h"
 #include "gmd_size.h"
@@ -240,7 +238,7 @@ gmd_status gmd_ooms_find(gmd_ooms *ooms, const gmd_facts *facts, gmd_error *erro
     gmd_oom_outcome *outcomes = malloc(count * sizeof *outcomes);
     gmd_status status = GMD_OK;
     if (ooms->items && outcomes) {
-        oom_outcomes_find(outcomes, facts);
+        gmd_oom_outcomes_find(outcomes, facts);
         status = note_all(ooms, facts, outcomes, error);
     } else {
         status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the out-of-memories");
@@ -368,14 +366,4 @@ const char *gmd_oom_cause_name(gmd_oom_cause cause)
 #undef GMD_OOM_CAUSE_NAME
     };
     return names[cause];
-}
-
-const char *gmd_oom_outcome_name(gmd_oom_outcome outcome)
-{
-    static const char *const names[] = {
-#define GMD_OOM_OUTCOME_NAME(name, text) text,
-        GMD_OOM_OUTCOMES(GMD_OOM_OUTCOME_NAME)
-#undef GMD_OOM_OUTCOME_NAME
-    };
-    return names[outcome];
 }
