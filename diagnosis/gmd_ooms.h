@@ -40,8 +40,8 @@ typedef struct gmd_oom {
     gmd_free_memory free; /* why each free part did not serve; its keepers */
     uint64_t needed;      /* bytes that the device was asked for */
     uint64_t headroom;    /* bytes that it could have given, for all that is known */
-    uint64_t largest;     /* bytes: the largest request that would have been served */
-    uint64_t missing;     /* bytes of device memory that would have let it pass */
+    uint64_t largest;     /* bytes: the largest request that would have been served; at least */
+    uint64_t missing;     /* bytes of device memory that would have let it pass; at most */
     uint64_t leaked;      /* bytes that had leaked until then */
     gmd_oom_cause cause;
     gmd_oom_outcome outcome;

@@ -101,9 +101,10 @@ static void suggest_memory(gmd_oom *oom)
                  "more memory, or less held; how much does not follow from the recording");
     } else if (oom->cause == GMD_OOM_LIMIT) {
         snprintf(oom->change, sizeof oom->change,
-                 "a memory limit that is %s higher (set_per_process_memory_fraction)", missing);
+                 "a memory limit that is up to %s higher (set_per_process_memory_fraction)",
+                 missing);
     } else {
-        snprintf(oom->change, sizeof oom->change, "%s more memory, or that much less held",
+        snprintf(oom->change, sizeof oom->change, "up to %s more memory, or that much less held",
                  missing);
     }
 }

@@ -182,6 +182,7 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     gmd_json_u64(json, "active", oom->amount.active);
     gmd_json_u64(json, "reserved", oom->amount.reserved);
     gmd_json_u64(json, "largest_servable", oom->largest);
+    gmd_json_u64(json, "asked_of_device", oom->needed);
     gmd_json_u64(json, "missing", oom->missing);
     gmd_json_u64(json, "leaked", oom->leaked);
     gmd_json_u64(json, "repeats", oom->repeats);

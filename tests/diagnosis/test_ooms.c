@@ -72,7 +72,7 @@ TEST_F(history, a_full_device_is_short_of_capacity)
     fill(p);
     planted_refuse(p, 40 * GMD_MIB);
     assert_cause(p, GMD_OOM_CAPACITY);
-    assert_change(p, "40.0 MiB more memory, or that much less held");
+    assert_change(p, "up to 40.0 MiB more memory, or that much less held");
 }
 
 TEST_F(history, a_device_that_has_it_is_under_a_limit)
@@ -82,7 +82,8 @@ TEST_F(history, a_device_that_has_it_is_under_a_limit)
     planted_device_has_free(p, GMD_GIB);
     planted_refuse(p, 40 * GMD_MIB);
     assert_cause(p, GMD_OOM_LIMIT);
-    assert_change(p, "a memory limit that is 40.0 MiB higher (set_per_process_memory_fraction)");
+    assert_change(p,
+                  "a memory limit that is up to 40.0 MiB higher (set_per_process_memory_fraction)");
 }
 
 TEST_F(history, free_parts_that_would_do_in_one_piece_are_fragmentation)
