@@ -38,7 +38,7 @@ static bool look_for_refusal(const class_view *view, gmd_job_finding *finding)
                  "%s, though %s of %s reserved is free: in several places, beside "
                  "%" PRIu64 " blocks that keep their segments.",
                  refusal_text(view, refusal), gmd_format_size(finding->bytes, scattered),
-                 gmd_format_size(oom->amount.reserved, reserved), blocks);
+                 gmd_format_size(oom->free.amount.reserved, reserved), blocks);
     return true;
 }
 

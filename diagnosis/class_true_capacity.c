@@ -79,7 +79,7 @@ static void tell_evidence(const class_view *view, gmd_job_finding *finding)
     say_evidence(finding,
                  "%s. %s is in use then, %s of the rest is free beside it, %s: it does "
                  "not fit%s.",
-                 refusal_text(view, refusal), gmd_format_size(oom->amount.allocated, held),
+                 refusal_text(view, refusal), gmd_format_size(oom->free.amount.allocated, held),
                  gmd_format_size(gmd_oom_scattered(oom), beside), rest, limit);
 }
 

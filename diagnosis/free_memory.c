@@ -69,6 +69,7 @@ static bool list_segments(moment_view *v, uint32_t moment)
     for (size_t i = 0; i < r->reserved_count; i++) {
         const gmd_reserved *range = &r->reserved[i];
         if (gmd_is_reserved_at(range, moment)) {
+            v->to->amount.reserved += range->size;
             v->segments[v->segment_count++] =
                 (segment){range->address,    range->address + range->size,
                           range->stream,     range->is_mapped,
@@ -78,6 +79,17 @@ static bool list_segments(moment_view *v, uint32_t moment)
     qsort(v->segments, v->segment_count, sizeof *v->segments, compare_segments);
     join_pages(v);
     return true;
+}
+
+static void note_block(gmd_free_memory *to, const gmd_lifetime *l, uint32_t moment)
+{
+    to->amount.active += l->size;
+    if (gmd_is_allocated_at(l, moment)) {
+        to->amount.allocated += l->size;
+        to->rounding += l->size > l->requested ? l->size - l->requested : 0;
+    } else {
+        to->by_cause[GMD_FREE_PENDING] += l->size;
+    }
 }
 
 static bool list_blocks(moment_view *v, uint32_t moment)
@@ -93,9 +105,7 @@ static bool list_blocks(moment_view *v, uint32_t moment)
             return false;
         }
         v->blocks[v->block_count++] = l;
-        v->to->by_cause[GMD_FREE_PENDING] += gmd_is_allocated_at(l, moment) ? 0 : l->size;
-        v->to->rounding +=
-            gmd_is_allocated_at(l, moment) && l->size > l->requested ? l->size - l->requested : 0;
+        note_block(v->to, l, moment);
     }
     if (v->block_count) {
         qsort(v->blocks, v->block_count, sizeof *v->blocks, compare_blocks);

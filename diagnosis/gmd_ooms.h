@@ -36,7 +36,6 @@ typedef struct gmd_oom {
     uint64_t requested, stream;
     uint64_t device_free; /* as the device said; GMD_NOT_KNOWN */
     uint64_t beside;      /* held beside PyTorch, by the driver and others; GMD_NOT_KNOWN */
-    gmd_amount amount;    /* at that moment */
     gmd_free_memory free; /* why each free part did not serve; its keepers */
     uint64_t needed;      /* bytes that the device was asked for */
     uint64_t headroom;    /* bytes that it could have given, for all that is known */

@@ -34,8 +34,9 @@ static autopsy autopsy_of(const gmd_facts *facts)
  * what it once had. */
 static uint64_t headroom(const autopsy *a, const gmd_oom *oom)
 {
-    uint64_t allowed =
-        a->highest_reserved > oom->amount.reserved ? a->highest_reserved - oom->amount.reserved : 0;
+    uint64_t allowed = a->highest_reserved > oom->free.amount.reserved
+                           ? a->highest_reserved - oom->free.amount.reserved
+                           : 0;
     return oom->device_free == GMD_NOT_KNOWN ? allowed : gmd_min(allowed, oom->device_free);
 }
 
@@ -56,7 +57,7 @@ static bool is_fragmented(const gmd_oom *oom)
 {
     enum { LEAST_PERCENT = 25 }; /* of reserved */
     return would_serve_in_one_piece(oom) &&
-           gmd_oom_scattered(oom) * 100 >= oom->amount.reserved * LEAST_PERCENT;
+           gmd_oom_scattered(oom) * 100 >= oom->free.amount.reserved * LEAST_PERCENT;
 }
 
 /* Where events are missing, a block that seems free may be in use. */
@@ -141,20 +142,6 @@ static void conclude(const autopsy *a, gmd_oom *oom)
 
 /* --- one OOM --------------------------------------------------------------------------------- */
 
-static void add_up(const autopsy *a, gmd_oom *oom)
-{
-    const gmd_recording *r = &a->facts->recording;
-    for (size_t i = 0; i < r->lifetime_count; i++) {
-        const gmd_lifetime *l = &r->lifetimes[i];
-        oom->amount.active += gmd_is_active_at(l, oom->moment) ? l->size : 0;
-        oom->amount.allocated += gmd_is_allocated_at(l, oom->moment) ? l->size : 0;
-    }
-    for (size_t i = 0; i < r->reserved_count; i++) {
-        oom->amount.reserved +=
-            gmd_is_reserved_at(&r->reserved[i], oom->moment) ? r->reserved[i].size : 0;
-    }
-}
-
 static gmd_status look_at(const autopsy *a, gmd_oom *oom, gmd_error *error)
 {
     const gmd_facts *f = a->facts;
@@ -164,7 +151,6 @@ static gmd_status look_at(const autopsy *a, gmd_oom *oom, gmd_error *error)
     if (status != GMD_OK) {
         return status;
     }
-    add_up(a, oom);
     oom->needed = gmd_recorded_segment_size(&a->settings, oom->requested);
     oom->headroom = headroom(a, oom);
     oom->missing = oom->needed > oom->headroom ? oom->needed - oom->headroom : 0;
@@ -315,14 +301,15 @@ gmd_status gmd_ooms_know_capacity(gmd_ooms *ooms, uint64_t capacity, gmd_error *
         if (oom->device_free == GMD_NOT_KNOWN) {
             continue;
         }
-        if (oom->device_free > capacity || oom->amount.reserved > capacity - oom->device_free) {
+        if (oom->device_free > capacity ||
+            oom->free.amount.reserved > capacity - oom->device_free) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "the device has more than the capacity that was given: %s were free on "
                             "it and %s reserved at once",
                             gmd_format_size(oom->device_free, free_text),
-                            gmd_format_size(oom->amount.reserved, reserved));
+                            gmd_format_size(oom->free.amount.reserved, reserved));
         }
-        oom->beside = capacity - oom->device_free - oom->amount.reserved;
+        oom->beside = capacity - oom->device_free - oom->free.amount.reserved;
     }
     return GMD_OK;
 }

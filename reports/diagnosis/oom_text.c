@@ -10,8 +10,8 @@ static void put_oom_amounts(const page *p, const gmd_oom *oom)
 {
     char allocated[24], reserved[24], other[24];
     fprintf(p->out, "  %s allocated of %s reserved",
-            gmd_format_size(oom->amount.allocated, allocated),
-            gmd_format_size(oom->amount.reserved, reserved));
+            gmd_format_size(oom->free.amount.allocated, allocated),
+            gmd_format_size(oom->free.amount.reserved, reserved));
     if (oom->device_free != GMD_NOT_KNOWN) {
         fprintf(p->out, ", %s free on the device", gmd_format_size(oom->device_free, other));
     }

@@ -178,9 +178,9 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     gmd_json_u64(json, "stream", oom->stream);
     put_known(json, "device_free", oom->device_free);
     put_known(json, "beside_pytorch", oom->beside);
-    gmd_json_u64(json, "allocated", oom->amount.allocated);
-    gmd_json_u64(json, "active", oom->amount.active);
-    gmd_json_u64(json, "reserved", oom->amount.reserved);
+    gmd_json_u64(json, "allocated", oom->free.amount.allocated);
+    gmd_json_u64(json, "active", oom->free.amount.active);
+    gmd_json_u64(json, "reserved", oom->free.amount.reserved);
     gmd_json_u64(json, "largest_servable", oom->largest);
     gmd_json_u64(json, "asked_of_device", oom->needed);
     gmd_json_u64(json, "missing", oom->missing);
