@@ -67,7 +67,9 @@ static void tell_evidence(const class_view *view, gmd_job_finding *finding)
     if (oom->leaked) {
         snprintf(rest, sizeof rest, "and the %s that leak are less than what is missing", leaked);
     } else {
-        snprintf(rest, sizeof rest, "and nothing grows from iteration to iteration");
+        snprintf(rest, sizeof rest,
+                 view->facts->iterations.count ? "and nothing grows from iteration to iteration"
+                                               : "and no iterations are recorded");
     }
     if (oom->cause == GMD_OOM_LIMIT) {
         char free_text[24];
