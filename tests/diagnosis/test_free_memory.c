@@ -130,7 +130,15 @@ TEST_F(history, a_segment_for_small_requests_does_not_serve_a_large_one)
     assert_all(p, &large, GMD_FREE_OTHER_POOL, GMD_MIB);
 }
 
-TEST_F(history, the_blocks_of_an_expandable_segment_tell_its_pool)
+TEST_F(history, small_blocks_of_an_expandable_segment_tell_its_pool)
+{
+    planted *p = *state;
+    planted_settings(p)->is_expandable = true;
+    planted_alloc_in(p, 20 * GMD_MIB, GMD_MIB);
+    assert_all(p, &large, GMD_FREE_OTHER_POOL, 19 * GMD_MIB);
+}
+
+TEST_F(history, large_blocks_of_an_expandable_segment_tell_its_pool)
 {
     planted *p = *state;
     planted_settings(p)->is_expandable = true;

@@ -106,6 +106,15 @@ TEST_F(history, a_little_that_is_free_between_blocks_is_in_every_full_job)
                      "several places");
 }
 
+TEST_F(history, expandable_segments_are_no_change_for_a_job_that_has_them)
+{
+    planted *p = *state;
+    planted_settings(p)->is_expandable = true;
+    scatter(p, 16 * GMD_MIB);
+    planted_refuse(p, 30 * GMD_MIB);
+    assert_change(p, "up to 30.0 MiB more memory, or that much less held");
+}
+
 TEST_F(history, a_free_block_that_fits_is_a_defect_of_the_allocator)
 {
     planted *p = *state;
@@ -113,6 +122,24 @@ TEST_F(history, a_free_block_that_fits_is_a_defect_of_the_allocator)
     planted_free_block(p, planted_alloc_behind(p, kept, 30 * GMD_MIB));
     planted_refuse(p, 30 * GMD_MIB);
     assert_cause(p, GMD_OOM_ALLOCATOR);
+}
+
+TEST_F(history, where_events_are_missing_no_free_block_is_known_to_have_fitted)
+{
+    planted *p = *state;
+    gmd_facts facts;
+    gmd_ooms ooms;
+    gmd_error error;
+    planted_alloc_in(p, 40 * GMD_MIB, 2 * GMD_MIB);
+    planted_refuse(p, 30 * GMD_MIB);
+    gmd_snapshot snapshot = planted_take_snapshot(p);
+    snapshot.segment_count = 0; /* it was taken later, when all of it was given back */
+    assert_int_equal(gmd_facts_make(&facts, &snapshot, 0, &error), GMD_OK);
+    assert_int_equal(gmd_ooms_find(&ooms, &facts, &error), GMD_OK);
+    assert_int_not_equal(ooms.items[0].cause, GMD_OOM_ALLOCATOR);
+    gmd_ooms_free(&ooms);
+    gmd_facts_free(&facts);
+    gmd_snapshot_free(&snapshot);
 }
 
 TEST_F(history, a_part_that_still_waits_for_its_stream_is_none)
@@ -133,6 +160,18 @@ static void leak_until(planted_job *job, uint64_t leak, uint64_t refused)
         planted_alloc(job->p, leak);
     }
     planted_refuse(job->p, refused);
+}
+
+TEST_F(history, the_last_pages_of_expandable_segments_may_have_been_beyond_the_limit)
+{
+    planted *p = *state;
+    planted_settings(p)->is_expandable = true;
+    fill(p);
+    planted_free_block(p, planted_alloc(p, 20 * GMD_MIB));
+    planted_device_has_free(p, GMD_GIB);
+    planted_refuse(p, 20 * GMD_MIB);
+    assert_change(p,
+                  "a memory limit that is up to 20.0 MiB higher (set_per_process_memory_fraction)");
 }
 
 TEST_F(history, what_has_leaked_would_have_been_enough)
@@ -240,6 +279,16 @@ TEST_F(history, a_job_may_work_around_some_and_end_with_the_last)
     planted_forward(&job);
     planted_refuse(job.p, 300 * GMD_MIB);
     assert_outcome(job.p, GMD_OOM_ENDED);
+}
+
+TEST_F(history, a_job_that_catches_what_is_raised_does_not_end_with_the_last)
+{
+    planted_job job = planted_job_new(*state);
+    train(&job, 6);
+    give_up(&job);
+    train(&job, 6);
+    give_up(&job);
+    assert_outcome(job.p, GMD_OOM_SURVIVED);
 }
 
 TEST_F(history, equal_ones_are_told_once_and_counted)
