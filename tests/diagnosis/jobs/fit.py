@@ -5,7 +5,7 @@ Each job of pressure.py is recorded without a limit; the limit is then set betwe
 defaults and under the best settings. It runs again under it, out of memory as a rule, and that snapshot is all that
 `gmd advise` sees. The job runs a last time under the line that it printed. OUT/fit.json has what was said and what
 happened, OUT/fit.tar.gz the snapshots. What one run needs is done in a process of its own: python fit.py --run
-JOB CAP_MIB FILE (0: no limit).
+JOB CAP_MIB FILE (0: no limit). python fit.py --table OUT/fit.json: the table of docs/results/advice.md.
 """
 import json
 import os
@@ -80,6 +80,22 @@ def try_job(gmd, name, out):
     return result
 
 
+def print_table(path):
+    with open(path, encoding="utf-8") as file:
+        results = json.load(file)
+    print("| job | limit, MiB | ended before, retries | ended after, retries, said | peak, said |\n"
+          "|---|---:|---|---|---|")
+    for r in results:
+        before, after, said = r["before"], r["after"], r["predicted_after"]
+        ends = [f"{'out of memory in ' if run['error'] else ''}{run['iterations']}, {run['retries']}"
+                for run in (before, after)]
+        print(f"| {r['job']} | {r['limit'] >> 20:,} | {ends[0]} | {ends[1]}, {said['retries']} | "
+              f"{after['peak_reserved'] >> 20:,}, {said['peak_reserved'] >> 20:,} |")
+    print()
+    for r in results:
+        print(f"- {r['job']}: `{r['advice']['conf']}`")
+
+
 def main(gmd, out):
     results = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -99,6 +115,8 @@ def main(gmd, out):
 if __name__ == "__main__":
     if len(sys.argv) == 5 and sys.argv[1] == "--run":
         run_job(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    elif len(sys.argv) == 3 and sys.argv[1] == "--table":
+        print_table(sys.argv[2])
     elif len(sys.argv) == 3:
         main(*sys.argv[1:])
     else:
