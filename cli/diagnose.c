@@ -9,6 +9,7 @@
 #include "gmd_gzip_stream.h"
 #include "gmd_min.h"
 #include "gmd_output.h"
+#include "gmd_size.h"
 #include "gmd_stack_profile.h"
 #include "gmd_text.h"
 
@@ -16,7 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_PPROF, KEY_FOLDED, KEY_QUIET = 'q' };
+enum {
+    KEY_ALL_FRAMES = 0x600,
+    KEY_ROWS,
+    KEY_CAPACITY,
+    KEY_JSON,
+    KEY_PPROF,
+    KEY_FOLDED,
+    KEY_QUIET = 'q'
+};
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
 
 typedef struct diagnose_arguments {
@@ -25,11 +34,16 @@ typedef struct diagnose_arguments {
     const char *json_path, *pprof_path, *folded_path;
     bool all_frames, quiet;
     uint32_t rows;
+    uint64_t capacity_bytes; /* 0: not known */
 } diagnose_arguments;
 
 static const struct argp_option diagnose_options[] = {
     {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
     {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
+    {"capacity", KEY_CAPACITY, "SIZE", 0,
+     "memory of the device, as an out-of-memory error's message says it: then what others held of "
+     "it is told",
+     1},
     {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
     {"pprof", KEY_PPROF, "FILE", 0,
      "who holds the memory at the peak, by stack, for pprof and speedscope (.pb, .pb.gz)", 1},
@@ -46,6 +60,13 @@ static void need_rows(struct argp_state *state, const char *text, uint32_t *rows
         argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
     }
     *rows = (uint32_t)value;
+}
+
+static void need_capacity(struct argp_state *state, const char *text, uint64_t *bytes)
+{
+    if (!gmd_parse_size(text, bytes) || *bytes == 0) {
+        argp_error(state, "--capacity %s: expected a size, such as 79.18GiB", text);
+    }
 }
 
 static bool takes_stdout(const char *path)
@@ -97,6 +118,9 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_ROWS:
         need_rows(state, text, &a->rows);
+        return 0;
+    case KEY_CAPACITY:
+        need_capacity(state, text, &a->capacity_bytes);
         return 0;
     case KEY_JSON:
         a->json_path = text;
@@ -223,9 +247,13 @@ static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_er
     while (status == GMD_OK && all.count < a->input_count) {
         status = gmd_diagnose(&all.items[all.count], a->inputs[all.count], error);
         all.count += status == GMD_OK;
+        if (status == GMD_OK && a->capacity_bytes) {
+            status =
+                gmd_diagnosis_know_capacity(&all.items[all.count - 1], a->capacity_bytes, error);
+        }
     }
     for (size_t i = 0; i < all.count; i++) {
-        *exit_status = gmd_diagnosis_finding_count(&all.items[i]) ? CLI_EXIT_FINDING : *exit_status;
+        *exit_status = all.items[i].finding_count ? CLI_EXIT_FINDING : *exit_status;
     }
     if (status == GMD_OK) {
         status = report(a, &all, error);

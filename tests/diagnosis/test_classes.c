@@ -470,7 +470,7 @@ TEST_F(job, sizes_that_are_new_to_the_end_fragment_though_segments_are_taken_ear
         planted_free_block(job->p, planted_alloc(job->p, (100 + i) * GMD_MIB));
     }
     for (uint64_t i = 0; i < 40; i++) {
-        planted_free_block(job->p, planted_alloc_within(job->p, (50 + i) * GMD_MIB, 100 * GMD_MIB));
+        planted_free_block(job->p, planted_alloc_in(job->p, 100 * GMD_MIB, (50 + i) * GMD_MIB));
     }
     assert_found(job->p, GMD_FINDING_FRAGMENTATION);
 }
@@ -481,7 +481,7 @@ TEST_F(job, segments_that_are_taken_late_for_known_sizes_are_no_fragmentation)
     for (int i = 0; i < ITERATIONS; i++) {
         uint64_t room = i < ITERATIONS / 2 ? 100 : 400;
         planted_at(job->p, job->loop);
-        planted_free_block(job->p, planted_alloc_within(job->p, 100 * GMD_MIB, room * GMD_MIB));
+        planted_free_block(job->p, planted_alloc_in(job->p, room * GMD_MIB, 100 * GMD_MIB));
         planted_train(job);
     }
     assert_healthy(job->p);
@@ -506,12 +506,11 @@ TEST_F(job, what_was_reserved_before_the_recording_may_have_been_in_use)
     for (int i = 0; i < 4; i++) {
         planted_train(job);
     }
-    planted_free_block(job->p, planted_alloc_within(job->p, 500 * GMD_MIB, 500 * GMD_MIB));
+    planted_free_block(job->p, planted_alloc_in(job->p, 500 * GMD_MIB, 500 * GMD_MIB));
     planted_begin_late(job->p);
     for (uint64_t i = 0; i < 40; i++) {
         planted_at(job->p, job->loop);
-        planted_free_block(job->p,
-                           planted_alloc_within(job->p, (300 + i) * GMD_MIB, 500 * GMD_MIB));
+        planted_free_block(job->p, planted_alloc_in(job->p, 500 * GMD_MIB, (300 + i) * GMD_MIB));
     }
     assert_healthy(job->p);
 }

@@ -50,9 +50,9 @@ static gmd_recording read_recording(planted *p)
 TEST_F(job, what_a_graphs_pool_keeps_free_is_not_the_caches)
 {
     planted_job *job = *state;
-    planted_on(job->p, 0, 7, false);
+    planted_in_pool(job->p, 7);
     planted_free_block(job->p, planted_alloc(job->p, 900 * GMD_MIB)); /* a capture */
-    planted_on(job->p, 0, 0, false);
+    planted_in_pool(job->p, 0);
     train(job);
     assert_healthy(job->p);
 }
@@ -60,7 +60,7 @@ TEST_F(job, what_a_graphs_pool_keeps_free_is_not_the_caches)
 TEST_F(job, a_leak_in_a_private_pool_is_a_leak)
 {
     planted_job *job = *state;
-    planted_on(job->p, 0, 7, false);
+    planted_in_pool(job->p, 7);
     train_and_keep(job);
     assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
@@ -70,7 +70,7 @@ TEST_F(job, a_leak_in_a_private_pool_is_a_leak)
 TEST_F(job, a_leak_in_expandable_segments_is_a_leak)
 {
     planted_job *job = *state;
-    planted_on(job->p, 0, 0, true);
+    planted_settings(job->p)->is_expandable = true;
     train_and_keep(job);
     assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
@@ -79,7 +79,7 @@ TEST_F(job, pages_that_are_unmapped_are_not_reserved)
 {
     planted_job *job = *state;
     gmd_recording before = read_recording(job->p);
-    planted_on(job->p, 0, 0, true);
+    planted_settings(job->p)->is_expandable = true;
     planted_free_block(job->p, planted_alloc(job->p, 40 * GMD_MIB));
     planted_empty_cache(job->p);
     gmd_recording r = read_recording(job->p);
@@ -103,9 +103,9 @@ TEST_F(job, a_leak_is_told_of_the_device_that_has_it)
 {
     planted_job *job = *state;
     for (int i = 0; i < ITERATIONS; i++) {
-        planted_on(job->p, 0, 0, false);
+        planted_on_device(job->p, 0);
         planted_train(job);
-        planted_on(job->p, 1, 0, false);
+        planted_on_device(job->p, 1);
         planted_at(job->p, job->call);
         planted_alloc(job->p, 5 * GMD_MIB); /* stays */
         planted_free_block(job->p, planted_alloc(job->p, 3 * GMD_MIB));

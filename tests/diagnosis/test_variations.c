@@ -69,6 +69,7 @@ static void look_at_all(look_at *look)
 
 typedef struct verdict {
     gmd_facts facts;
+    gmd_ooms ooms;
     gmd_job_findings findings;
 } verdict;
 
@@ -77,13 +78,15 @@ static verdict judge(const gmd_snapshot *snapshot, uint8_t device)
     verdict v;
     gmd_error error;
     assert_int_equal(gmd_facts_make(&v.facts, snapshot, device, &error), GMD_OK);
-    assert_int_equal(gmd_job_findings_find(&v.findings, &v.facts, &error), GMD_OK);
+    assert_int_equal(gmd_ooms_find(&v.ooms, &v.facts, &error), GMD_OK);
+    assert_int_equal(gmd_job_findings_find(&v.findings, &v.ooms, &v.facts, &error), GMD_OK);
     return v;
 }
 
 static void free_verdict(verdict *v)
 {
     gmd_job_findings_free(&v->findings);
+    gmd_ooms_free(&v->ooms);
     gmd_facts_free(&v->facts);
 }
 
