@@ -28,7 +28,7 @@ typedef struct builder {
     uint32_t *open;          /* by rank: the block's lifetime; GMD_NO_LIFETIME */
     uint32_t *lifetime_rank; /* by lifetime */
     rank_set blocks;         /* where blocks begin now */
-    rank_set named;          /* where a block began that an event allocated or freed */
+    bool *is_named;          /* by rank: a block began there that an event allocated or freed */
     reserved_ranges reserved;
     size_t lifetime_capacity, rank_capacity;
     bool has_later_block; /* in the segments */
@@ -206,7 +206,7 @@ static bool note_event(builder *b, size_t event)
     r->oom_count += e->action == GMD_ACTION_OOM;
     if (has_block(e)) {
         uint32_t rank = *b->next_rank++;
-        rank_set_add(&b->named, rank);
+        b->is_named[rank] = true;
         return e->action == GMD_ACTION_ALLOC ? note_alloc(b, event, rank)
                                              : note_free(b, event, rank);
     }
@@ -304,8 +304,8 @@ static bool note_later_block(builder *b, const gmd_snapshot_segment *segment,
         bool is_unexplained =
             b->snapshot->blocks[segment->first_block + k].state != GMD_BLOCK_INACTIVE &&
             b->open[blocks[k]] == GMD_NO_LIFETIME;
-        if (is_unexplained && rank_set_next(&b->named, blocks[k]) < end) {
-            b->has_later_block = true;
+        for (uint32_t rank = blocks[k]; is_unexplained && rank < end; rank++) {
+            b->has_later_block = b->has_later_block || b->is_named[rank];
         }
     }
     return true;
@@ -670,7 +670,8 @@ static bool prepare(builder *b)
     for (uint32_t rank = 0; b->open && rank < b->ranks.count; rank++) {
         b->open[rank] = GMD_NO_LIFETIME;
     }
-    return b->open && b->r->lifetime_of_event && rank_set_make(&b->named, b->ranks.count);
+    b->is_named = calloc((size_t)b->ranks.count + 1, sizeof *b->is_named);
+    return b->open && b->r->lifetime_of_event && b->is_named;
 }
 
 static void release(builder *b)
@@ -678,7 +679,7 @@ static void release(builder *b)
     address_ranks_free(&b->ranks);
     reserved_ranges_free(&b->reserved);
     rank_set_free(&b->blocks);
-    rank_set_free(&b->named);
+    free(b->is_named);
     free(b->rank_list);
     free(b->open);
     free(b->lifetime_rank);

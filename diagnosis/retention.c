@@ -386,28 +386,40 @@ static bool measure_groups(retention *kept, const gmd_facts *f, const candidate 
     return ok;
 }
 
-/* Bytes of all blocks at the ends of iterations. */
+typedef struct total_walk {
+    const gmd_iterations *iterations;
+    int64_t *ends; /* bytes of all blocks, by iteration */
+    uint32_t at;
+    uint64_t before; /* bytes after the event before */
+} total_walk;
+
+static void note_total(void *context, uint32_t moment, const gmd_amount *amount)
+{
+    total_walk *w = context;
+    while (w->at < w->iterations->count && moment >= w->iterations->starts[w->at + 1]) {
+        w->ends[w->at++] = (int64_t)w->before;
+    }
+    w->before = amount->allocated;
+}
+
 static bool measure_total(retention *kept, const gmd_facts *f)
 {
     const gmd_iterations *it = &f->iterations;
-    int64_t *bytes = calloc((size_t)it->count + 2, sizeof *bytes);
-    for (size_t i = 0; bytes && i < f->recording.lifetime_count; i++) {
-        const gmd_lifetime *l = &f->recording.lifetimes[i];
-        uint32_t from, to;
-        ends_seen(f, l, &from, &to);
-        bytes[from] += (int64_t)l->size;
-        bytes[to] -= (int64_t)l->size;
+    total_walk w = {.iterations = it, .ends = malloc(((size_t)it->count + 1) * sizeof *w.ends)};
+    if (!w.ends) {
+        return false;
     }
-    for (uint32_t i = 1; bytes && i <= it->count; i++) {
-        bytes[i] += bytes[i - 1];
+    gmd_recording_walk(&f->recording, note_total, &w);
+    while (w.at < it->count) {
+        w.ends[w.at++] = (int64_t)w.before;
     }
-    for (int is_other = 0; bytes && is_other < 2; is_other++) {
+    for (int is_other = 0; is_other < 2; is_other++) {
         ends_range range = range_of_loop(it, is_other);
         kept->total_grown[is_other] =
-            range.to > range.from ? bytes[range.to - 1] - bytes[range.from] : 0;
+            range.to > range.from ? w.ends[range.to - 1] - w.ends[range.from] : 0;
     }
-    free(bytes);
-    return bytes != NULL;
+    free(w.ends);
+    return true;
 }
 
 gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error)
