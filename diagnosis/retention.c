@@ -42,16 +42,23 @@ static void ends_seen(const gmd_facts *f, const gmd_lifetime *l, uint32_t *from,
     *to = freed == GMD_SET_UP || freed < *from ? *from : freed;
 }
 
+/* Blocks come in the order of their births, but those from before the recording, which are of no
+ * iteration. */
 static size_t list_members(const gmd_facts *f, member *members)
 {
     const gmd_recording *r = &f->recording;
+    const gmd_iterations *it = &f->iterations;
     size_t count = 0;
+    uint32_t at = 0;
     for (size_t i = 0; i < r->lifetime_count; i++) {
         const gmd_lifetime *l = &r->lifetimes[i];
-        uint32_t from, to;
-        ends_seen(f, l, &from, &to);
-        bool is_of_set_up = gmd_iteration_of(&f->iterations, l->born) == GMD_SET_UP;
-        if (to - from > 1 && !is_of_set_up) {
+        if (l->born < it->starts[0]) {
+            continue;
+        }
+        while (at + 1 < it->count && it->starts[at + 1] <= l->born) {
+            at++;
+        }
+        if (at + 2 <= it->count && l->freed >= it->starts[at + 2]) {
             uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
             members[count++] = (member){stack ? 0 : l->requested, stack, (uint32_t)i};
         }
