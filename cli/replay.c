@@ -278,6 +278,7 @@ static gmd_workload workload_of(const replay_arguments *a, replay_body *body)
                           .path = a->input,
                           .kind = "history",
                           .trace = &body->history->trace,
+                          .recorded = body->history->recorded,
                           .body = play_history,
                           .context = body};
 }
@@ -419,6 +420,9 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
     }
     if (status == GMD_OK) {
         status = replay_history(a, &snapshot, &history, &truth, results, error);
+    }
+    if (status == GMD_OK) {
+        cli_results_recorded(results, &snapshot);
     }
     gmd_truth_free(&truth);
     gmd_history_free(&history);
