@@ -41,7 +41,7 @@ static void put_snapshots(const gmd_diagnosis *diagnoses, size_t count, FILE *ou
 
 static void put_line(const gmd_compared_row *row, FILE *out)
 {
-    gmd_place place = gmd_places_get(&row->named_by->places, (uint32_t)row->key);
+    gmd_place place = gmd_places_get(row->named_by, (uint32_t)row->key);
     const char *slash = strrchr(place.file, '/');
     if (!*place.file) {
         fputs("no frames were recorded\n", out);

@@ -18,9 +18,9 @@ static void put_event(gmd_json *json, const char *key, uint32_t moment)
     }
 }
 
-static void put_place(gmd_json *json, const gmd_facts *facts, uint32_t frame)
+static void put_place(gmd_json *json, const gmd_places *places, uint32_t frame)
 {
-    gmd_place place = gmd_places_get(&facts->places, frame);
+    gmd_place place = gmd_places_get(places, frame);
     gmd_json_string(json, "file", place.file);
     gmd_json_u64(json, "line", place.line);
     gmd_json_string(json, "function", place.function);
@@ -37,7 +37,7 @@ static void put_finding(gmd_json *json, const gmd_facts *facts, const gmd_job_fi
     gmd_json_array(json, "where");
     for (size_t i = 0; i < finding->where_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, facts, finding->where[i].frame);
+        put_place(json, &facts->places, finding->where[i].frame);
         gmd_json_u64(json, "bytes", finding->where[i].bytes);
         gmd_json_bool(json, "inferred", finding->where[i].is_inferred);
         gmd_json_end(json);
@@ -63,7 +63,7 @@ static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t mom
     gmd_json_array(json, "holders");
     for (size_t i = 0; status == GMD_OK && i < holders.count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, facts, (uint32_t)holders.items[i].key);
+        put_place(json, &facts->places, (uint32_t)holders.items[i].key);
         gmd_json_u64(json, "bytes", holders.items[i].bytes);
         gmd_json_u64(json, "blocks", holders.items[i].blocks);
         gmd_json_end(json);
@@ -146,7 +146,7 @@ static void put_keepers(gmd_json *json, const gmd_facts *facts, const gmd_free_m
     gmd_json_array(json, "keepers");
     for (size_t i = 0; i < free_memory->keeper_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, facts, free_memory->keepers[i].frame);
+        put_place(json, &facts->places, free_memory->keepers[i].frame);
         gmd_json_u64(json, "bytes", free_memory->keepers[i].bytes);
         gmd_json_u64(json, "blocks", free_memory->keepers[i].blocks);
         gmd_json_end(json);
@@ -161,7 +161,7 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     put_event(json, "event", oom->moment);
     gmd_json_u64(json, "requested", oom->requested);
     gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
-    put_place(json, facts, gmd_places_frame(&facts->places, oom->origin));
+    put_place(json, &facts->places, gmd_places_frame(&facts->places, oom->origin));
     gmd_json_u64(json, "stream", oom->stream);
     if (oom->device_free == UINT64_MAX) {
         gmd_json_null(json, "device_free");
