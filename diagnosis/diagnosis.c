@@ -48,6 +48,9 @@ static gmd_status fill_device(gmd_device_diagnosis *d, const gmd_snapshot *snaps
 {
     uint32_t leaks[GMD_FINDING_CLASS_COUNT * GMD_FINDING_PLACES];
     gmd_status status = gmd_facts_make(&d->facts, snapshot, device, error);
+    if (snapshot->recorder != GMD_RECORDER_PYTORCH) {
+        return status; /* the classes, and why a request was refused, are about PyTorch */
+    }
     if (status == GMD_OK) {
         status = gmd_job_findings_find(&d->findings, &d->facts, error);
     }

@@ -11,7 +11,9 @@
 
 typedef enum gmd_memory_file {
     GMD_FILE_SNAPSHOT, /* PyTorch's; also what is none of the others */
-    GMD_FILE_RESULT,   /* a JSON object: what gmd writes with --json */
+    GMD_FILE_RMM_LOG,
+    GMD_FILE_PPROF,  /* a heap profile */
+    GMD_FILE_RESULT, /* a JSON object: what gmd writes with --json */
 } gmd_memory_file;
 
 gmd_memory_file gmd_memory_file_of(const uint8_t *data, size_t size);

@@ -1,6 +1,8 @@
 #include "gmd_memory_file.h"
 
 #include "gmd_file.h"
+#include "pprof.h"
+#include "rmm_log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,13 @@ static size_t skip_spaces(const uint8_t *data, size_t size)
 gmd_memory_file gmd_memory_file_of(const uint8_t *data, size_t size)
 {
     size_t at = skip_spaces(data, size);
-    return at < size && data[at] == '{' ? GMD_FILE_RESULT : GMD_FILE_SNAPSHOT;
+    if (at < size && data[at] == '{') {
+        return GMD_FILE_RESULT;
+    }
+    if (pprof_is(data, size)) {
+        return GMD_FILE_PPROF;
+    }
+    return rmm_log_is(data, size) ? GMD_FILE_RMM_LOG : GMD_FILE_SNAPSHOT;
 }
 
 /* --- what it holds --------------------------------------------------------------------------- */
@@ -36,6 +44,10 @@ gmd_status gmd_memory_file_parse(gmd_snapshot *snapshot, const uint8_t *data, si
                         "%s: is JSON, expected a recording; results that gmd wrote are compared "
                         "by gmd diff",
                         name);
+    case GMD_FILE_RMM_LOG:
+        return rmm_log_parse(snapshot, data, size, name, error);
+    case GMD_FILE_PPROF:
+        return pprof_parse(snapshot, data, size, name, error);
     case GMD_FILE_SNAPSHOT:
         break;
     }

@@ -95,7 +95,9 @@ gmd_status curve_put(const gmd_facts *facts, const gmd_diagnosis_view *view, FIL
     uint64_t highest = r->peak.amount.reserved > r->peak.amount.allocated
                            ? r->peak.amount.reserved
                            : r->peak.amount.allocated;
-    put_row(c, "reserved", c->reserved, highest, view, out);
+    if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
+        put_row(c, "reserved", c->reserved, highest, view, out);
+    }
     put_row(c, "allocated", c->allocated, highest, view, out);
     if (facts->iterations.count && facts->iterations.count * 2 <= (uint32_t)c->cells) {
         put_iterations(c, &facts->iterations, out);

@@ -10,8 +10,11 @@
 static bool add_figures(gmd_diff_input *input, const gmd_recording *r, bool is_of_end)
 {
     const gmd_amount *amount = is_of_end ? &r->at_end : &r->peak.amount;
-    return gmd_diff_input_add_figure(input, GMD_FIGURE_RESERVED, amount->reserved, true) &&
-           gmd_diff_input_add_figure(input, GMD_FIGURE_OOMS, r->oom_count, false);
+    bool knows_reserved = r->snapshot->recorder == GMD_RECORDER_PYTORCH;
+    return (!knows_reserved ||
+            gmd_diff_input_add_figure(input, GMD_FIGURE_RESERVED, amount->reserved, true)) &&
+           (!r->snapshot->has_events ||
+            gmd_diff_input_add_figure(input, GMD_FIGURE_OOMS, r->oom_count, false));
 }
 
 gmd_status gmd_diff_input_of(gmd_diff_input *input, const gmd_diagnosis *diagnosis, bool is_of_end,

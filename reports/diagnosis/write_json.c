@@ -99,7 +99,11 @@ static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *f
     gmd_json_object(json, key);
     gmd_json_u64(json, "allocated", amount->allocated);
     gmd_json_u64(json, "active", amount->active);
-    gmd_json_u64(json, "reserved", amount->reserved);
+    if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
+        gmd_json_u64(json, "reserved", amount->reserved);
+    } else {
+        gmd_json_null(json, "reserved");
+    }
     put_event(json, "event", moment);
     gmd_status status = put_categories(json, facts, moment, error);
     if (status == GMD_OK) {
@@ -255,6 +259,7 @@ static gmd_status put_diagnosis(gmd_json *json, const gmd_diagnosis *diagnosis, 
 {
     gmd_status status = GMD_OK;
     gmd_json_string(json, "snapshot", diagnosis->name);
+    gmd_json_string(json, "recorder", gmd_recorder_name(diagnosis->snapshot.recorder));
     gmd_json_u64(json, "events", diagnosis->snapshot.event_count);
     gmd_json_array(json, "findings");
     for (size_t i = 0; i < diagnosis->device_count; i++) {

@@ -26,6 +26,12 @@ static const char *file_name(const char *path, bool whole)
     return slash ? slash + 1 : path;
 }
 
+/* Others tell nothing of reserved memory, and not of what PyTorch does with it. */
+static bool is_of_pytorch(const page *p)
+{
+    return p->diagnosis->snapshot.recorder == GMD_RECORDER_PYTORCH;
+}
+
 /* "train.py:37 in train" */
 static void put_place(const page *p, uint32_t frame)
 {
@@ -163,13 +169,17 @@ static gmd_status put_amount(const page *p, const char *title, const gmd_amount 
                              uint32_t moment)
 {
     char allocated[24], reserved[24];
-    fprintf(p->out, "%s: %s allocated of %s reserved, ", title,
-            gmd_format_size(amount->allocated, allocated),
-            gmd_format_size(amount->reserved, reserved));
-    put_moment(p, moment);
+    fprintf(p->out, "%s: %s allocated", title, gmd_format_size(amount->allocated, allocated));
+    if (is_of_pytorch(p)) {
+        fprintf(p->out, " of %s reserved", gmd_format_size(amount->reserved, reserved));
+    }
+    if (p->diagnosis->snapshot.has_events || is_of_pytorch(p)) {
+        fputs(", ", p->out);
+        put_moment(p, moment);
+    }
     fputc('\n', p->out);
     gmd_status status = put_lines(p, moment);
-    return status == GMD_OK ? put_categories(p, moment) : status;
+    return status == GMD_OK && is_of_pytorch(p) ? put_categories(p, moment) : status;
 }
 
 /* --- memory that is free and does not serve -------------------------------------------------- */
@@ -273,12 +283,34 @@ static void put_title(const page *p, const gmd_device_diagnosis *device)
     if (p->diagnosis->device_count > 1) {
         fprintf(p->out, ", device %u", r->device);
     }
-    fprintf(p->out, ": %s events", gmd_format_count(r->event_count, events));
+    if (is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
+        fprintf(p->out, ": %s events", gmd_format_count(r->event_count, events));
+    }
     if (device->facts.iterations.count) {
         fprintf(p->out, ", %" PRIu32 " iterations", device->facts.iterations.count);
     }
-    bool is_healthy = device->findings.count == 0 && device->ooms.count == 0;
+    bool is_healthy =
+        is_of_pytorch(p) && device->findings.count == 0 && device->ooms.count == 0;
     fputs(is_healthy ? ", healthy\n\n" : "\n\n", p->out);
+}
+
+/* What another recorder's file has: who holds the memory, and how it went. */
+static gmd_status put_other(const page *p)
+{
+    const gmd_recording *r = &p->facts->recording;
+    char count[32];
+    if (!p->diagnosis->snapshot.has_events) {
+        return put_amount(p, "Held", &r->peak.amount, r->peak.allocated_at);
+    }
+    put_completeness(p);
+    if (r->oom_count) {
+        fprintf(p->out, "Out of memory: %s times\n\n", gmd_format_count(r->oom_count, count));
+    }
+    gmd_status status = curve_put(p->facts, p->view, p->out, p->error);
+    if (status == GMD_OK) {
+        status = put_amount(p, "Peak", &r->peak.amount, r->peak.allocated_at);
+    }
+    return status == GMD_OK ? put_amount(p, "End", &r->at_end, r->last) : status;
 }
 
 static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
@@ -286,6 +318,9 @@ static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
     const gmd_recording *r = &device->facts.recording;
     p->facts = &device->facts;
     put_title(p, device);
+    if (!is_of_pytorch(p)) {
+        return put_other(p);
+    }
     for (size_t i = 0; i < device->findings.count; i++) {
         put_finding(p, &device->findings.items[i]);
     }

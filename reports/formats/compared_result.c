@@ -80,7 +80,7 @@ static void read_diagnosis(side_reader *s, const json_t *root)
     s->allocated = result_number(r, moment, "allocated", INT64_MAX);
     read_holders(s, moment);
     read_categories(s, result_member(r, moment, "categories", RESULT_OBJECT, true));
-    add_figure(s, GMD_FIGURE_RESERVED, result_number(r, moment, "reserved", INT64_MAX), true);
+    add_figure(s, GMD_FIGURE_RESERVED, result_figure(r, moment, "reserved"), true);
     add_figure(s, GMD_FIGURE_OOMS, result_number(r, root, "oom_count", INT64_MAX), false);
 }
 
