@@ -10,6 +10,7 @@
 #include "gmd_memory_file.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
+#include "gmd_timeline_report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -197,32 +198,49 @@ typedef struct side {
     gmd_diff_input input;
 } side;
 
-static gmd_status read_recording(side *s, const uint8_t *data, size_t size, const char *path,
-                                 bool is_of_end, gmd_error *error)
+static gmd_status read_timeline(side *s, const uint8_t *data, size_t size, const char *path,
+                                bool is_of_end, gmd_error *error)
 {
-    gmd_snapshot snapshot;
-    gmd_status status = gmd_memory_file_parse(&snapshot, data, size, path, error);
+    gmd_memory_timeline timeline;
+    gmd_status status = gmd_memory_timeline_parse(&timeline, data, size, path, error);
     if (status == GMD_OK) {
-        status = gmd_diagnosis_make(&s->diagnosis, &snapshot, path, error);
+        status = gmd_timeline_compared(&s->input, &timeline, path, is_of_end, error);
+        gmd_memory_timeline_free(&timeline);
     }
+    return status;
+}
+
+static gmd_status diagnose(side *s, gmd_snapshot *snapshot, const char *path, bool is_of_end,
+                           gmd_error *error)
+{
+    gmd_status status = gmd_diagnosis_make(&s->diagnosis, snapshot, path, error);
     return status == GMD_OK ? gmd_diff_input_of(&s->input, &s->diagnosis, is_of_end, error)
                             : status;
 }
 
+/* The file's bytes are given back before the diagnosis takes memory. */
 static gmd_status read_side(side *s, const char *path, bool is_of_end, gmd_error *error)
 {
     uint8_t *data;
     size_t size;
+    gmd_snapshot snapshot = {0};
     gmd_status status = gmd_file_read_any_size(path, &data, &size, error);
     if (status != GMD_OK) {
         return status;
     }
-    status =
-        gmd_memory_file_of(data, size) == GMD_FILE_RESULT
-            ? gmd_compared_result_parse(&s->input, (const char *)data, size, path, is_of_end, error)
-            : read_recording(s, data, size, path, is_of_end, error);
+    gmd_memory_file kind = gmd_memory_file_of(data, size);
+    bool is_recording = kind != GMD_FILE_RESULT && kind != GMD_FILE_TIMELINE;
+    if (is_recording) {
+        status = gmd_memory_file_parse(&snapshot, data, size, path, error);
+    } else if (kind == GMD_FILE_TIMELINE) {
+        status = read_timeline(s, data, size, path, is_of_end, error);
+    } else {
+        status =
+            gmd_compared_result_parse(&s->input, (const char *)data, size, path, is_of_end, error);
+    }
     free(data);
-    return status;
+    return is_recording && status == GMD_OK ? diagnose(s, &snapshot, path, is_of_end, error)
+                                            : status;
 }
 
 static void free_side(side *s)

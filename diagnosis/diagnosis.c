@@ -107,14 +107,6 @@ gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, 
     return status;
 }
 
-gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
-{
-    gmd_snapshot snapshot;
-    *diagnosis = (gmd_diagnosis){0};
-    gmd_status status = gmd_snapshot_read(&snapshot, path, error);
-    return status == GMD_OK ? gmd_diagnosis_make(diagnosis, &snapshot, path, error) : status;
-}
-
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis)
 {
     for (size_t i = 0; i < diagnosis->device_count; i++) {

@@ -12,7 +12,9 @@
 typedef enum gmd_memory_file {
     GMD_FILE_SNAPSHOT, /* PyTorch's; also what is none of the others */
     GMD_FILE_RMM_LOG,
-    GMD_FILE_PPROF,  /* a heap profile */
+    GMD_FILE_PPROF,    /* a heap profile */
+    GMD_FILE_TIMELINE, /* a JSON array: torch.profiler's (gmd_memory_timeline.h) */
+    GMD_FILE_HTML,
     GMD_FILE_RESULT, /* a JSON object: what gmd writes with --json */
 } gmd_memory_file;
 

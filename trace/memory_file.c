@@ -19,12 +19,13 @@ static size_t skip_spaces(const uint8_t *data, size_t size)
     return at;
 }
 
-/* No pickle begins with what a text of JSON begins with. */
+/* No pickle begins with what a text of JSON or HTML begins with. */
 gmd_memory_file gmd_memory_file_of(const uint8_t *data, size_t size)
 {
     size_t at = skip_spaces(data, size);
-    if (at < size && data[at] == '{') {
-        return GMD_FILE_RESULT;
+    uint8_t first = at < size ? data[at] : 0;
+    if (first == '{' || first == '[' || first == '<') {
+        return first == '{' ? GMD_FILE_RESULT : first == '[' ? GMD_FILE_TIMELINE : GMD_FILE_HTML;
     }
     if (pprof_is(data, size)) {
         return GMD_FILE_PPROF;
@@ -43,6 +44,16 @@ gmd_status gmd_memory_file_parse(gmd_snapshot *snapshot, const uint8_t *data, si
         return gmd_fail(error, GMD_BAD_INPUT,
                         "%s: is JSON, expected a recording; results that gmd wrote are compared "
                         "by gmd diff",
+                        name);
+    case GMD_FILE_TIMELINE:
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: is a memory timeline of torch.profiler, which has neither blocks nor "
+                        "events: gmd diagnose tells of it, and gmd diff compares two",
+                        name);
+    case GMD_FILE_HTML:
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: is an HTML page; of torch.profiler's memory timeline it has a picture "
+                        "only: export_memory_timeline(\"NAME.json\") writes the figures",
                         name);
     case GMD_FILE_RMM_LOG:
         return rmm_log_parse(snapshot, data, size, name, error);
