@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +102,7 @@ bool rmm_log_is(const uint8_t *data, size_t size)
     row head;
     size_t columns[COLUMNS];
     size = size < MOST_HEAD ? size : MOST_HEAD;
-    return split((const char *)data, line_length(data, size), &head) &&
+    return size && split((const char *)data, line_length(data, size), &head) &&
            find_columns(&head, columns);
 }
 

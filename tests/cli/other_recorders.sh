@@ -56,6 +56,7 @@ done
 says 0 '^Held: 454.9 MiB allocated$' diagnose resnet50_leak.pb.gz
 says 0 '[+]14.7 MiB  train.py:37 train$' diff resnet50_fixed.pb.gz resnet50_leak.pb.gz
 says 1 '[+]14.7 MiB  train.py:37 train$' diff resnet50_fixed.pb.gz resnet50_leak.pb.gz --threshold 1%
+says 0 '^[*] 454.9 MiB          -  resnet50_leak.pb.gz: -$' diagnose resnet50_fixed.pb.gz resnet50_leak.pb.gz
 says 2 'holds no history: there is nothing to replay' replay resnet50_leak.pb.gz
 gzip -dc resnet50_leak.pb.gz | head -c 3000 >cut.pb
 says 2 'gmd diagnose: cut.pb: byte [0-9]+: ' diagnose cut.pb
