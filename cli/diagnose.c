@@ -11,6 +11,7 @@
 #include "gmd_memory_file.h"
 #include "gmd_min.h"
 #include "gmd_output.h"
+#include "gmd_size.h"
 #include "gmd_stack_profile.h"
 #include "gmd_text.h"
 #include "gmd_timeline_report.h"
@@ -19,7 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ALL_FRAMES = 0x600, KEY_ROWS, KEY_JSON, KEY_PPROF, KEY_FOLDED, KEY_QUIET = 'q' };
+enum {
+    KEY_ALL_FRAMES = 0x600,
+    KEY_ROWS,
+    KEY_CAPACITY,
+    KEY_JSON,
+    KEY_PPROF,
+    KEY_FOLDED,
+    KEY_QUIET = 'q'
+};
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
 
 typedef struct diagnose_arguments {
@@ -28,11 +37,16 @@ typedef struct diagnose_arguments {
     const char *json_path, *pprof_path, *folded_path;
     bool all_frames, quiet;
     uint32_t rows;
+    uint64_t capacity_bytes; /* 0: not known */
 } diagnose_arguments;
 
 static const struct argp_option diagnose_options[] = {
     {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
     {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
+    {"capacity", KEY_CAPACITY, "SIZE", 0,
+     "memory of the device, as an out-of-memory error's message says it: then what others held of "
+     "it is told",
+     1},
     {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
     {"pprof", KEY_PPROF, "FILE", 0,
      "who holds the memory at the peak, by stack, for pprof and speedscope (.pb, .pb.gz)", 1},
@@ -49,6 +63,13 @@ static void need_rows(struct argp_state *state, const char *text, uint32_t *rows
         argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
     }
     *rows = (uint32_t)value;
+}
+
+static void need_capacity(struct argp_state *state, const char *text, uint64_t *bytes)
+{
+    if (!gmd_parse_size(text, bytes) || *bytes == 0) {
+        argp_error(state, "--capacity %s: expected a size, such as 79.18GiB", text);
+    }
 }
 
 static bool takes_stdout(const char *path)
@@ -100,6 +121,9 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_ROWS:
         need_rows(state, text, &a->rows);
+        return 0;
+    case KEY_CAPACITY:
+        need_capacity(state, text, &a->capacity_bytes);
         return 0;
     case KEY_JSON:
         a->json_path = text;
@@ -262,6 +286,9 @@ static gmd_status read_input(const diagnose_arguments *a, diagnosed *all, const 
         status = gmd_diagnosis_make(&all->items[all->count], &snapshot, path, error);
         all->count += status == GMD_OK;
     }
+    if (status == GMD_OK && !is_timeline && a->capacity_bytes) {
+        status = gmd_diagnosis_know_capacity(&all->items[all->count - 1], a->capacity_bytes, error);
+    }
     return status;
 }
 
@@ -273,7 +300,7 @@ static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_er
         status = read_input(a, &all, a->inputs[i], error);
     }
     for (size_t i = 0; i < all.count; i++) {
-        *exit_status = gmd_diagnosis_finding_count(&all.items[i]) ? CLI_EXIT_FINDING : *exit_status;
+        *exit_status = all.items[i].finding_count ? CLI_EXIT_FINDING : *exit_status;
     }
     if (status == GMD_OK) {
         status = report(a, &all, error);

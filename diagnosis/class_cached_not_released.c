@@ -36,11 +36,9 @@ bool look_for_cached_not_released(const class_view *view, gmd_job_finding *findi
         LEAST_MIB = 256     /* that another process could use */
     };
     const course *c = &view->course;
-    const gmd_recording *r = &view->facts->recording;
     uint64_t at_end = reserved_at_end(view);
     char idle[24], reserved[24], line[LINE_TEXT];
-    if (r->ended_by_oom || c->idle < LEAST_MIB * GMD_MIB ||
-        c->idle * 100 < at_end * LEAST_PERCENT ||
+    if (view->refusal || c->idle < LEAST_MIB * GMD_MIB || c->idle * 100 < at_end * LEAST_PERCENT ||
         view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle || !was_needed(view)) {
         return false;
     }

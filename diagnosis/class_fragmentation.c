@@ -1,27 +1,69 @@
 /* class_fragmentation.c - reserved memory that is free and cannot serve what is asked.
  *
- * It looks at two forms. Blocks that stay keep their segments from going back: at the end much of
- * what is reserved lies beside them. And requests of ever new sizes that no free block fits: late
- * in the job segments are taken though less is needed than before, so that what is reserved is far
- * more than was ever active. */
+ * It looks at three forms. A request is refused, and that costs the job something, though enough is
+ * free in several places, or in one that the allocator did not look at. Blocks that stay keep their
+ * segments from going back: at the end much of what is reserved lies beside them. And requests of
+ * ever new sizes that no free block fits: late in the job segments are taken though less is needed
+ * than before, so that what is reserved is far more than was ever active. */
 #include "classes.h"
 
 #include "gmd_size.h"
 
 #include <inttypes.h>
 
-/* --- beside blocks that stay ----------------------------------------------------------------- */
+/* --- refused --------------------------------------------------------------------------------- */
 
-static uint64_t blame_keepers(const class_view *view, gmd_job_finding *finding)
+static uint64_t blame_keepers(const gmd_free_memory *free_memory, gmd_job_finding *finding)
 {
     uint64_t blocks = 0;
-    for (size_t i = 0; i < view->free->keeper_count; i++) {
-        const gmd_keeper *keeper = &view->free->keepers[i];
+    for (size_t i = 0; i < free_memory->keeper_count; i++) {
+        const gmd_keeper *keeper = &free_memory->keepers[i];
         blame_line(finding, keeper->frame, keeper->bytes, false);
         blocks += keeper->blocks;
     }
     return blocks;
 }
+
+static bool look_for_refusal(const class_view *view, gmd_job_finding *finding)
+{
+    const gmd_oom *oom = view->refusal;
+    char refusal[REFUSAL_TEXT], scattered[24], reserved[24];
+    if (!oom || oom->cause != GMD_OOM_FRAGMENTATION) {
+        return false;
+    }
+    uint64_t blocks = blame_keepers(&oom->free, finding);
+    finding->bytes = gmd_oom_scattered(oom);
+    finding->confidence = weigh(view, 0.9);
+    say_evidence(finding,
+                 "%s, though %s of %s reserved is free: in several places, beside "
+                 "%" PRIu64 " blocks that keep their segments.",
+                 refusal_text(view, refusal), gmd_format_size(finding->bytes, scattered),
+                 gmd_format_size(oom->free.amount.reserved, reserved), blocks);
+    return true;
+}
+
+static bool look_for_defect(const class_view *view, gmd_job_finding *finding)
+{
+    const gmd_oom *oom = view->refusal;
+    char refusal[REFUSAL_TEXT], fitting[24], line[LINE_TEXT];
+    if (!oom || oom->cause != GMD_OOM_ALLOCATOR) {
+        return false;
+    }
+    finding->bytes = oom->free.by_cause[GMD_FREE_FITTING];
+    finding->confidence = weigh(view, 0.9);
+    blame_line(finding, gmd_places_frame(&view->facts->places, oom->origin), oom->requested, false);
+    say_evidence(finding,
+                 "%s, though %s is free in blocks that fit it: PyTorch does not look at its free "
+                 "blocks again after it has waited for other streams (pytorch#189504).",
+                 refusal_text(view, refusal), gmd_format_size(finding->bytes, fitting));
+    say_fix(finding,
+            "torch.cuda.synchronize()  # before %s, so that what other streams have used is free "
+            "by then; or catch the error: the same request again is served",
+            first_line(view, finding, line));
+    return true;
+}
+
+/* --- beside blocks that stay ----------------------------------------------------------------- */
 
 static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
 {
@@ -31,11 +73,10 @@ static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
     };
     uint64_t free = view->free->by_cause[GMD_FREE_SPLIT], all = reserved_at_end(view);
     char split[24], reserved[24];
-    bool is_much = free >= LEAST_MIB * GMD_MIB && free * 100 >= all * LEAST_PERCENT;
-    if (!is_much && !is_refused_for_split(view)) {
+    if (free < LEAST_MIB * GMD_MIB || free * 100 < all * LEAST_PERCENT) {
         return false;
     }
-    uint64_t blocks = blame_keepers(view, finding);
+    uint64_t blocks = blame_keepers(view->free, finding);
     finding->bytes = free;
     finding->confidence = weigh(view, 0.9);
     say_evidence(finding,
@@ -79,9 +120,8 @@ static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
     uint64_t excess = peak->reserved > peak->active ? peak->reserved - peak->active : 0;
     char more[24], reserved[24], active[24], late[24];
     if (excess < LEAST_MIB * GMD_MIB || excess * 100 < peak->reserved * LEAST_PERCENT ||
-        view->course.taken_late * 100 < peak->reserved * LEAST_LATE_PERCENT ||
-        view->facts->recording.ended_by_oom || waits_for_streams(view) ||
-        has_material_growth(view)) {
+        view->course.taken_late * 100 < peak->reserved * LEAST_LATE_PERCENT || view->refusal ||
+        waits_for_streams(view) || has_material_growth(view)) {
         return false;
     }
     blame_takers(view, finding);
@@ -96,13 +136,9 @@ static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
     return true;
 }
 
-bool look_for_fragmentation(const class_view *view, gmd_job_finding *finding)
+static void tell_fix(const class_view *view, gmd_job_finding *finding, bool has_keepers)
 {
     char line[LINE_TEXT];
-    bool has_keepers = look_for_keepers(view, finding);
-    if (!has_keepers && !look_for_misfits(view, finding)) {
-        return false;
-    }
     const char *first = first_line(view, finding, line);
     if (view->facts->snapshot->settings.is_expandable) {
         say_fix(finding,
@@ -112,11 +148,23 @@ bool look_for_fragmentation(const class_view *view, gmd_job_finding *finding)
     } else {
         say_fix(finding,
                 has_keepers
-                    ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # or let %s, which "
-                      "stays, allocate before what goes again (or a slice of one buffer)"
+                    ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # or let what stays "
+                      "(%s) be allocated before what goes again, or be slices of one buffer"
                     : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # or, where that is "
                       "not to be had, pad the shapes of %s to a few; max_split_size_mb:128",
                 first);
     }
+}
+
+bool look_for_fragmentation(const class_view *view, gmd_job_finding *finding)
+{
+    if (look_for_defect(view, finding)) {
+        return true;
+    }
+    bool has_keepers = look_for_refusal(view, finding) || look_for_keepers(view, finding);
+    if (!has_keepers && !look_for_misfits(view, finding)) {
+        return false;
+    }
+    tell_fix(view, finding, has_keepers);
     return true;
 }

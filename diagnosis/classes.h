@@ -7,6 +7,7 @@
 #include "gmd_facts.h"
 #include "gmd_free_memory.h"
 #include "gmd_job_finding.h"
+#include "gmd_ooms.h"
 #include "loops.h"
 #include "parameter_sizes.h"
 #include "retention.h"
@@ -14,9 +15,15 @@
 /* What all classes look at. */
 typedef struct class_view {
     const gmd_facts *facts;
+    uint32_t end; /* moment of the job's end: of the refusal that ended it, if one did */
     const loops *loops;
     course course;
-    const gmd_free_memory *free; /* at the end: as the job ran out of memory, if that ended it */
+    const gmd_free_memory *free; /* at the end */
+    const gmd_oom *refusal; /* that cost the job something; NULL: none. Known when all that leaks is
+                               found */
+    uint64_t lost;          /* iterations, to refusals */
+    const gmd_job_finding *leaks; /* likewise */
+    size_t leak_count;
     parameter_sizes *parameters; /* a class counts blocks in it */
     retention *retained;         /* and marks the groups that it explains */
 } class_view;
@@ -51,12 +58,12 @@ growth growth_of(const class_view *view, group_test *test);
 bool is_growth_material(const class_view *view, growth g);
 bool has_material_growth(const class_view *view);
 
-/* What was reserved then. */
+/* What was reserved at the end. */
 uint64_t reserved_at_end(const class_view *view);
 
-/* Whether the request whose refusal ended the job would have fitted into what is free beside
- * blocks, and that is a good part of what is reserved. */
-bool is_refused_for_split(const class_view *view);
+/* What the refusal cost: "The job ends as 8.0 MiB is refused", and the like. */
+enum { REFUSAL_TEXT = 160 };
+const char *refusal_text(const class_view *view, char text[REFUSAL_TEXT]);
 
 /* Puts the groups that pass a test (NULL: all) into the finding, and marks them as explained. */
 void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *test);
@@ -67,7 +74,8 @@ void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool i
 /* The user's line that led to a moment at which no frames were recorded: the last one before it. */
 uint32_t line_before(const gmd_facts *facts, uint32_t moment);
 
-/* "train.py:42", the first line of the finding, for a fix to name; "there": none is known. */
+/* "train.py:42", the first line of the finding, for a fix to name; "the program": none is known.
+ */
 enum { LINE_TEXT = 120 };
 const char *first_line(const class_view *view, const gmd_job_finding *finding,
                        char text[LINE_TEXT]);

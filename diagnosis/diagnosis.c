@@ -30,32 +30,18 @@ static int compare_devices(const void *a, const void *b)
     return x->device - y->device;
 }
 
-/* The lines of what grows without end: what they hold at an out-of-memory has leaked. */
-static size_t list_leaks(const gmd_job_findings *findings, uint32_t *frames)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < findings->count; i++) {
-        const gmd_job_finding *finding = &findings->items[i];
-        for (size_t k = 0; finding->bytes_per_iteration && k < finding->where_count; k++) {
-            frames[count++] = finding->where[k].frame;
-        }
-    }
-    return count;
-}
-
 static gmd_status fill_device(gmd_device_diagnosis *d, const gmd_snapshot *snapshot, uint8_t device,
                               gmd_error *error)
 {
-    uint32_t leaks[GMD_FINDING_CLASS_COUNT * GMD_FINDING_PLACES];
     gmd_status status = gmd_facts_make(&d->facts, snapshot, device, error);
     if (snapshot->recorder != GMD_RECORDER_PYTORCH) {
         return status; /* the classes, and why a request was refused, are about PyTorch */
     }
     if (status == GMD_OK) {
-        status = gmd_job_findings_find(&d->findings, &d->facts, error);
+        status = gmd_ooms_find(&d->ooms, &d->facts, error);
     }
     if (status == GMD_OK) {
-        status = gmd_ooms_find(&d->ooms, &d->facts, leaks, list_leaks(&d->findings, leaks), error);
+        status = gmd_job_findings_find(&d->findings, &d->ooms, &d->facts, error);
     }
     return status;
 }
@@ -95,12 +81,46 @@ static gmd_status diagnose_devices(gmd_diagnosis *d, gmd_error *error)
     return status;
 }
 
+/* Where bytes are equal, the device with the higher peak comes first, and the device's own order
+ * holds. */
+static int compare_ranked(const void *a, const void *b)
+{
+    const gmd_ranked_finding *x = a, *y = b;
+    if (x->finding->bytes != y->finding->bytes) {
+        return x->finding->bytes > y->finding->bytes ? -1 : 1;
+    }
+    if (x->device != y->device) {
+        return x->device < y->device ? -1 : 1;
+    }
+    return (x->finding > y->finding) - (x->finding < y->finding);
+}
+
+static gmd_status rank_findings(gmd_diagnosis *d, gmd_error *error)
+{
+    d->findings = calloc(GMD_MAX_DEVICES * GMD_FINDING_CLASS_COUNT, sizeof *d->findings);
+    if (!d->findings) {
+        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", d->name);
+    }
+    for (size_t i = 0; i < d->device_count; i++) {
+        const gmd_device_diagnosis *device = &d->devices[i];
+        for (size_t k = 0; k < device->findings.count; k++) {
+            d->findings[d->finding_count++] =
+                (gmd_ranked_finding){device, &device->findings.items[k]};
+        }
+    }
+    qsort(d->findings, d->finding_count, sizeof *d->findings, compare_ranked);
+    return GMD_OK;
+}
+
 gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, const char *name,
                               gmd_error *error)
 {
     *diagnosis = (gmd_diagnosis){.name = name, .snapshot = *snapshot};
     *snapshot = (gmd_snapshot){0};
     gmd_status status = diagnose_devices(diagnosis, error);
+    if (status == GMD_OK) {
+        status = rank_findings(diagnosis, error);
+    }
     if (status != GMD_OK) {
         gmd_diagnosis_free(diagnosis);
     }
@@ -113,15 +133,32 @@ void gmd_diagnosis_free(gmd_diagnosis *diagnosis)
         free_device(&diagnosis->devices[i]);
     }
     free(diagnosis->devices);
+    free(diagnosis->findings);
     gmd_snapshot_free(&diagnosis->snapshot);
     *diagnosis = (gmd_diagnosis){0};
 }
 
-size_t gmd_diagnosis_finding_count(const gmd_diagnosis *diagnosis)
+gmd_status gmd_diagnosis_know_capacity(gmd_diagnosis *diagnosis, uint64_t capacity,
+                                       gmd_error *error)
 {
-    size_t count = 0;
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; status == GMD_OK && i < diagnosis->device_count; i++) {
+        gmd_device_diagnosis *device = &diagnosis->devices[i];
+        gmd_error cause;
+        status = gmd_ooms_know_capacity(&device->ooms, capacity, &cause);
+        if (status != GMD_OK) {
+            gmd_fail(error, status, "%s: device %u: %s", diagnosis->name,
+                     device->facts.recording.device, cause.text);
+        }
+    }
+    return status;
+}
+
+uint64_t gmd_diagnosis_oom_count(const gmd_diagnosis *diagnosis)
+{
+    uint64_t count = 0;
     for (size_t i = 0; i < diagnosis->device_count; i++) {
-        count += diagnosis->devices[i].findings.count;
+        count += diagnosis->devices[i].facts.recording.oom_count;
     }
     return count;
 }

@@ -2,6 +2,7 @@
 #include "classes.h"
 
 #include "gmd_min.h"
+#include "gmd_size.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -95,21 +96,27 @@ unsigned parts_of_group(const class_view *view, const retained_group *group)
 uint64_t reserved_at_end(const class_view *view)
 {
     const gmd_recording *r = &view->facts->recording;
-    uint32_t moment = r->ended_by_oom ? r->ended_by_oom : r->last;
     uint64_t reserved = 0;
     for (size_t i = 0; i < r->reserved_count; i++) {
-        reserved += gmd_is_reserved_at(&r->reserved[i], moment) ? r->reserved[i].size : 0;
+        reserved += gmd_is_reserved_at(&r->reserved[i], view->end) ? r->reserved[i].size : 0;
     }
     return reserved;
 }
 
-bool is_refused_for_split(const class_view *view)
+const char *refusal_text(const class_view *view, char text[REFUSAL_TEXT])
 {
-    enum { LEAST_PERCENT = 25 }; /* of reserved: less is there in healthy jobs, too */
-    const gmd_recording *r = &view->facts->recording;
-    const gmd_snapshot_event *e = gmd_event_at(r, r->ended_by_oom);
-    uint64_t split = view->free->by_cause[GMD_FREE_SPLIT];
-    return e && split >= e->size && split * 100 >= reserved_at_end(view) * LEAST_PERCENT;
+    char asked[24];
+    const gmd_oom *oom = view->refusal;
+    gmd_format_size(oom->requested, asked);
+    if (oom->outcome == GMD_OOM_ENDED) {
+        snprintf(text, REFUSAL_TEXT, "The job ends as %s is refused", asked);
+    } else {
+        snprintf(text, REFUSAL_TEXT,
+                 "%" PRIu64 " times what an iteration had made is thrown away as a request is "
+                 "refused, here one of %s",
+                 view->lost, asked);
+    }
+    return text;
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
@@ -157,7 +164,7 @@ const char *first_line(const class_view *view, const gmd_job_finding *finding, c
                                      finding->where_count ? finding->where[0].frame : GMD_NO_PLACE);
     const char *slash = strrchr(place.file, '/');
     if (!*place.file || place.is_library) {
-        return "there";
+        return "the program";
     }
     snprintf(text, LINE_TEXT, "%s:%" PRIu32, slash ? slash + 1 : place.file, place.line);
     return text;

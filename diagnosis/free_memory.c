@@ -69,6 +69,7 @@ static bool list_segments(moment_view *v, uint32_t moment)
     for (size_t i = 0; i < r->reserved_count; i++) {
         const gmd_reserved *range = &r->reserved[i];
         if (gmd_is_reserved_at(range, moment)) {
+            v->to->amount.reserved += range->size;
             v->segments[v->segment_count++] =
                 (segment){range->address,    range->address + range->size,
                           range->stream,     range->is_mapped,
@@ -78,6 +79,17 @@ static bool list_segments(moment_view *v, uint32_t moment)
     qsort(v->segments, v->segment_count, sizeof *v->segments, compare_segments);
     join_pages(v);
     return true;
+}
+
+static void note_block(gmd_free_memory *to, const gmd_lifetime *l, uint32_t moment)
+{
+    to->amount.active += l->size;
+    if (gmd_is_allocated_at(l, moment)) {
+        to->amount.allocated += l->size;
+        to->rounding += l->size > l->requested ? l->size - l->requested : 0;
+    } else {
+        to->by_cause[GMD_FREE_PENDING] += l->size;
+    }
 }
 
 static bool list_blocks(moment_view *v, uint32_t moment)
@@ -93,9 +105,7 @@ static bool list_blocks(moment_view *v, uint32_t moment)
             return false;
         }
         v->blocks[v->block_count++] = l;
-        v->to->by_cause[GMD_FREE_PENDING] += gmd_is_allocated_at(l, moment) ? 0 : l->size;
-        v->to->rounding +=
-            gmd_is_allocated_at(l, moment) && l->size > l->requested ? l->size - l->requested : 0;
+        note_block(v->to, l, moment);
     }
     if (v->block_count) {
         qsort(v->blocks, v->block_count, sizeof *v->blocks, compare_blocks);
@@ -114,8 +124,7 @@ static gmd_free_cause cause_for_request(const moment_view *v, const segment *s, 
     if (s->stream != v->asked->stream) {
         return GMD_FREE_OTHER_STREAM;
     }
-    /* An expandable segment does not say which pool it is of. */
-    if (!s->is_mapped && s->is_small != gmd_recorded_is_small(&v->settings, v->asked->requested)) {
+    if (s->is_small != gmd_recorded_is_small(&v->settings, v->asked->requested)) {
         return GMD_FREE_OTHER_POOL;
     }
     if (size < gmd_recorded_block_size(&v->settings, v->asked->requested)) {
@@ -164,7 +173,14 @@ static bool note_keepers(moment_view *v, size_t first, size_t count, uint64_t fr
     return true;
 }
 
-static bool look_at_segment(moment_view *v, const segment *s, size_t *next)
+/* The blocks of an expandable segment say which pool it is of. */
+static bool is_of_small(const moment_view *v, const segment *s, const gmd_lifetime *block)
+{
+    return s->is_mapped && block ? gmd_recorded_is_small(&v->settings, block->requested)
+                                 : s->is_small;
+}
+
+static bool look_at_segment(moment_view *v, segment *s, size_t *next)
 {
     size_t first = *next;
     uint64_t at = s->address, free_bytes = 0;
@@ -173,6 +189,7 @@ static bool look_at_segment(moment_view *v, const segment *s, size_t *next)
     }
     size_t end = first;
     bool has_blocks = first < v->block_count && v->blocks[first]->address < s->end;
+    s->is_small = is_of_small(v, s, has_blocks ? v->blocks[first] : NULL);
     for (; end < v->block_count && v->blocks[end]->address < s->end; end++) {
         const gmd_lifetime *l = v->blocks[end];
         if (l->address > at) {

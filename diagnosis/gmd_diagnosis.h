@@ -15,13 +15,20 @@ typedef struct gmd_device_diagnosis {
     gmd_ooms ooms;
 } gmd_device_diagnosis;
 
-/* A whole snapshot. The devices that have events or segments, the one with the highest peak first.
- */
+typedef struct gmd_ranked_finding {
+    const gmd_device_diagnosis *device;
+    const gmd_job_finding *finding;
+} gmd_ranked_finding;
+
+/* A whole snapshot. The devices that have events or segments, the one with the highest peak first;
+ * the findings of all, most bytes first. */
 typedef struct gmd_diagnosis {
     const char *name;      /* of the file, for people */
     gmd_snapshot snapshot; /* owned */
     gmd_device_diagnosis *devices;
     size_t device_count;
+    gmd_ranked_finding *findings;
+    size_t finding_count;
 } gmd_diagnosis;
 
 /* Diagnoses a snapshot, which is taken over, also on failure. `name` must stay as long as the
@@ -31,8 +38,13 @@ gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, 
 
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis);
 
-/* Findings of all devices. */
-size_t gmd_diagnosis_finding_count(const gmd_diagnosis *diagnosis);
+/* Takes the devices to have `capacity` bytes each, and works out what others held of them at each
+ * out-of-memory. Fails where a device had more. */
+gmd_status gmd_diagnosis_know_capacity(gmd_diagnosis *diagnosis, uint64_t capacity,
+                                       gmd_error *error);
+
+/* Out-of-memories of all devices. */
+uint64_t gmd_diagnosis_oom_count(const gmd_diagnosis *diagnosis);
 
 /* Whether the events explain all memory of a device. Where not, its peak is what it was while it
  * was recorded, and may have been higher before or after. */

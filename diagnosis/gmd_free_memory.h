@@ -39,6 +39,7 @@ typedef struct gmd_keeper { /* a line whose blocks keep free parts of segments f
 } gmd_keeper;
 
 typedef struct gmd_free_memory {
+    gmd_amount amount;                       /* at the moment */
     uint64_t by_cause[GMD_FREE_CAUSE_COUNT]; /* bytes; their sum is reserved less allocated */
     uint64_t rounding;     /* bytes of allocated blocks beyond what was asked for: not in the sum */
     uint64_t largest_part; /* bytes, of the right stream and pool; without a request of any */

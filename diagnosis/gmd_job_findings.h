@@ -5,13 +5,16 @@
 
 #include "gmd_facts.h"
 #include "gmd_job_finding.h"
+#include "gmd_ooms.h"
 
 typedef struct gmd_job_findings { /* most bytes first; none: healthy */
     gmd_job_finding *items;
     size_t count;
 } gmd_job_findings;
 
-gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
+/* What is found to leak is told to the OOMs; one that cost the job something leads to a finding, of
+ * what its cause is: gmd_ooms_costly. */
+gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, const gmd_facts *facts,
                                  gmd_error *error);
 void gmd_job_findings_free(gmd_job_findings *findings);
 

@@ -5,17 +5,23 @@
 
 #include <stdlib.h>
 
-/* In the order in which they look. */
-static const struct {
+typedef struct class_entry {
     gmd_finding_class class;
     class_look *look;
-} classes[] = {
+} class_entry;
+
+/* In the order in which they look. */
+static const class_entry leak_classes[] = {
     {GMD_FINDING_GRADIENT_ACCUMULATION, look_for_gradient_accumulation},
     {GMD_FINDING_CHECKPOINT_CACHE, look_for_checkpoint_cache},
     {GMD_FINDING_REFERENCE_CYCLE, look_for_reference_cycle},
     {GMD_FINDING_HIDDEN_STATE, look_for_hidden_state},
     {GMD_FINDING_EVAL_GRAPH, look_for_eval_graph},
     {GMD_FINDING_RETAINED_GRAPH, look_for_retained_graph},
+};
+
+/* An out-of-memory is explained by what leaks, or else by one of these. */
+static const class_entry other_classes[] = {
     {GMD_FINDING_CROSS_STREAM_PENDING, look_for_cross_stream_pending},
     {GMD_FINDING_FRAGMENTATION, look_for_fragmentation},
     {GMD_FINDING_CACHED_NOT_RELEASED, look_for_cached_not_released},
@@ -31,13 +37,25 @@ static int compare_findings(const void *a, const void *b)
     return (x->class > y->class) - (x->class < y->class);
 }
 
-static void look(gmd_job_findings *findings, const class_view *view)
+static void ask(const class_entry *classes, size_t count, gmd_job_findings *findings,
+                const class_view *view)
 {
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+    for (size_t i = 0; i < count; i++) {
         gmd_job_finding *finding = &findings->items[findings->count];
         *finding = (gmd_job_finding){.class = classes[i].class};
         findings->count += classes[i].look(view, finding);
     }
+}
+
+static void look(gmd_job_findings *findings, gmd_ooms *ooms, class_view *view)
+{
+    ask(leak_classes, sizeof leak_classes / sizeof *leak_classes, findings, view);
+    view->leaks = findings->items;
+    view->leak_count = findings->count;
+    gmd_ooms_know_leaks(ooms, view->facts, view->leaks, view->leak_count);
+    view->refusal = gmd_ooms_costly(ooms);
+    view->lost = ooms->lost;
+    ask(other_classes, sizeof other_classes / sizeof *other_classes, findings, view);
     qsort(findings->items, findings->count, sizeof *findings->items, compare_findings);
 }
 
@@ -49,7 +67,14 @@ typedef struct observations {
     parameter_sizes parameters;
 } observations;
 
-static gmd_status observe(observations *o, const gmd_facts *facts, gmd_error *error)
+/* The job's end: a refusal, if that ended it. */
+static uint32_t end_of(const gmd_ooms *ooms, const gmd_recording *r)
+{
+    const gmd_oom *refusal = gmd_ooms_costly(ooms);
+    return refusal && refusal->outcome == GMD_OOM_ENDED ? refusal->moment : r->last;
+}
+
+static gmd_status observe(observations *o, const gmd_facts *facts, uint32_t end, gmd_error *error)
 {
     const gmd_recording *r = &facts->recording;
     *o = (observations){0};
@@ -61,8 +86,7 @@ static gmd_status observe(observations *o, const gmd_facts *facts, gmd_error *er
         status = loops_find(&o->loops, facts, &o->parameters, error);
     }
     if (status == GMD_OK) {
-        status = gmd_free_memory_find(&o->free, r, &facts->places,
-                                      r->ended_by_oom ? r->ended_by_oom : r->last, NULL, error);
+        status = gmd_free_memory_find(&o->free, r, &facts->places, end, NULL, error);
     }
     return status;
 }
@@ -75,24 +99,27 @@ static void release(observations *o)
     parameter_sizes_free(&o->parameters);
 }
 
-gmd_status gmd_job_findings_find(gmd_job_findings *findings, const gmd_facts *facts,
+gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, const gmd_facts *facts,
                                  gmd_error *error)
 {
     observations o;
+    const uint32_t end = end_of(ooms, &facts->recording);
     *findings = (gmd_job_findings){0};
-    gmd_status status = observe(&o, facts, error);
+    gmd_status status = observe(&o, facts, end, error);
     if (status == GMD_OK) {
         findings->items = calloc(GMD_FINDING_CLASS_COUNT + 1, sizeof *findings->items);
         status = findings->items ? GMD_OK
                                  : gmd_fail(error, GMD_NO_MEMORY, "no host memory for findings");
     }
     if (findings->items) {
-        look(findings, &(class_view){.facts = facts,
-                                     .loops = &o.loops,
-                                     .course = course_of(&facts->recording, &facts->iterations),
-                                     .free = &o.free,
-                                     .parameters = &o.parameters,
-                                     .retained = &o.retained});
+        look(findings, ooms,
+             &(class_view){.facts = facts,
+                           .end = end,
+                           .loops = &o.loops,
+                           .course = course_of(&facts->recording, &facts->iterations),
+                           .free = &o.free,
+                           .parameters = &o.parameters,
+                           .retained = &o.retained});
     }
     release(&o);
     return status;

@@ -143,7 +143,30 @@ static void require_findings(const gmd_device_diagnosis *d)
         FUZZ_REQUIRE(finding->evidence[0] && finding->fix[0]);
         FUZZ_REQUIRE(i == 0 || d->findings.items[i - 1].bytes >= finding->bytes);
     }
-    FUZZ_REQUIRE(d->ooms.count <= d->facts.recording.oom_count);
+}
+
+/* What cost the job something has a finding that explains it. */
+static void require_ooms(const gmd_device_diagnosis *d)
+{
+    uint64_t count = d->ooms.left_out;
+    for (size_t i = 0; i < d->ooms.count; i++) {
+        count += 1 + (uint64_t)d->ooms.items[i].repeats;
+        FUZZ_REQUIRE(d->ooms.items[i].change[0]);
+    }
+    FUZZ_REQUIRE(count == d->facts.recording.oom_count);
+    FUZZ_REQUIRE(!gmd_ooms_costly(&d->ooms) || d->findings.count > 0);
+}
+
+static void require_ranks(const gmd_diagnosis *d)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->device_count; i++) {
+        count += d->devices[i].findings.count;
+    }
+    FUZZ_REQUIRE(d->finding_count == count);
+    for (size_t i = 1; i < d->finding_count; i++) {
+        FUZZ_REQUIRE(d->findings[i - 1].finding->bytes >= d->findings[i].finding->bytes);
+    }
 }
 
 static void require_reports(const gmd_diagnosis *d)
@@ -169,7 +192,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         gmd_recording_walk(&device->facts.recording, require_amounts, &device->facts.recording);
         require_holders(&device->facts);
         require_findings(device);
+        require_ooms(device);
     }
+    require_ranks(&diagnosis);
     require_reports(&diagnosis);
     gmd_diagnosis_free(&diagnosis);
     return 0;

@@ -120,7 +120,6 @@ static void put_rest(size_t count, uint32_t rows, FILE *out)
     if (rows < count) {
         fprintf(out, "  and %s more\n", gmd_format_count(count - rows, text));
     }
-    fputc('\n', out);
 }
 
 static void put_table(const gmd_comparison *c, const char *title, uint32_t rows, FILE *out)
@@ -130,7 +129,7 @@ static void put_table(const gmd_comparison *c, const char *title, uint32_t rows,
     if (c->row_count == 0) {
         return;
     }
-    fprintf(out, "      before      after      change  %s\n", title);
+    fprintf(out, "\n      before      after      change  %s\n", title);
     for (size_t i = 0; i < shown; i++) {
         const gmd_compared_row *row = &c->rows[i];
         fprintf(out, "  %10s %10s %11s  ", gmd_format_size(row->bytes[BEFORE], before),
@@ -148,7 +147,7 @@ static void put_figures(const gmd_diff *diff, uint32_t rows, FILE *out)
     if (diff->figure_count == 0) {
         return;
     }
-    fputs("      before      after      change  figure\n", out);
+    fputs("\n      before      after      change  figure\n", out);
     for (size_t i = 0; i < diff->figure_count && i < rows; i++) {
         const gmd_diff_figure_row *row = &diff->figures[i];
         fprintf(out, "  %10s %10s %11s  ", format_figure(row->before, before),
@@ -166,7 +165,7 @@ gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, g
     gmd_put_line_text(diff->before->name, out);
     fputs(" -> ", out);
     gmd_put_line_text(diff->after->name, out);
-    fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n\n", diff->is_of_end ? "end" : "peak",
+    fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n", diff->is_of_end ? "end" : "peak",
             gmd_format_size(total[BEFORE], before), gmd_format_size(total[AFTER], after),
             format_change(total[BEFORE], total[AFTER], change));
     put_table(&diff->lines, "line", rows, out);

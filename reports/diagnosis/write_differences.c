@@ -11,15 +11,10 @@
 
 static void put_findings(const gmd_diagnosis *d, FILE *out)
 {
-    size_t put = 0;
-    for (size_t i = 0; i < d->device_count; i++) {
-        const gmd_job_findings *findings = &d->devices[i].findings;
-        for (size_t k = 0; k < findings->count; k++) {
-            fprintf(out, "%s%s", put++ ? ", " : "",
-                    gmd_finding_class_name(findings->items[k].class));
-        }
+    for (size_t i = 0; i < d->finding_count; i++) {
+        fprintf(out, "%s%s", i ? ", " : "", gmd_finding_class_name(d->findings[i].finding->class));
     }
-    fputs(put ? "" : "-", out);
+    fputs(d->finding_count ? "" : "-", out);
 }
 
 static void put_snapshots(const gmd_diagnosis *diagnoses, size_t count, FILE *out)

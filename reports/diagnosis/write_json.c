@@ -5,6 +5,7 @@
 
 #include "gmd_json.h"
 #include "gmd_report_text.h"
+#include "gmd_unused.h"
 
 #include <stdlib.h>
 
@@ -26,8 +27,10 @@ static void put_place(gmd_json *json, const gmd_places *places, uint32_t frame)
     gmd_json_string(json, "function", place.function);
 }
 
-static void put_finding(gmd_json *json, const gmd_facts *facts, const gmd_job_finding *finding)
+static void put_finding(gmd_json *json, const gmd_ranked_finding *ranked)
 {
+    const gmd_facts *facts = &ranked->device->facts;
+    const gmd_job_finding *finding = ranked->finding;
     gmd_json_object(json, NULL);
     gmd_json_string(json, "class", gmd_finding_class_name(finding->class));
     gmd_json_u64(json, "device", facts->recording.device);
@@ -158,6 +161,15 @@ static void put_keepers(gmd_json *json, const gmd_facts *facts, const gmd_free_m
     gmd_json_end(json);
 }
 
+static void put_known(gmd_json *json, const char *key, uint64_t bytes)
+{
+    if (bytes == GMD_NOT_KNOWN) {
+        gmd_json_null(json, key);
+    } else {
+        gmd_json_u64(json, key, bytes);
+    }
+}
+
 static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom *oom,
                           gmd_error *error)
 {
@@ -165,23 +177,26 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     put_event(json, "event", oom->moment);
     gmd_json_u64(json, "requested", oom->requested);
     gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
+    gmd_json_string(json, "outcome", gmd_oom_outcome_name(oom->outcome));
     put_place(json, &facts->places, gmd_places_frame(&facts->places, oom->origin));
     gmd_json_u64(json, "stream", oom->stream);
-    if (oom->device_free == UINT64_MAX) {
-        gmd_json_null(json, "device_free");
-    } else {
-        gmd_json_u64(json, "device_free", oom->device_free);
-    }
-    gmd_json_u64(json, "allocated", oom->amount.allocated);
-    gmd_json_u64(json, "reserved", oom->amount.reserved);
+    put_known(json, "device_free", oom->device_free);
+    put_known(json, "beside_pytorch", oom->beside);
+    gmd_json_u64(json, "allocated", oom->free.amount.allocated);
+    gmd_json_u64(json, "active", oom->free.amount.active);
+    gmd_json_u64(json, "reserved", oom->free.amount.reserved);
     gmd_json_u64(json, "largest_servable", oom->largest);
+    gmd_json_u64(json, "asked_of_device", oom->needed);
     gmd_json_u64(json, "missing", oom->missing);
     gmd_json_u64(json, "leaked", oom->leaked);
     gmd_json_u64(json, "repeats", oom->repeats);
     gmd_json_string(json, "change", oom->change);
     put_free(json, "free", &oom->free);
     put_keepers(json, facts, &oom->free);
-    gmd_status status = put_lines(json, facts, oom->moment, error);
+    gmd_status status = put_categories(json, facts, oom->moment, error);
+    if (status == GMD_OK) {
+        status = put_lines(json, facts, oom->moment, error);
+    }
     gmd_json_end(json);
     return status;
 }
@@ -197,22 +212,37 @@ static gmd_status put_ooms(gmd_json *json, const gmd_device_diagnosis *device, g
     return status;
 }
 
+/* What the last of it was taken for. */
+static void put_taken_for(gmd_json *json, const gmd_facts *facts, const gmd_unused *unused)
+{
+    if (!unused->has_request) {
+        gmd_json_null(json, "taken_for");
+        return;
+    }
+    gmd_json_object(json, "taken_for");
+    gmd_json_u64(json, "requested", unused->requested);
+    put_place(json, &facts->places, gmd_places_frame(&facts->places, unused->origin));
+    gmd_json_u64(json, "stream", unused->stream);
+    put_free(json, "free", &unused->refused);
+    gmd_json_end(json);
+}
+
 /* What is reserved and not allocated where reserved memory is most. */
 static gmd_status put_unused(gmd_json *json, const gmd_facts *facts, gmd_error *error)
 {
-    gmd_free_memory unused;
-    gmd_status status = gmd_free_memory_find(&unused, &facts->recording, &facts->places,
-                                             facts->recording.peak.reserved_at, NULL, error);
+    gmd_unused unused;
+    gmd_status status = gmd_unused_find(&unused, facts, error);
     if (status != GMD_OK) {
         return status;
     }
     gmd_json_object(json, "reserved_not_allocated");
     put_event(json, "event", facts->recording.peak.reserved_at);
-    put_free(json, "free", &unused);
-    gmd_json_u64(json, "rounding", unused.rounding);
-    put_keepers(json, facts, &unused);
+    put_free(json, "free", &unused.free);
+    gmd_json_u64(json, "rounding", unused.free.rounding);
+    put_keepers(json, facts, &unused.free);
+    put_taken_for(json, facts, &unused);
     gmd_json_end(json);
-    gmd_free_memory_release(&unused);
+    gmd_unused_release(&unused);
     return GMD_OK;
 }
 
@@ -262,11 +292,8 @@ static gmd_status put_diagnosis(gmd_json *json, const gmd_diagnosis *diagnosis, 
     gmd_json_string(json, "recorder", gmd_recorder_name(diagnosis->snapshot.recorder));
     gmd_json_u64(json, "events", diagnosis->snapshot.event_count);
     gmd_json_array(json, "findings");
-    for (size_t i = 0; i < diagnosis->device_count; i++) {
-        const gmd_device_diagnosis *device = &diagnosis->devices[i];
-        for (size_t k = 0; k < device->findings.count; k++) {
-            put_finding(json, &device->facts, &device->findings.items[k]);
-        }
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
+        put_finding(json, &diagnosis->findings[i]);
     }
     gmd_json_end(json);
     if (diagnosis->device_count) {
@@ -317,7 +344,7 @@ gmd_status gmd_diagnosis_write_json(const gmd_diagnosis *diagnoses, size_t count
     gmd_comparison lines = {0};
     size_t findings = 0;
     for (size_t i = 0; i < count; i++) {
-        findings += gmd_diagnosis_finding_count(&diagnoses[i]);
+        findings += diagnoses[i].finding_count;
     }
     gmd_status status = count > 1 ? peaks_compare(&lines, diagnoses, count, error) : GMD_OK;
     if (status != GMD_OK) {

@@ -6,19 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct planted_block { /* and its segment */
+typedef struct planted_block {
     uint64_t address, size, requested;
+    size_t segment;
     uint32_t origin;
-    bool is_allocated, is_pending, is_given;
+    bool is_allocated, is_pending;
 } planted_block;
+
+typedef struct planted_segment {
+    uint64_t address, size, filled; /* up to where blocks were put in it */
+    uint64_t stream, pool;
+    uint8_t device;
+    bool is_expandable, is_given;
+} planted_segment;
 
 struct planted {
     gmd_snapshot snapshot;
     size_t event_capacity, annotation_capacity;
     planted_block *blocks; /* by number; a segment that serves again has a new one */
     size_t block_count, block_capacity;
+    planted_segment *segments;
+    size_t segment_count, segment_capacity;
     uint64_t next_address;
+    uint64_t stream, pool;
+    uint64_t device_free; /* as a refusal says */
     uint32_t origin;
+    uint8_t device;
 };
 
 planted *planted_new(void)
@@ -47,6 +60,7 @@ void planted_free(planted *p)
     free(p->snapshot.annotations);
     gmd_origins_free(&p->snapshot.origins);
     free(p->blocks);
+    free(p->segments);
     free(p);
 }
 
@@ -84,6 +98,31 @@ void planted_at(planted *p, uint32_t origin)
     p->origin = origin;
 }
 
+void planted_on_stream(planted *p, uint64_t stream)
+{
+    p->stream = stream;
+}
+
+void planted_in_pool(planted *p, uint64_t pool)
+{
+    p->pool = pool;
+}
+
+gmd_snapshot_settings *planted_settings(planted *p)
+{
+    return &p->snapshot.settings;
+}
+
+void planted_on_device(planted *p, uint8_t device)
+{
+    p->device = device;
+}
+
+void planted_device_has_free(planted *p, uint64_t bytes)
+{
+    p->device_free = bytes;
+}
+
 /* --- events -------------------------------------------------------------------------------- */
 
 static void add_event(planted *p, gmd_action action, uint64_t address, uint64_t size)
@@ -91,46 +130,96 @@ static void add_event(planted *p, gmd_action action, uint64_t address, uint64_t 
     gmd_snapshot *s = &p->snapshot;
     assert_true(GMD_GROW(&s->events, &p->event_capacity, s->event_count + 1));
     s->events[s->event_count] = (gmd_snapshot_event){.action = (uint8_t)action,
+                                                     .device = p->device,
                                                      .origin = p->origin,
                                                      .address = address,
                                                      .size = size,
+                                                     .stream = p->stream,
                                                      .time_us = s->event_count + 1};
     s->event_count++;
 }
 
-static bool is_free(const planted_block *b)
-{
-    return !b->is_allocated && !b->is_pending && !b->is_given;
-}
-
-/* The place of a free segment of that size, which is its own no more; 0: there is none. */
-static uint64_t reuse(planted *p, uint64_t size)
+static bool is_free(const planted *p, size_t segment)
 {
     for (size_t i = 0; i < p->block_count; i++) {
-        if (is_free(&p->blocks[i]) && p->blocks[i].size == size) {
-            p->blocks[i].is_given = true;
-            return p->blocks[i].address;
+        const planted_block *b = &p->blocks[i];
+        if (b->segment == segment && (b->is_allocated || b->is_pending)) {
+            return false;
         }
     }
-    return 0;
+    return !p->segments[segment].is_given;
+}
+
+/* A free segment of that size, of the stream and pool; the count of them: there is none. */
+static size_t find_free(const planted *p, uint64_t size)
+{
+    size_t i = 0;
+    for (; i < p->segment_count; i++) {
+        const planted_segment *s = &p->segments[i];
+        if (s->size == size && s->stream == p->stream && s->pool == p->pool &&
+            s->device == p->device && is_free(p, i)) {
+            break;
+        }
+    }
+    return i;
+}
+
+static void take_segment(planted *p, uint64_t size)
+{
+    bool is_expandable = p->snapshot.settings.is_expandable;
+    gmd_action action = is_expandable ? GMD_ACTION_SEGMENT_MAP : GMD_ACTION_SEGMENT_ALLOC;
+    uint64_t address = p->next_address;
+    p->next_address += (size + 4 * GMD_MIB - 1) / (2 * GMD_MIB) * (2 * GMD_MIB);
+    add_event(p, action, address, size);
+    assert_true(GMD_GROW(&p->segments, &p->segment_capacity, p->segment_count + 1));
+    p->segments[p->segment_count++] = (planted_segment){.address = address,
+                                                        .size = size,
+                                                        .stream = p->stream,
+                                                        .pool = p->pool,
+                                                        .device = p->device,
+                                                        .is_expandable = is_expandable};
+}
+
+static uint64_t block_size(uint64_t size)
+{
+    return (size + 511) / 512 * 512;
+}
+
+static size_t put_block(planted *p, size_t segment, uint64_t size)
+{
+    planted_segment *s = &p->segments[segment];
+    uint64_t address = s->address + s->filled;
+    assert_true(s->filled + block_size(size) <= s->size);
+    s->filled += block_size(size);
+    add_event(p, GMD_ACTION_ALLOC, address, size);
+    assert_true(GMD_GROW(&p->blocks, &p->block_capacity, p->block_count + 1));
+    p->blocks[p->block_count] = (planted_block){.address = address,
+                                                .size = block_size(size),
+                                                .requested = size,
+                                                .segment = segment,
+                                                .origin = p->origin,
+                                                .is_allocated = true};
+    return p->block_count++;
+}
+
+size_t planted_alloc_in(planted *p, uint64_t segment_bytes, uint64_t size)
+{
+    size_t segment = find_free(p, segment_bytes);
+    if (segment == p->segment_count) {
+        take_segment(p, segment_bytes);
+    }
+    p->segments[segment].filled = 0;
+    return put_block(p, segment, size);
 }
 
 size_t planted_alloc(planted *p, uint64_t size)
 {
-    uint64_t whole = (size + 511) / 512 * 512, address = reuse(p, whole);
-    if (!address) {
-        address = p->next_address;
-        p->next_address += (whole + 2 * GMD_MIB - 1) / (2 * GMD_MIB) * (2 * GMD_MIB);
-        add_event(p, GMD_ACTION_SEGMENT_ALLOC, address, whole);
-    }
-    add_event(p, GMD_ACTION_ALLOC, address, size);
-    assert_true(GMD_GROW(&p->blocks, &p->block_capacity, p->block_count + 1));
-    p->blocks[p->block_count] = (planted_block){.address = address,
-                                                .size = whole,
-                                                .requested = size,
-                                                .origin = p->origin,
-                                                .is_allocated = true};
-    return p->block_count++;
+    return planted_alloc_in(p, block_size(size), size);
+}
+
+size_t planted_alloc_behind(planted *p, size_t block, uint64_t size)
+{
+    return put_block(p, p->blocks[block].segment, size);
 }
 
 void planted_request_free(planted *p, size_t block)
@@ -156,20 +245,22 @@ void planted_free_block(planted *p, size_t block)
     planted_complete_free(p, block);
 }
 
-void planted_refuse(planted *p, uint64_t size)
-{
-    add_event(p, GMD_ACTION_OOM, 0, size);
-}
-
 void planted_empty_cache(planted *p)
 {
-    for (size_t i = 0; i < p->block_count; i++) {
-        planted_block *b = &p->blocks[i];
-        if (is_free(b)) {
-            b->is_given = true;
-            add_event(p, GMD_ACTION_SEGMENT_FREE, b->address, b->size);
+    for (size_t i = 0; i < p->segment_count; i++) {
+        planted_segment *s = &p->segments[i];
+        if (is_free(p, i)) {
+            s->is_given = true;
+            add_event(p, s->is_expandable ? GMD_ACTION_SEGMENT_UNMAP : GMD_ACTION_SEGMENT_FREE,
+                      s->address, s->size);
         }
     }
+}
+
+void planted_refuse(planted *p, uint64_t size)
+{
+    planted_empty_cache(p);
+    add_event(p, GMD_ACTION_OOM, p->device_free, size);
 }
 
 void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
@@ -183,32 +274,45 @@ void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
+static void add_blocks(planted *p, size_t segment)
+{
+    gmd_snapshot *s = &p->snapshot;
+    for (size_t i = 0; i < p->block_count; i++) {
+        const planted_block *b = &p->blocks[i];
+        if (b->segment == segment && (b->is_allocated || b->is_pending)) {
+            gmd_block_state state = b->is_allocated ? GMD_BLOCK_ALLOCATED : GMD_BLOCK_PENDING_FREE;
+            s->blocks[s->block_count++] = (gmd_snapshot_block){.address = b->address,
+                                                               .size = b->size,
+                                                               .requested_size = b->requested,
+                                                               .origin = b->origin,
+                                                               .state = (uint8_t)state};
+        }
+    }
+}
+
 static void make_segments(planted *p)
 {
     gmd_snapshot *s = &p->snapshot;
     release_segments(p);
-    s->segments = calloc(p->block_count + 1, sizeof *s->segments);
+    s->segments = calloc(p->segment_count + 1, sizeof *s->segments);
     s->blocks = calloc(p->block_count + 1, sizeof *s->blocks);
     assert_true(s->segments && s->blocks);
-    for (size_t i = 0; i < p->block_count; i++) {
-        const planted_block *b = &p->blocks[i];
-        if (b->is_given) {
-            continue;
+    for (size_t i = 0; i < p->segment_count; i++) {
+        const planted_segment *from = &p->segments[i];
+        size_t first = s->block_count;
+        if (!from->is_given) {
+            add_blocks(p, i);
+            s->segments[s->segment_count++] =
+                (gmd_snapshot_segment){.address = from->address,
+                                       .total_size = from->size,
+                                       .stream = from->stream,
+                                       .pool_id = {0, from->pool},
+                                       .first_block = first,
+                                       .block_count = s->block_count - first,
+                                       .device = from->device,
+                                       .is_expandable = from->is_expandable,
+                                       .is_large = true};
         }
-        gmd_block_state state = b->is_allocated ? GMD_BLOCK_ALLOCATED
-                                : b->is_pending ? GMD_BLOCK_PENDING_FREE
-                                                : GMD_BLOCK_INACTIVE;
-        s->segments[s->segment_count++] = (gmd_snapshot_segment){.address = b->address,
-                                                                 .total_size = b->size,
-                                                                 .first_block = s->block_count,
-                                                                 .block_count = 1,
-                                                                 .origin = b->origin,
-                                                                 .is_large = true};
-        s->blocks[s->block_count++] = (gmd_snapshot_block){.address = b->address,
-                                                           .size = b->size,
-                                                           .requested_size = b->requested,
-                                                           .origin = b->origin,
-                                                           .state = (uint8_t)state};
     }
 }
 
@@ -218,13 +322,24 @@ const gmd_snapshot *planted_snapshot(planted *p)
     return &p->snapshot;
 }
 
+gmd_snapshot planted_take_snapshot(planted *p)
+{
+    make_segments(p);
+    gmd_snapshot taken = p->snapshot;
+    p->snapshot = (gmd_snapshot){0};
+    return taken;
+}
+
 gmd_job_findings planted_findings(planted *p)
 {
     gmd_facts facts;
     gmd_job_findings findings;
+    gmd_ooms ooms;
     gmd_error error;
     assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), 0, &error), GMD_OK);
-    assert_int_equal(gmd_job_findings_find(&findings, &facts, &error), GMD_OK);
+    assert_int_equal(gmd_ooms_find(&ooms, &facts, &error), GMD_OK);
+    assert_int_equal(gmd_job_findings_find(&findings, &ooms, &facts, &error), GMD_OK);
+    gmd_ooms_free(&ooms);
     gmd_facts_free(&facts);
     return findings;
 }

@@ -1,7 +1,7 @@
 /* planted.h - small histories, made event by event, whose truth is known.
  *
  * A block gets a segment of its own size, a free one if there is any: reserved memory is what was
- * needed at most. Time is the number of the event. */
+ * needed at most. Other functions put several into a segment. Time is the number of the event. */
 #ifndef GMD_DIAGNOSIS_PLANTED_H
 #define GMD_DIAGNOSIS_PLANTED_H
 
@@ -21,13 +21,27 @@ uint32_t planted_origin(planted *p, const char *frames);
 /* Further events have it; 0: no frames, as those of the thread of backward(). */
 void planted_at(planted *p, uint32_t origin);
 
+/* Further events are of that stream, segments in that pool (0: PyTorch's own), events on that
+ * device. */
+void planted_on_stream(planted *p, uint64_t stream);
+void planted_in_pool(planted *p, uint64_t pool);
+void planted_on_device(planted *p, uint8_t device);
+/* What the job is set to; to be changed before its first event. */
+gmd_snapshot_settings *planted_settings(planted *p);
+/* What is free on the device as further requests are refused; 0 at first. */
+void planted_device_has_free(planted *p, uint64_t bytes);
+
 /* The number of the block. */
 size_t planted_alloc(planted *p, uint64_t size);
+/* A block at the start of a segment of that size. */
+size_t planted_alloc_in(planted *p, uint64_t segment_bytes, uint64_t size);
+/* One in the segment of another, behind all that were put there. */
+size_t planted_alloc_behind(planted *p, size_t block, uint64_t size);
 void planted_free_block(planted *p, size_t block);
 /* Frees what another stream still works with, and what of it is done by then. */
 void planted_request_free(planted *p, size_t block);
 void planted_complete_free(planted *p, size_t block);
-/* A request that is refused. */
+/* A request that is refused, when free segments were given back to the device. */
 void planted_refuse(planted *p, uint64_t size);
 /* Gives free segments back to the device. */
 void planted_empty_cache(planted *p);
@@ -35,6 +49,9 @@ void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage);
 
 /* The history so far, with the segments as they are now. Valid until the next event. */
 const gmd_snapshot *planted_snapshot(planted *p);
+
+/* The same, to keep: there is no further event. */
+gmd_snapshot planted_take_snapshot(planted *p);
 
 /* What is found in it. */
 gmd_job_findings planted_findings(planted *p);

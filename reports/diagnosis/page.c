@@ -1,0 +1,135 @@
+/* page.c - places, moments, amounts and holders, as text on a screen. */
+#include "page.h"
+
+#include "gmd_report_text.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static const char *file_name(const char *path, bool whole)
+{
+    const char *slash = whole ? NULL : strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "train.py:37 in train" */
+void page_put_place(const page *p, uint32_t frame)
+{
+    gmd_place place = gmd_places_get(&p->facts->places, frame);
+    if (frame == GMD_NO_PLACE) {
+        fputs("no frames were recorded", p->out);
+        return;
+    }
+    gmd_put_line_text(file_name(place.file, p->view->all_frames), p->out);
+    fprintf(p->out, ":%" PRIu32, place.line);
+    if (*place.function) {
+        fputs(" in ", p->out);
+        gmd_put_line_text(place.function, p->out);
+    }
+}
+
+/* "event 9,312, iteration 3 of 6" */
+void page_put_moment(const page *p, uint32_t moment)
+{
+    char number[32];
+    const gmd_iterations *it = &p->facts->iterations;
+    uint32_t iteration = gmd_iteration_of(it, moment);
+    if (moment == GMD_BEFORE) {
+        fputs("before the first event", p->out);
+        return;
+    }
+    fprintf(p->out, "event %s", gmd_format_count(moment - 1, number));
+    if (it->count && iteration == GMD_SET_UP) {
+        fputs(", before the first iteration", p->out);
+    } else if (it->count && iteration < it->count) {
+        fprintf(p->out, ", iteration %" PRIu32 " of %" PRIu32, iteration + 1, it->count);
+    }
+}
+
+/* --- who holds the memory -------------------------------------------------------------------- */
+
+static gmd_holder_facts holder_facts(const gmd_facts *facts)
+{
+    return (gmd_holder_facts){&facts->recording, &facts->places, &facts->iterations,
+                              &facts->categories};
+}
+
+static gmd_status put_lines(const page *p, uint32_t moment, uint32_t rows)
+{
+    const gmd_holder_facts of = holder_facts(p->facts);
+    gmd_holders holders;
+    char bytes[24], count[32];
+    gmd_status status = gmd_holders_find(&holders, &of, GMD_BY_LINE, moment, p->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    size_t shown = holders.count < rows ? holders.count : rows;
+    for (size_t i = 0; i < shown; i++) {
+        const gmd_holder *h = &holders.items[i];
+        fprintf(p->out, "  %10s %7s blocks  ", gmd_format_size(h->bytes, bytes),
+                gmd_format_count(h->blocks, count));
+        page_put_place(p, (uint32_t)h->key);
+        fputc('\n', p->out);
+    }
+    if (shown < holders.count) {
+        fprintf(p->out, "  and %s lines more\n", gmd_format_count(holders.count - shown, count));
+    }
+    gmd_holders_free(&holders);
+    return GMD_OK;
+}
+
+static gmd_status put_categories(const page *p, uint32_t moment)
+{
+    const gmd_holder_facts of = holder_facts(p->facts);
+    gmd_holders holders;
+    char text[400] = "", bytes[24];
+    size_t length = 0;
+    gmd_status status = gmd_holders_find(&holders, &of, GMD_BY_CATEGORY, moment, p->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < holders.count && length < sizeof text; i++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %s", i ? ", " : "",
+                                   gmd_category_name((gmd_category)holders.items[i].key),
+                                   gmd_format_size(holders.items[i].bytes, bytes));
+    }
+    if (*text) {
+        gmd_put_wrapped(p->out, p->view->columns, 2, text);
+    }
+    gmd_holders_free(&holders);
+    return GMD_OK;
+}
+
+gmd_status page_put_holders(const page *p, uint32_t moment, uint32_t rows)
+{
+    gmd_status status = put_lines(p, moment, rows);
+    return status == GMD_OK && page_is_of_pytorch(p) ? put_categories(p, moment) : status;
+}
+
+/* --- memory that is free ---------------------------------------------------------------------- */
+
+void page_put_causes(const page *p, const gmd_free_memory *free_memory)
+{
+    char bytes[24];
+    for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
+        if (free_memory->by_cause[cause]) {
+            fprintf(p->out, "  %10s  %s\n", gmd_format_size(free_memory->by_cause[cause], bytes),
+                    gmd_free_cause_sentence((gmd_free_cause)cause));
+        }
+    }
+}
+
+/* "20.0 MiB for train.py:37 in train" */
+void page_put_request(const page *p, uint64_t requested, uint32_t origin)
+{
+    char bytes[24];
+    uint32_t frame = gmd_places_frame(&p->facts->places, origin);
+    fputs(gmd_format_size(requested, bytes), p->out);
+    if (frame != GMD_NO_PLACE) {
+        fputs(" for ", p->out);
+        page_put_place(p, frame);
+    }
+}

@@ -1,0 +1,35 @@
+/* page.h - what is put on a screen of a diagnosis: places, moments, who holds the memory. */
+#ifndef GMD_REPORTS_DIAGNOSIS_PAGE_H
+#define GMD_REPORTS_DIAGNOSIS_PAGE_H
+
+#include "gmd_diagnosis_report.h"
+
+typedef struct page {
+    const gmd_diagnosis *diagnosis;
+    const gmd_diagnosis_view *view;
+    const gmd_facts *facts; /* of the device that is told of */
+    FILE *out;
+    gmd_error *error;
+} page;
+
+/* Others tell nothing of reserved memory, and not of what PyTorch does with it. */
+static inline bool page_is_of_pytorch(const page *p)
+{
+    return p->diagnosis->snapshot.recorder == GMD_RECORDER_PYTORCH;
+}
+
+/* "train.py:37 in train" */
+void page_put_place(const page *p, uint32_t frame);
+
+/* "event 9,312, iteration 3 of 6" */
+void page_put_moment(const page *p, uint32_t moment);
+
+/* "20.0 MiB for train.py:37 in train" */
+void page_put_request(const page *p, uint64_t requested, uint32_t origin);
+
+/* By line, so many of them, and by category where that is known. */
+gmd_status page_put_holders(const page *p, uint32_t moment, uint32_t rows);
+
+void page_put_causes(const page *p, const gmd_free_memory *free_memory);
+
+#endif
