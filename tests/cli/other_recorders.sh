@@ -32,9 +32,11 @@ END
 says 0 '^Peak: 6.0 MiB allocated, event 1$' diagnose rmm.log
 says 0 '^End: 3.0 MiB allocated' diagnose rmm.log
 says 0 '^Out of memory: 1 times$' diagnose rmm.log
+if grep -q 'lower bound' said; then fail "RMM's log has no segments that could be of a later moment"; fi
 if grep -q reserved said; then fail "RMM's log says nothing of reserved memory"; fi
 gzip -k rmm.log
 says 0 '"recorder": "rmm"' diagnose rmm.log.gz --json -
+grep -q '"complete": true' said || fail "RMM's log is whole: $(cat said)"
 says 0 'pass: 5 requests' replay rmm.log --cases none
 says 0 '6.0 MiB +6.0 MiB +0 B  no frames' diff rmm.log rmm.log
 head -c 150 rmm.log >cut.log
