@@ -38,6 +38,7 @@ gzip -k rmm.log
 says 0 '"recorder": "rmm"' diagnose rmm.log.gz --json -
 grep -q '"complete": true' said || fail "RMM's log is whole: $(cat said)"
 says 0 'pass: 5 requests' replay rmm.log --cases none
+says 2 'rmm.log: was not recorded by PyTorch .rmm.: .* --check cannot judge it' replay --check rmm.log --cases none
 says 0 '6.0 MiB +6.0 MiB +0 B  no frames' diff rmm.log rmm.log
 head -c 150 rmm.log >cut.log
 says 2 'gmd diagnose: cut.log:4: the file is cut off within this line' diagnose cut.log
