@@ -70,7 +70,7 @@ void journal_writer_begin(gmd_session *s, const gmd_request *r)
 static uint64_t time_of(const gmd_session *s)
 {
     struct timespec now;
-    const gmd_recorded *recorded = recorded_of(s);
+    const gmd_recorded *recorded = recorded_of(s, s->request_index);
     if (recorded) {
         return recorded->time_us;
     }
@@ -148,8 +148,9 @@ static void note_completed(gmd_session *s, const gmd_journal_event *requested)
     e.action = GMD_ACTION_FREE_COMPLETED + 1;
     e.request = (uint32_t)s->request_index;
     e.time_us = time_of(s);
-    if (s->workload->recorded) {
-        e.origin = s->workload->recorded[requested->request].completed_origin;
+    const gmd_recorded *recorded = recorded_of(s, requested->request);
+    if (recorded) {
+        e.origin = recorded->completed_origin;
     }
     if (requested->request != e.request) {
         add_first(s, &e);

@@ -6,18 +6,17 @@
 #include "gmd_history.h"
 #include "gmd_session_state.h"
 
-/* What was recorded of the request under way; NULL: no history is replayed, or it is over. */
-static inline const gmd_recorded *recorded_of(const gmd_session *s)
+/* What was recorded of a request; NULL: no history is replayed, or it has no such request. */
+static inline const gmd_recorded *recorded_of(const gmd_session *s, uint64_t request)
 {
     const gmd_workload *w = s->workload;
-    return w->recorded && s->request_index < w->trace->count ? &w->recorded[s->request_index]
-                                                             : NULL;
+    return w->recorded && request < w->trace->count ? &w->recorded[request] : NULL;
 }
 
-/* The line or the origin (gmd_journal.h) of a request; NULL: of none. */
+/* The line or the origin (gmd_journal.h) of the request under way; NULL: there is none. */
 static inline uint32_t place_of_request(const gmd_session *s, const gmd_request *r)
 {
-    const gmd_recorded *recorded = recorded_of(s);
+    const gmd_recorded *recorded = recorded_of(s, s->request_index);
     if (s->workload->recorded) {
         return recorded ? recorded->origin : 0;
     }
