@@ -9,9 +9,11 @@
 
 typedef struct cli_results {
     gmd_outcome **items;
-    gmd_inspection **inspections;        /* what was seen inside each; NULL: nothing */
-    gmd_timeline **timelines;            /* of each run; NULL: none was kept */
-    gmd_journal **journals;              /* likewise */
+    gmd_inspection **inspections; /* what was seen inside each; NULL: nothing */
+    gmd_timeline **timelines;     /* of each run; NULL: none was kept */
+    gmd_journal **journals;       /* likewise */
+    gmd_snapshot recorded;        /* the history that the runs replay */
+    bool has_recorded;
     bool keeps_timelines, keeps_journal; /* a journal holds one run: a second one is refused */
     size_t count, capacity;
     gmd_repeat *repeats;
@@ -26,6 +28,10 @@ void cli_results_open(cli_results *results, const cli_options *options);
 /* Runs the workload and keeps its outcome. */
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
                            const gmd_workload *workload, gmd_error *error);
+
+/* The history that the runs replayed; taken over, for reports that show where its requests came
+ * from. */
+void cli_results_recorded(cli_results *results, gmd_snapshot *recorded);
 
 /* What was seen inside the latest run; taken over. */
 void cli_results_inspected(cli_results *results, gmd_inspection *inspection);
