@@ -61,6 +61,14 @@ static bool leaves_more_each_time(const retained_group *group)
     return group->floors_up * 2 >= group->drops - 1 && group->floors_up > 2 * group->floors_down;
 }
 
+/* Whether it piles up for longer each time. A full collection comes once the objects that survived
+ * since the last are a quarter of all (gc's threshold, as its documentation says), and those are
+ * more each time; a program that clears what it has gathered has no such rule. */
+static bool takes_longer_each_time(const retained_group *group)
+{
+    return group->longer_runs > 0 && group->longer_runs == group->drops - 1;
+}
+
 /* Whether blocks go in another order than they came, as requests do that are served: the collector
  * leaves none behind but those that were in use while it ran. */
 static bool goes_in_any_order(const retained_group *group)
@@ -86,8 +94,9 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
         return piles_up_again(group) || group->runs[0] > group->runs[2] + 1 ||
                leaves_more_each_time(group);
     default:
-        return (is_uneven(group) || leaves_more_each_time(group)) &&
-               !(view->facts->places.has_modules && collects_itself(view, group));
+        return takes_longer_each_time(group) ||
+               ((is_uneven(group) || leaves_more_each_time(group)) &&
+                !(view->facts->places.has_modules && collects_itself(view, group)));
     }
 }
 

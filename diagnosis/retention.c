@@ -200,7 +200,7 @@ static void measure_drops(ends_range range, const group_ends *of, retained_group
 {
     enum { LEAST_PERCENT = 150 }; /* of what an iteration adds: less is what a variable let go */
     uint64_t usual = g->rises ? g->risen / g->rises : 0, least = usual * LEAST_PERCENT / 100;
-    uint32_t last = range.from;
+    uint32_t last = range.from, run_before = 0;
     int64_t floor = NO_FLOOR, before = NO_FLOOR;
     for (uint32_t i = range.from + 1; i < range.to && least; i++) {
         if (of->gone[i] < least) {
@@ -216,6 +216,8 @@ static void measure_drops(ends_range range, const group_ends *of, retained_group
         if (g->drops == 0 || run > 1) {
             compare_floors(g, before, floor, usual);
             before = floor;
+            g->longer_runs += g->drops && run > run_before;
+            run_before = run;
             g->drops++;
         }
         g->largest_drop = of->gone[i] > g->largest_drop ? of->gone[i] : g->largest_drop;

@@ -23,10 +23,11 @@ typedef struct retained_group {
     uint32_t rises, falls; /* ends with more, with less than the one before */
     uint64_t risen;        /* bytes, by all rises */
     uint64_t largest_rise, largest_fall, largest_drop; /* bytes */
-    uint32_t drops;    /* times when more goes than an iteration adds */
-    uint32_t runs[3];  /* iterations up to the first drop; from one to the next the fewest
-                          and the most */
-    uint32_t last_run; /* after the last drop */
+    uint32_t drops;       /* times when more goes than an iteration adds */
+    uint32_t runs[3];     /* iterations up to the first drop; from one to the next the fewest
+                             and the most */
+    uint32_t longer_runs; /* drops with more iterations before them than the drop before had */
+    uint32_t last_run;    /* after the last drop */
     uint32_t first_rise, last_rise;  /* among those compared */
     uint32_t longest_pause;          /* from a rise to the next one */
     uint32_t last_rise_in;           /* the iteration of the last rise */

@@ -358,6 +358,15 @@ TEST_F(job, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose)
     assert_healthy(job->p);
 }
 
+TEST_F(job, what_piles_up_for_longer_each_time_waits_for_the_collector)
+{
+    static const int runs[] = {5, 9, 14, 20};
+    planted_job *job = *state;
+    uint32_t anywhere = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
+    pile_up(job, anywhere, runs, 4);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
 TEST_F(job, what_goes_every_fifth_iteration_is_collected_on_purpose)
 {
     static const int runs[] = {5, 5, 5, 5, 5, 5};
