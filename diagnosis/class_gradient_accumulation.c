@@ -230,7 +230,8 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
                  gmd_format_size(sizes->bytes, all));
     say_fix(
         finding,
-        "optimizer.zero_grad(set_to_none=True)  # in each iteration, before %s calls backward()",
+        "optimizer.zero_grad(set_to_none=True)  # after each optimizer.step(): %s adds to what it "
+        "made before",
         first_line(view, finding, line));
     return true;
 }
