@@ -1,11 +1,10 @@
 #include "gmd_diff_report.h"
 
+#include "compared_line.h"
+
 #include "gmd_json.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 enum { BEFORE, AFTER };
 
@@ -81,15 +80,7 @@ static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
         fputs(gmd_category_name((uint32_t)row->key), out);
         return;
     }
-    gmd_place place = gmd_places_get(&row->named_by->places, (uint32_t)row->key);
-    const char *slash = strrchr(place.file, '/');
-    if (!*place.file) {
-        fputs("no frames were recorded", out);
-        return;
-    }
-    put_text(slash ? slash + 1 : place.file, out);
-    fprintf(out, ":%" PRIu32 " ", place.line);
-    put_text(place.function, out);
+    compared_line_put(row, put_text, out);
 }
 
 static void put_table(const gmd_comparison *c, uint32_t rows, FILE *out)

@@ -3,16 +3,15 @@
 
 #include "gmd_report_text.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* --- text ------------------------------------------------------------------------------------ */
 
 static const char *file_name(const char *path, bool whole)
 {
-    const char *slash = whole ? NULL : strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return whole ? path : gmd_file_name(path);
 }
 
 /* "train.py:37 in train" */
