@@ -9,6 +9,7 @@
  * where nothing was collected. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <string.h>
@@ -90,7 +91,7 @@ static bool look_for_collections(const class_view *view, gmd_job_finding *findin
             finding->bytes += group->most;
             finding->bytes_per_iteration += group->rises ? group->risen / group->rises : 0;
             blame_line(finding, group->frame, group->most, false);
-            largest = group->largest_fall > largest ? group->largest_fall : largest;
+            largest = gmd_max(group->largest_fall, largest);
         }
     }
     if (finding->bytes == 0) {

@@ -5,6 +5,7 @@
  *
  * Nothing is said of the other way, memory that moves into a pool. */
 #include "gmd_intervals.h"
+#include "gmd_min.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -96,8 +97,8 @@ static bool take_up(pools *p, const gmd_view *view, uint64_t *address, uint64_t 
             tell(view, found, judge);
             return false;
         }
-        *address = found->address < *address ? found->address : *address;
-        *end = found->end > *end ? found->end : *end;
+        *address = gmd_min(found->address, *address);
+        *end = gmd_max(found->end, *end);
         gmd_intervals_remove(&p->owned, found->address);
     }
     return true;

@@ -1,5 +1,6 @@
 #include "curve.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
@@ -49,7 +50,7 @@ static void put_row(const curve *c, const char *label, const uint64_t *values, u
     char size[24];
     uint64_t most = 0;
     for (int i = 0; i < c->cells; i++) {
-        most = values[i] > most ? values[i] : most;
+        most = gmd_max(values[i], most);
     }
     fprintf(out, "%-9s %9s ", label, gmd_format_size(most, size));
     for (int i = 0; i < c->cells; i++) {
@@ -92,9 +93,7 @@ gmd_status curve_put(const gmd_facts *facts, const gmd_diagnosis_view *view, FIL
     c->last = r->last;
     c->cells = cells < MOST_CELLS ? cells : MOST_CELLS;
     gmd_recording_walk(r, note, c);
-    uint64_t highest = r->peak.amount.reserved > r->peak.amount.allocated
-                           ? r->peak.amount.reserved
-                           : r->peak.amount.allocated;
+    uint64_t highest = gmd_max(r->peak.amount.reserved, r->peak.amount.allocated);
     put_row(c, "reserved", c->reserved, highest, view, out);
     put_row(c, "allocated", c->allocated, highest, view, out);
     if (facts->iterations.count && facts->iterations.count * 2 <= (uint32_t)c->cells) {

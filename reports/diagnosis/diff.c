@@ -3,6 +3,7 @@
 #include "compared_line.h"
 
 #include "gmd_json.h"
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
@@ -86,7 +87,7 @@ static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
 static void put_table(const gmd_comparison *c, uint32_t rows, FILE *out)
 {
     char before[24], after[24], change[32], count[32];
-    size_t shown = c->row_count < rows ? c->row_count : rows;
+    size_t shown = gmd_min(c->row_count, rows);
     for (size_t i = 0; i < shown; i++) {
         const gmd_compared_row *row = &c->rows[i];
         fprintf(out, "  %10s %10s %11s  ", gmd_format_size(row->bytes[BEFORE], before),

@@ -4,6 +4,7 @@
 #include "compared_line.h"
 #include "peaks.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
@@ -42,8 +43,8 @@ static void put_rows(const gmd_comparison *lines, uint32_t rows, FILE *out)
         const gmd_compared_row *row = &lines->rows[shown];
         uint64_t low = row->bytes[0], high = row->bytes[0];
         for (size_t i = 1; i < lines->snapshot_count; i++) {
-            low = row->bytes[i] < low ? row->bytes[i] : low;
-            high = row->bytes[i] > high ? row->bytes[i] : high;
+            low = gmd_min(row->bytes[i], low);
+            high = gmd_max(row->bytes[i], high);
         }
         fprintf(out, " %10s %10s %10s %10s  ", gmd_format_size(row->bytes[0], first),
                 gmd_format_size(row->bytes[lines->snapshot_count - 1], last),

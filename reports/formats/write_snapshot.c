@@ -6,6 +6,7 @@
 #include "outcome.h"
 #include "snapshot_state.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_text.h"
 #include "gmd_trace.h"
@@ -155,7 +156,7 @@ static gmd_status write_journal(const gmd_outcome *o, const gmd_journal *journal
     if (has_memory) {
         uint64_t count = journal ? journal->count : 0;
         w->journal = journal;
-        w->event_count = count < GMD_JOURNAL_EVENT_MAX ? count : GMD_JOURNAL_EVENT_MAX;
+        w->event_count = gmd_min(count, GMD_JOURNAL_EVENT_MAX);
         name_source(w, o);
         gmd_snapshot_file_begin(&w->file, out, put_frames, w);
         put_segments(w, &state);

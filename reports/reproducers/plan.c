@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_pool_state.h"
 
 #include <stdlib.h>
@@ -215,7 +216,7 @@ static void wait_for(planner *p, uint8_t device, uint32_t waiting, uint32_t othe
         return;
     }
     stream_state *to = state_of(p, device, waiting), *from = state_of(p, device, other);
-    to->end_ns = from->end_ns > to->end_ns ? from->end_ns : to->end_ns;
+    to->end_ns = gmd_max(from->end_ns, to->end_ns);
 }
 
 /* --- blocks ------------------------------------------------------------------------------ */
@@ -324,7 +325,7 @@ static void work_on(planner *p, live_block *b, const gmd_request *r)
         return;
     }
     b->last_work = s->number;
-    on->end_ns = (on->end_ns > p->now_ns ? on->end_ns : p->now_ns) + r->duration_ns;
+    on->end_ns = gmd_max(on->end_ns, p->now_ns) + r->duration_ns;
     if (p->trace->conditions.schedule.kind == GMD_SCHEDULE_EAGER) {
         return;
     }
