@@ -62,7 +62,7 @@ static const struct argp_option replay_options[] = {
      "of its own",
      1},
     {"smallest-limit", KEY_SMALLEST, NULL, 0,
-     "of a history: bisect --limit for the smallest under which what was served is served", 1},
+     "bisect --limit for the smallest under which a history is served all that it was served", 1},
     {"no-oracles", KEY_NO_ORACLES, NULL, 0, "leave the oracles off", 1},
     {"write-trace", KEY_WRITE_TRACE, "FILE", 0, "also write the requests as a .gmd trace", 1},
     {0},

@@ -5,7 +5,7 @@
  * many iterations, exactly, in one line, which allocates nothing; the collector runs whenever
  * enough objects were made. Where all goes once and then piles up for longer than before, nothing
  * bounds it, whoever collected. An autograd.Function that keeps its own result as an attribute of
- * its context (instead of save_for_backward) makes such a circle, and is told by its stack even
+ * its context (instead of save_for_backward) makes such a circle, and is known by its stack even
  * where nothing was collected. */
 #include "classes.h"
 

@@ -85,7 +85,7 @@ bool gate_is_known(gate_state *gate, const gmd_violation *violation)
     return is_known;
 }
 
-/* --- as they are told: the worst first --------------------------------------------------- */
+/* --- as they are reported: the worst first ----------------------------------------------- */
 
 static int compare_findings(const void *left, const void *right)
 {

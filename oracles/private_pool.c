@@ -34,10 +34,10 @@ static const char *blind_spot(const gmd_view *view)
         return "the allocator exports no private pools (gmd_begin_pool, gmd_end_pool, "
                "gmd_release_pool)";
     }
-    bool is_told = view->canaries.reason && *view->canaries.reason;
+    bool has_reason = view->canaries.reason && *view->canaries.reason;
     return view->figures.now || view->canaries.are_there ? NULL
-           : is_told                                     ? view->canaries.reason
-                     : "which memory goes back to the device cannot be seen";
+           : has_reason                                  ? view->canaries.reason
+                        : "which memory goes back to the device cannot be seen";
 }
 
 static uint64_t key_of(int device, uint32_t pool) /* 0: the default pool */

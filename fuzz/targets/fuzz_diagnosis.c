@@ -1,5 +1,5 @@
-/* Any events, segments and annotations can be diagnosed: what is told agrees with itself, whatever
- * a damaged or hostile snapshot says.
+/* Any events, segments and annotations can be diagnosed: what is reported agrees with itself,
+ * whatever a damaged or hostile snapshot says.
  *
  * A snapshot is made of the bytes directly, four to an event: addresses are few, so that blocks and
  * segments meet, overlap and contradict each other. What reads the file is fuzz_snapshot's subject.

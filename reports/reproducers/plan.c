@@ -293,12 +293,12 @@ static void free_block(planner *p, live_block *b)
     for (size_t i = 0; i < b->user_count; i++) {
         const user *u = &b->users[i];
         bool is_in = is_captured(p, b->device, u->stream);
-        bool is_told = u->is_used && u->is_recorded && u->stream != b->stream;
+        bool is_known_use = u->is_used && u->is_recorded && u->stream != b->stream;
         if (is_untold(b, u) && is_in) {
             join(p, b->device, b->stream, u->stream);
         } else if (is_untold(b, u)) {
             wait_for(p, b->device, b->stream, u->stream, STEP_WAIT);
-        } else if (is_told && !is_in) {
+        } else if (is_known_use && !is_in) {
             wait_for(p, b->device, b->stream, u->stream, STEP_WAIT_IF_UNTOLD);
         }
     }

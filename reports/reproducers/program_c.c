@@ -32,8 +32,8 @@ static const struct {
     {"snapshot", "Look at the allocator's own list of its segments and blocks at the end."},
     {"leak",
      "Events, streams, handles and address ranges that are left are not counted: check them in "
-     "the allocator. Other processes have memory of a real device, too: what it has lost is told "
-     "and no verdict, unless the allocator's statistics say so."},
+     "the allocator. Other processes have memory of a real device, too: what it has lost is "
+     "printed and no verdict, unless the allocator's statistics say so."},
 };
 
 static const char *hint_for(const gmd_reproducer *r)
