@@ -4,6 +4,7 @@
 #include "play_inputs.h"
 #include "probe.h"
 #include "results.h"
+#include "run_workload.h"
 #include "smallest.h"
 #include "sweep.h"
 
@@ -362,7 +363,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     check.as_recorded = recorded ? &recorded->check : NULL;
     status = a->sweep                  ? sweep_history(a, history, &options, results, error)
              : a->finds_smallest_limit ? cli_smallest_run(results, &options, &workload, error)
-                                       : cli_results_run(results, &options, &workload, error);
+                                       : cli_run_workload(results, &options, &workload, error);
     free(recorded);
     gmd_recorded_places_free(&places);
     return status;
@@ -457,7 +458,7 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
                                  .kind = "trace",
                                  .trace = &trace,
                                  .body = gmd_play_trace};
-        status = cli_results_run(results, &options, &workload, error);
+        status = cli_run_workload(results, &options, &workload, error);
     }
     gmd_trace_free(&trace);
     return status;
