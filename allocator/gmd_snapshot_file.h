@@ -1,5 +1,6 @@
 /* gmd_snapshot_file.h - the file that torch.cuda._memory_viz and pytorch.org/memory_viz open,
- * record by record: segments with their blocks, the events of each device, the settings.
+ * record by record: segments with their blocks, the events of each device, the settings, what the
+ * program noted.
  *
  * Structure: that of torch 2.11's torch.cuda.memory._snapshot() and of the files of
  * _dump_snapshot(), key by key as recorded ones have it. It is written as it comes, in the order of
@@ -40,14 +41,27 @@ typedef struct gmd_snapshot_file_block {
     uint32_t stack;
 } gmd_snapshot_file_block;
 
+typedef struct gmd_snapshot_file_text { /* length 0: there is none */
+    const char *bytes;
+    size_t length;
+} gmd_snapshot_file_text;
+
 typedef struct gmd_snapshot_file_event {
     gmd_snapshot_action action;
     uint64_t address; /* OOM: the device's free bytes */
     uint64_t size, stream, time_us;
     uint32_t stack;
+    gmd_snapshot_file_text metadata, compile_context;
 } gmd_snapshot_file_event;
 
-#define GMD_SNAPSHOT_FILE_NAMES 40 /* at least as many as snapshot_file.c has */
+/* What the program did meanwhile, as record_function() names it. */
+typedef struct gmd_snapshot_file_annotation {
+    gmd_snapshot_file_text stage, name; /* stage: "START", "END" */
+    int device;
+    uint64_t time_us;
+} gmd_snapshot_file_annotation;
+
+#define GMD_SNAPSHOT_FILE_NAMES 42 /* at least as many as snapshot_file.c has */
 
 typedef struct gmd_snapshot_file gmd_snapshot_file;
 
@@ -79,8 +93,14 @@ void gmd_snapshot_file_event_of(gmd_snapshot_file *f, const gmd_snapshot_file_ev
 void gmd_snapshot_file_end_device(gmd_snapshot_file *f);
 void gmd_snapshot_file_end_traces(gmd_snapshot_file *f);
 
-/* `conf` is what the settings were given as. Writes the rest, too. */
-void gmd_snapshot_file_end(gmd_snapshot_file *f, const settings *s, const char *conf);
+/* `conf` is what the settings were given as. */
+void gmd_snapshot_file_settings(gmd_snapshot_file *f, const settings *s, const char *conf);
+
+void gmd_snapshot_file_begin_annotations(gmd_snapshot_file *f);
+void gmd_snapshot_file_annotation_of(gmd_snapshot_file *f, const gmd_snapshot_file_annotation *a);
+void gmd_snapshot_file_end_annotations(gmd_snapshot_file *f);
+
+void gmd_snapshot_file_end(gmd_snapshot_file *f);
 
 void gmd_snapshot_file_frame(gmd_snapshot_file *f, const char *function, size_t function_length,
                              const char *file, size_t file_length, uint64_t line);

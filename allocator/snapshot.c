@@ -181,7 +181,10 @@ static void put_snapshot(writer *w, new_file *out, const snapshot_source *from,
     gmd_snapshot_file_begin(&w->file, out, put_frames, w);
     put_segments(&w->file, states, from->device_count);
     put_traces(&w->file, states, from->device_count);
-    gmd_snapshot_file_end(&w->file, from->settings, from->conf);
+    gmd_snapshot_file_settings(&w->file, from->settings, from->conf);
+    gmd_snapshot_file_begin_annotations(&w->file);
+    gmd_snapshot_file_end_annotations(&w->file);
+    gmd_snapshot_file_end(&w->file);
 }
 
 static gmd_status write_states(const snapshot_source *from, const device_state *states,

@@ -43,7 +43,8 @@
     NAME(ACTIVE_PENDING_FREE, "active_pending_free")                                               \
     NAME(FUNCTION, "name")                                                                         \
     NAME(FILENAME, "filename")                                                                     \
-    NAME(LINE, "line")
+    NAME(LINE, "line")                                                                             \
+    NAME(STAGE, "stage")
 
 #define NAME_ID(id, text)   NAME_##id,
 #define NAME_TEXT(id, text) text,
@@ -81,6 +82,17 @@ static void put_named_name(gmd_snapshot_file *f, enum name key, enum name value)
 {
     put_name(f, key);
     put_name(f, value);
+}
+
+static void put_named_text(gmd_snapshot_file *f, enum name key, gmd_snapshot_file_text text,
+                           enum name if_none)
+{
+    put_name(f, key);
+    if (text.length) {
+        pickle_text(&f->out, text.bytes, text.length);
+    } else {
+        put_name(f, if_none);
+    }
 }
 
 void gmd_snapshot_file_frame(gmd_snapshot_file *f, const char *function, size_t function_length,
@@ -205,8 +217,8 @@ void gmd_snapshot_file_event_of(gmd_snapshot_file *f, const gmd_snapshot_file_ev
     put_named_number(f, NAME_SIZE, e->size);
     put_named_number(f, NAME_STREAM, e->stream);
     put_named_number(f, NAME_TIME_US, e->time_us);
-    put_named_name(f, NAME_COMPILE_CONTEXT, NAME_NOT_COMPILED);
-    put_named_name(f, NAME_USER_METADATA, NAME_NO_METADATA);
+    put_named_text(f, NAME_COMPILE_CONTEXT, e->compile_context, NAME_NOT_COMPILED);
+    put_named_text(f, NAME_USER_METADATA, e->metadata, NAME_NO_METADATA);
     if (e->stack) {
         put_frames(f, e->stack);
     }
@@ -264,14 +276,40 @@ static void put_settings(gmd_snapshot_file *f, const settings *s, const char *co
     pickle_end_dict(&f->out);
 }
 
-void gmd_snapshot_file_end(gmd_snapshot_file *f, const settings *s, const char *conf)
+void gmd_snapshot_file_settings(gmd_snapshot_file *f, const settings *s, const char *conf)
 {
-    pickle_list none;
     put_plain(f, "allocator_settings");
     put_settings(f, s, conf);
+}
+
+/* --- annotations -------------------------------------------------------------------------- */
+
+void gmd_snapshot_file_begin_annotations(gmd_snapshot_file *f)
+{
     put_plain(f, "external_annotations");
-    pickle_begin_list(&f->out, &none);
-    pickle_end_list(&f->out, &none);
+    pickle_begin_list(&f->out, &f->outer);
+}
+
+void gmd_snapshot_file_annotation_of(gmd_snapshot_file *f, const gmd_snapshot_file_annotation *a)
+{
+    pickle_next(&f->out, &f->outer);
+    pickle_begin_dict(&f->out);
+    put_named_text(f, NAME_STAGE, a->stage, NAME_NO_METADATA);
+    put_named_text(f, NAME_FUNCTION, a->name, NAME_NO_METADATA);
+    put_named_number(f, NAME_DEVICE, (uint64_t)a->device);
+    put_named_number(f, NAME_TIME_US, a->time_us);
+    pickle_end_dict(&f->out);
+}
+
+void gmd_snapshot_file_end_annotations(gmd_snapshot_file *f)
+{
+    pickle_end_list(&f->out, &f->outer);
+}
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+void gmd_snapshot_file_end(gmd_snapshot_file *f)
+{
     pickle_end_dict(&f->out);
     pickle_end(&f->out);
 }

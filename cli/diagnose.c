@@ -6,12 +6,15 @@
 
 #include "gmd_comparison.h"
 #include "gmd_diagnosis_report.h"
+#include "gmd_file.h"
 #include "gmd_gzip_stream.h"
+#include "gmd_memory_file.h"
 #include "gmd_min.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
 #include "gmd_stack_profile.h"
 #include "gmd_text.h"
+#include "gmd_timeline_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,21 +158,28 @@ static const struct argp diagnose_argp = {
     .args_doc = "SNAPSHOT...",
     .doc = "Says what is wrong in the memory of a recorded job, where in its source, why, and what "
            "to do about it. SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes (.pickle, "
-           ".pickle.gz). Several are ranks of one job, or times of it, and compared. Exit status "
+           ".pickle.gz). Of RMM's log, a heap profile of pprof (JAX) and torch.profiler's memory "
+           "timeline it says who holds the memory. Several are ranks of one job, or times of it, "
+           "and compared. Exit status "
            "1: there is a finding.",
 };
 
-/* What was diagnosed, in the order of the arguments. */
+/* What was diagnosed, in the order of the arguments; or a memory timeline, the only one. */
 typedef struct diagnosed {
     gmd_diagnosis *items;
     size_t count;
+    const char *timeline_name; /* NULL: it is none */
+    gmd_memory_timeline timeline;
 } diagnosed;
 
 typedef gmd_status report_writer(const diagnosed *all, FILE *out, gmd_error *error);
 
 static gmd_status write_json(const diagnosed *all, FILE *out, gmd_error *error)
 {
-    return gmd_diagnosis_write_json(all->items, all->count, GMD_VERSION, out, error);
+    return all->timeline_name
+               ? gmd_timeline_write_json(&all->timeline, all->timeline_name, GMD_VERSION, out,
+                                         error)
+               : gmd_diagnosis_write_json(all->items, all->count, GMD_VERSION, out, error);
 }
 
 static gmd_status write_pprof(const diagnosed *all, FILE *out, gmd_error *error)
@@ -205,7 +215,7 @@ static gmd_status write_report(const char *path, report_writer *writer, const di
 static gmd_status write_reports(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
 {
     gmd_status status = write_report(a->json_path, write_json, all, error);
-    if (all->items[0].device_count == 0 || status != GMD_OK) {
+    if (all->timeline_name || all->items[0].device_count == 0 || status != GMD_OK) {
         return status;
     }
     status = write_report(a->pprof_path, write_pprof, all, error);
@@ -221,6 +231,9 @@ static gmd_status write_text(const diagnose_arguments *a, const diagnosed *all, 
                                      .all_frames = a->all_frames,
                                      .rows = a->rows};
     gmd_status status = GMD_OK;
+    if (all->timeline_name) {
+        return gmd_timeline_write_text(&all->timeline, all->timeline_name, &view, stdout, error);
+    }
     if (all->count > 1) {
         status = gmd_diagnosis_write_differences(all->items, all->count, &view, stdout, error);
     }
@@ -240,17 +253,51 @@ static gmd_status report(const diagnose_arguments *a, const diagnosed *all, gmd_
     return status == GMD_OK ? write_reports(a, all, error) : status;
 }
 
+/* It has no stacks, and is told of alone. */
+static gmd_status read_timeline(const diagnose_arguments *a, diagnosed *all, const uint8_t *data,
+                                size_t size, const char *path, gmd_error *error)
+{
+    if (a->input_count > 1 || a->pprof_path || a->folded_path) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: is a memory timeline, which has neither lines to compare nor stacks "
+                        "for --pprof and --folded; gmd diff compares two by category",
+                        path);
+    }
+    all->timeline_name = path;
+    return gmd_memory_timeline_parse(&all->timeline, data, size, path, error);
+}
+
+/* The file's bytes are given back before the diagnosis takes memory. */
+static gmd_status read_input(const diagnose_arguments *a, diagnosed *all, const char *path,
+                             gmd_error *error)
+{
+    uint8_t *data;
+    size_t size;
+    gmd_snapshot snapshot = {0};
+    gmd_status status = gmd_file_read_any_size(path, &data, &size, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    bool is_timeline = gmd_memory_file_of(data, size) == GMD_FILE_TIMELINE;
+    status = is_timeline ? read_timeline(a, all, data, size, path, error)
+                         : gmd_memory_file_parse(&snapshot, data, size, path, error);
+    free(data);
+    if (status == GMD_OK && !is_timeline) {
+        status = gmd_diagnosis_make(&all->items[all->count], &snapshot, path, error);
+        all->count += status == GMD_OK;
+    }
+    if (status == GMD_OK && !is_timeline && a->capacity_bytes) {
+        status = gmd_diagnosis_know_capacity(&all->items[all->count - 1], a->capacity_bytes, error);
+    }
+    return status;
+}
+
 static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
 {
     diagnosed all = {.items = calloc(a->input_count, sizeof *all.items)};
     gmd_status status = all.items ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
-    while (status == GMD_OK && all.count < a->input_count) {
-        status = gmd_diagnose(&all.items[all.count], a->inputs[all.count], error);
-        all.count += status == GMD_OK;
-        if (status == GMD_OK && a->capacity_bytes) {
-            status =
-                gmd_diagnosis_know_capacity(&all.items[all.count - 1], a->capacity_bytes, error);
-        }
+    for (size_t i = 0; status == GMD_OK && i < a->input_count; i++) {
+        status = read_input(a, &all, a->inputs[i], error);
     }
     for (size_t i = 0; i < all.count; i++) {
         *exit_status = all.items[i].finding_count ? CLI_EXIT_FINDING : *exit_status;
@@ -261,6 +308,7 @@ static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_er
     for (size_t i = 0; i < all.count; i++) {
         gmd_diagnosis_free(&all.items[i]);
     }
+    gmd_memory_timeline_free(&all.timeline);
     free(all.items);
     return status;
 }

@@ -1,12 +1,16 @@
-/* diff.c - gmd diff BEFORE AFTER: what grew between two snapshots, by line. */
+/* diff.c - gmd diff BEFORE AFTER: what grew between two recordings, or two results, by line. */
 #include "commands.h"
 #include "options.h"
 #include "probe.h"
 #include "version.h"
 
+#include "gmd_compared_result.h"
 #include "gmd_diff_report.h"
+#include "gmd_file.h"
+#include "gmd_memory_file.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
+#include "gmd_timeline_report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,7 +90,7 @@ static void check_report(struct argp_state *state, const diff_arguments *a, cons
 static void check_arguments(struct argp_state *state, const diff_arguments *a)
 {
     if (a->input_count != 2) {
-        argp_error(state, "expected two PyTorch memory snapshots");
+        argp_error(state, "expected two PyTorch memory snapshots, or two results of --json");
     }
     if (a->json_path && a->markdown_path && strcmp(a->json_path, "-") == 0 &&
         strcmp(a->markdown_path, "-") == 0) {
@@ -139,7 +143,9 @@ static const struct argp diff_argp = {
     .args_doc = "BEFORE AFTER",
     .doc =
         "Says what grew between two PyTorch memory snapshots, by line of the program and by what "
-        "the memory is for. Lines and stacks are matched by their names, not by addresses.",
+        "the memory is for. Lines and stacks are matched by their names, not by addresses. What "
+        "'gmd diagnose', 'gmd run' and 'gmd replay' write with --json is compared likewise, as far "
+        "as it has lines and categories, and by its figures.",
 };
 
 static uint64_t threshold_of(const diff_arguments *a, const gmd_diff *diff)
@@ -186,11 +192,68 @@ static gmd_status report(const diff_arguments *a, const gmd_diff *diff, gmd_erro
     return status == GMD_OK ? write_report(a, diff, a->markdown_path, false, error) : status;
 }
 
-static gmd_status compare(const diff_arguments *a, const gmd_diagnosis *before,
-                          const gmd_diagnosis *after, int *exit_status, gmd_error *error)
+/* One of the two files: a recording with its diagnosis, or a result. */
+typedef struct side {
+    gmd_diagnosis diagnosis;
+    gmd_diff_input input;
+} side;
+
+static gmd_status read_timeline(side *s, const uint8_t *data, size_t size, const char *path,
+                                bool is_of_end, gmd_error *error)
+{
+    gmd_memory_timeline timeline;
+    gmd_status status = gmd_memory_timeline_parse(&timeline, data, size, path, error);
+    if (status == GMD_OK) {
+        status = gmd_timeline_compared(&s->input, &timeline, path, is_of_end, error);
+        gmd_memory_timeline_free(&timeline);
+    }
+    return status;
+}
+
+static gmd_status diagnose(side *s, gmd_snapshot *snapshot, const char *path, bool is_of_end,
+                           gmd_error *error)
+{
+    gmd_status status = gmd_diagnosis_make(&s->diagnosis, snapshot, path, error);
+    return status == GMD_OK ? gmd_diff_input_of(&s->input, &s->diagnosis, is_of_end, error)
+                            : status;
+}
+
+/* The file's bytes are given back before the diagnosis takes memory. */
+static gmd_status read_side(side *s, const char *path, bool is_of_end, gmd_error *error)
+{
+    uint8_t *data;
+    size_t size;
+    gmd_snapshot snapshot = {0};
+    gmd_status status = gmd_file_read_any_size(path, &data, &size, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_memory_file kind = gmd_memory_file_of(data, size);
+    bool is_recording = kind != GMD_FILE_RESULT && kind != GMD_FILE_TIMELINE;
+    if (is_recording) {
+        status = gmd_memory_file_parse(&snapshot, data, size, path, error);
+    } else if (kind == GMD_FILE_TIMELINE) {
+        status = read_timeline(s, data, size, path, is_of_end, error);
+    } else {
+        status =
+            gmd_compared_result_parse(&s->input, (const char *)data, size, path, is_of_end, error);
+    }
+    free(data);
+    return is_recording && status == GMD_OK ? diagnose(s, &snapshot, path, is_of_end, error)
+                                            : status;
+}
+
+static void free_side(side *s)
+{
+    gmd_diff_input_free(&s->input);
+    gmd_diagnosis_free(&s->diagnosis);
+}
+
+static gmd_status compare(const diff_arguments *a, const side sides[2], int *exit_status,
+                          gmd_error *error)
 {
     gmd_diff diff;
-    gmd_status status = gmd_diff_make(&diff, before, after, a->is_of_end, error);
+    gmd_status status = gmd_diff_make(&diff, &sides[0].input, &sides[1].input, a->is_of_end, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -208,17 +271,17 @@ int cli_diff(int argc, char **argv)
         return usage;
     }
     gmd_error error = {""};
-    gmd_diagnosis before = {0}, after = {0};
+    side sides[2] = {0};
     int exit_status = CLI_EXIT_OK;
-    gmd_status status = gmd_diagnose(&before, a.inputs[0], &error);
+    gmd_status status = read_side(&sides[0], a.inputs[0], a.is_of_end, &error);
     if (status == GMD_OK) {
-        status = gmd_diagnose(&after, a.inputs[1], &error);
+        status = read_side(&sides[1], a.inputs[1], a.is_of_end, &error);
     }
     if (status == GMD_OK) {
-        status = compare(&a, &before, &after, &exit_status, &error);
+        status = compare(&a, sides, &exit_status, &error);
     }
-    gmd_diagnosis_free(&before);
-    gmd_diagnosis_free(&after);
+    free_side(&sides[0]);
+    free_side(&sides[1]);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd diff: %s\n", error.text);
         exit_status = cli_exit_status(status);

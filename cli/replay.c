@@ -279,6 +279,7 @@ static gmd_workload workload_of(const replay_arguments *a, replay_body *body)
                           .path = a->input,
                           .kind = "history",
                           .trace = &body->history->trace,
+                          .recorded = body->history->recorded,
                           .body = play_history,
                           .context = body};
 }
@@ -409,17 +410,20 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = gmd_check_possible(&history, &snapshot, a->input, error);
     }
     if (status == GMD_OK && !history.trace.count) {
-        status =
-            gmd_fail(error, GMD_BAD_INPUT,
-                     "%s: holds no history (torch.cuda.memory._record_memory_history was off): "
-                     "there is nothing to replay",
-                     a->input);
+        status = gmd_fail(error, GMD_BAD_INPUT,
+                          "%s: holds no history%s: there is nothing to replay", a->input,
+                          snapshot.recorder == GMD_RECORDER_PYTORCH
+                              ? " (torch.cuda.memory._record_memory_history was off)"
+                              : "");
     }
     if (status == GMD_OK && a->trace_path) {
         status = write_trace(a->trace_path, &history.trace, error);
     }
     if (status == GMD_OK) {
         status = replay_history(a, &snapshot, &history, &truth, results, error);
+    }
+    if (status == GMD_OK) {
+        cli_results_recorded(results, &snapshot);
     }
     gmd_truth_free(&truth);
     gmd_history_free(&history);

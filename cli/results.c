@@ -43,6 +43,14 @@ static gmd_outcome *add_outcome(cli_results *results)
     return outcome;
 }
 
+void cli_results_recorded(cli_results *results, gmd_snapshot *recorded)
+{
+    gmd_snapshot_free(&results->recorded);
+    results->recorded = *recorded;
+    results->has_recorded = true;
+    *recorded = (gmd_snapshot){0};
+}
+
 void cli_results_inspected(cli_results *results, gmd_inspection *inspection)
 {
     results->inspections[results->count - 1] = inspection;
@@ -220,6 +228,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                          .inspections = (const gmd_inspection *const *)results->inspections,
                          .timelines = (const gmd_timeline *const *)results->timelines,
                          .journals = (const gmd_journal *const *)results->journals,
+                         .recorded = results->has_recorded ? &results->recorded : NULL,
                          .repeats = results->repeats,
                          .repeat_count = results->repeat_count,
                          .gate = results->gate};
@@ -269,6 +278,7 @@ void cli_results_free(cli_results *results)
         gmd_timeline_close(results->timelines[i]);
         gmd_journal_close(results->journals[i]);
     }
+    gmd_snapshot_free(&results->recorded);
     free(results->journals);
     free(results->inspections);
     free(results->timelines);

@@ -9,9 +9,11 @@
 
 typedef struct cli_results {
     gmd_outcome **items;
-    gmd_inspection **inspections;        /* what was seen inside each; NULL: nothing */
-    gmd_timeline **timelines;            /* of each run; NULL: none was kept */
-    gmd_journal **journals;              /* likewise */
+    gmd_inspection **inspections; /* what was seen inside each; NULL: nothing */
+    gmd_timeline **timelines;     /* of each run; NULL: none was kept */
+    gmd_journal **journals;       /* likewise */
+    gmd_snapshot recorded;        /* the history that the runs replay */
+    bool has_recorded;
     bool keeps_timelines, keeps_journal; /* a journal holds one run: a second one is refused */
     size_t count, capacity;
     gmd_repeat *repeats;
@@ -22,6 +24,10 @@ typedef struct cli_results {
 
 /* Empty; what is kept of each run is what the reports asked for need. */
 void cli_results_open(cli_results *results, const cli_options *options);
+
+/* The history that the runs replayed; taken over, for reports that show where its requests came
+ * from. */
+void cli_results_recorded(cli_results *results, gmd_snapshot *recorded);
 
 /* What was seen inside the latest run; taken over. */
 void cli_results_inspected(cli_results *results, gmd_inspection *inspection);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct entry { /* what one snapshot holds under one name */
-    const gmd_facts *facts;
+    const gmd_places *places;
     gmd_grouping grouping;
     uint64_t key, bytes;
     size_t snapshot;
@@ -15,10 +15,10 @@ typedef struct entry { /* what one snapshot holds under one name */
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-static int compare_frames(const gmd_facts *a, uint32_t frame_a, const gmd_facts *b,
+static int compare_frames(const gmd_places *a, uint32_t frame_a, const gmd_places *b,
                           uint32_t frame_b)
 {
-    gmd_place x = gmd_places_get(&a->places, frame_a), y = gmd_places_get(&b->places, frame_b);
+    gmd_place x = gmd_places_get(a, frame_a), y = gmd_places_get(b, frame_b);
     int file = strcmp(x.file, y.file);
     if (file) {
         return file;
@@ -27,12 +27,12 @@ static int compare_frames(const gmd_facts *a, uint32_t frame_a, const gmd_facts 
     return function ? function : (x.line > y.line) - (x.line < y.line);
 }
 
-static int compare_stacks(const gmd_facts *a, uint32_t stack_a, const gmd_facts *b,
+static int compare_stacks(const gmd_places *a, uint32_t stack_a, const gmd_places *b,
                           uint32_t stack_b)
 {
     size_t count_a, count_b;
-    const uint32_t *x = gmd_origins_stack(a->places.origins, stack_a, &count_a);
-    const uint32_t *y = gmd_origins_stack(b->places.origins, stack_b, &count_b);
+    const uint32_t *x = gmd_origins_stack(a->origins, stack_a, &count_a);
+    const uint32_t *y = gmd_origins_stack(b->origins, stack_b, &count_b);
     for (size_t i = 0; i < count_a && i < count_b; i++) {
         int order = compare_frames(a, x[i], b, y[i]);
         if (order) {
@@ -42,7 +42,7 @@ static int compare_stacks(const gmd_facts *a, uint32_t stack_a, const gmd_facts 
     return (count_a > count_b) - (count_a < count_b);
 }
 
-static int compare_names(const gmd_facts *a, uint64_t key_a, const gmd_facts *b, uint64_t key_b,
+static int compare_names(const gmd_places *a, uint64_t key_a, const gmd_places *b, uint64_t key_b,
                          gmd_grouping grouping)
 {
     if (grouping == GMD_BY_LINE) {
@@ -57,7 +57,7 @@ static int compare_names(const gmd_facts *a, uint64_t key_a, const gmd_facts *b,
 static int compare_entries(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    int order = compare_names(x->facts, x->key, y->facts, y->key, x->grouping);
+    int order = compare_names(x->places, x->key, y->places, y->key, x->grouping);
     return order ? order : (x->snapshot > y->snapshot) - (x->snapshot < y->snapshot);
 }
 
@@ -114,12 +114,12 @@ static bool make_rows(gmd_comparison *c, entry *entries, size_t count)
     for (size_t i = 0; i < count; i++) {
         const entry *e = &entries[i];
         gmd_compared_row *last = c->row_count ? &c->rows[c->row_count - 1] : NULL;
-        if (!last || compare_names(last->named_by, last->key, e->facts, e->key, c->grouping)) {
+        if (!last || compare_names(last->named_by, last->key, e->places, e->key, c->grouping)) {
             if (!GMD_GROW(&c->rows, &capacity, c->row_count + 1)) {
                 return false;
             }
             last = &c->rows[c->row_count++];
-            *last = (gmd_compared_row){.named_by = e->facts, .key = e->key};
+            *last = (gmd_compared_row){.named_by = e->places, .key = e->key};
         }
         last->bytes[e->snapshot] += e->bytes;
     }
@@ -133,48 +133,62 @@ typedef struct entry_list {
     size_t count, capacity;
 } entry_list;
 
-static gmd_status list_entries(entry_list *list, gmd_comparison *c, const gmd_facts *facts,
-                               uint32_t moment, size_t snapshot, gmd_error *error)
+static bool list_entries(entry_list *list, gmd_comparison *c, const gmd_compared_side *side,
+                         size_t snapshot)
 {
-    const gmd_holder_facts of = {&facts->recording, &facts->places, &facts->iterations,
-                                 &facts->categories};
-    gmd_holders holders;
-    gmd_status status = gmd_holders_find(&holders, &of, c->grouping, moment, error);
-    if (status != GMD_OK) {
-        return status;
+    const gmd_holders *holders = side->holders;
+    if (!GMD_GROW(&list->items, &list->capacity, list->count + holders->count)) {
+        return false;
     }
-    if (!GMD_GROW(&list->items, &list->capacity, list->count + holders.count)) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the comparison");
+    for (size_t i = 0; i < holders->count; i++) {
+        list->items[list->count++] = (entry){side->places, c->grouping, holders->items[i].key,
+                                             holders->items[i].bytes, snapshot};
     }
-    for (size_t i = 0; status == GMD_OK && i < holders.count; i++) {
-        list->items[list->count++] =
-            (entry){facts, c->grouping, holders.items[i].key, holders.items[i].bytes, snapshot};
+    c->total[snapshot] = holders->bytes;
+    return true;
+}
+
+gmd_status gmd_comparison_of(gmd_comparison *comparison, const gmd_compared_side *sides,
+                             size_t count, gmd_grouping grouping, gmd_error *error)
+{
+    entry_list list = {0};
+    bool has_memory = true;
+    *comparison = (gmd_comparison){.snapshot_count = count, .grouping = grouping};
+    if (count > GMD_COMPARED_MAX) {
+        return gmd_fail(error, GMD_BAD_INPUT, "expected at most %d snapshots, found %zu",
+                        GMD_COMPARED_MAX, count);
     }
-    c->total[snapshot] = holders.bytes;
-    gmd_holders_free(&holders);
-    return status;
+    for (size_t i = 0; has_memory && i < count; i++) {
+        has_memory = list_entries(&list, comparison, &sides[i], i);
+    }
+    has_memory = has_memory && make_rows(comparison, list.items, list.count);
+    free(list.items);
+    if (!has_memory) {
+        gmd_comparison_free(comparison);
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the comparison");
+    }
+    return GMD_OK;
 }
 
 gmd_status gmd_comparison_make(gmd_comparison *comparison, const gmd_facts *const *facts,
                                const uint32_t *moments, size_t count, gmd_grouping grouping,
                                gmd_error *error)
 {
-    entry_list list = {0};
+    gmd_holders holders[GMD_COMPARED_MAX] = {0};
+    gmd_compared_side sides[GMD_COMPARED_MAX] = {0};
     gmd_status status = GMD_OK;
-    *comparison = (gmd_comparison){.snapshot_count = count, .grouping = grouping};
-    if (count > GMD_COMPARED_MAX) {
-        return gmd_fail(error, GMD_BAD_INPUT, "expected at most %d snapshots, found %zu",
-                        GMD_COMPARED_MAX, count);
+    *comparison = (gmd_comparison){0};
+    for (size_t i = 0; status == GMD_OK && i < count && i < GMD_COMPARED_MAX; i++) {
+        const gmd_facts *f = facts[i];
+        const gmd_holder_facts of = {&f->recording, &f->places, &f->iterations, &f->categories};
+        status = gmd_holders_find(&holders[i], &of, grouping, moments[i], error);
+        sides[i] = (gmd_compared_side){&f->places, &holders[i]};
     }
-    for (size_t i = 0; status == GMD_OK && i < count; i++) {
-        status = list_entries(&list, comparison, facts[i], moments[i], i, error);
+    if (status == GMD_OK) {
+        status = gmd_comparison_of(comparison, sides, count, grouping, error);
     }
-    if (status == GMD_OK && !make_rows(comparison, list.items, list.count)) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the comparison");
-    }
-    free(list.items);
-    if (status != GMD_OK) {
-        gmd_comparison_free(comparison);
+    for (size_t i = 0; i < count && i < GMD_COMPARED_MAX; i++) {
+        gmd_holders_free(&holders[i]);
     }
     return status;
 }

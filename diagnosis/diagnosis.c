@@ -34,6 +34,9 @@ static gmd_status fill_device(gmd_device_diagnosis *d, const gmd_snapshot *snaps
                               gmd_error *error)
 {
     gmd_status status = gmd_facts_make(&d->facts, snapshot, device, error);
+    if (snapshot->recorder != GMD_RECORDER_PYTORCH) {
+        return status; /* the classes, and why a request was refused, are about PyTorch */
+    }
     if (status == GMD_OK) {
         status = gmd_ooms_find(&d->ooms, &d->facts, error);
     }
@@ -122,14 +125,6 @@ gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, 
         gmd_diagnosis_free(diagnosis);
     }
     return status;
-}
-
-gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error)
-{
-    gmd_snapshot snapshot;
-    *diagnosis = (gmd_diagnosis){0};
-    gmd_status status = gmd_snapshot_read(&snapshot, path, error);
-    return status == GMD_OK ? gmd_diagnosis_make(diagnosis, &snapshot, path, error) : status;
 }
 
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis)

@@ -9,6 +9,9 @@ gmd_status gmd_facts_make(gmd_facts *facts, const gmd_snapshot *snapshot, uint8_
     if (status == GMD_OK) {
         status = gmd_recording_make(&facts->recording, snapshot, device, error);
     }
+    if (snapshot->recorder != GMD_RECORDER_PYTORCH) {
+        facts->recording.ends_early = false; /* there are no segments that could be of later */
+    }
     if (status == GMD_OK) {
         status = gmd_iterations_find(&facts->iterations, &facts->recording, &facts->places, error);
     }

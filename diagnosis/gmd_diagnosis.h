@@ -36,8 +36,6 @@ typedef struct gmd_diagnosis {
 gmd_status gmd_diagnosis_make(gmd_diagnosis *diagnosis, gmd_snapshot *snapshot, const char *name,
                               gmd_error *error);
 
-/* Reads and diagnoses a file; `path` must stay as long as the diagnosis. On failure it is empty. */
-gmd_status gmd_diagnose(gmd_diagnosis *diagnosis, const char *path, gmd_error *error);
 void gmd_diagnosis_free(gmd_diagnosis *diagnosis);
 
 /* Takes the devices to have `capacity` bytes each, and works out what others held of them at each

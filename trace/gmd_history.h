@@ -32,7 +32,10 @@ typedef struct gmd_recorded {
     uint64_t event;      /* index of its event in the snapshot, for messages */
     uint32_t first_call; /* into gmd_history.calls */
     uint32_t call_count;
-    bool is_oom; /* ALLOC that was refused */
+    uint32_t origin;           /* of its event; 0: nothing was recorded */
+    uint32_t completed_origin; /* FREE: of its free_completed */
+    uint64_t time_us;          /* of its event */
+    bool is_oom;               /* ALLOC that was refused */
 } gmd_recorded;
 
 typedef struct gmd_history {

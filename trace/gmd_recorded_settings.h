@@ -14,6 +14,7 @@ typedef struct gmd_recorded_settings {
     uint64_t roundup_divisions[GMD_ROUNDUP_INTERVALS];
     double gc_threshold; /* 0: none */
     bool is_expandable;
+    bool is_exact; /* blocks are of the size that was asked for */
 } gmd_recorded_settings;
 
 /* From the snapshot's values, and from its string what it has no values for. */

@@ -84,6 +84,14 @@ typedef struct gmd_snapshot_settings {
     bool is_expandable;
 } gmd_snapshot_settings;
 
+/* Who wrote the recording. Only PyTorch tells of reserved memory; the others' blocks have the size
+ * that was asked for. */
+typedef enum gmd_recorder {
+    GMD_RECORDER_PYTORCH,
+    GMD_RECORDER_RMM,   /* a log of allocations and frees, without frames */
+    GMD_RECORDER_PPROF, /* a heap profile: blocks with their stacks, without events */
+} gmd_recorder;
+
 typedef struct gmd_snapshot {
     gmd_snapshot_event *events; /* of all devices, merged by time; order within a device is kept */
     size_t event_count;
@@ -98,11 +106,15 @@ typedef struct gmd_snapshot {
     char *conf;            /* allocator_settings: PYTORCH_CUDA_ALLOC_CONF; NULL: not in the file */
     const char *setting; /* the first allocator setting that is not PyTorch's default; NULL: none */
     gmd_snapshot_settings settings;
-    bool has_events; /* false: recording was off (no "device_traces", or all empty) */
+    uint8_t recorder; /* gmd_recorder */
+    bool has_events;  /* false: recording was off (no "device_traces", or all empty) */
 } gmd_snapshot;
 
-/* Reads FILE (.pickle, .pickle.gz, any name: gzip is recognised by its magic);
- * gmd_file_read_any_size says how large it may be. A segments-only snapshot (a bare list, as old
+/* "pytorch", "rmm", "pprof" */
+const char *gmd_recorder_name(unsigned recorder);
+
+/* Reads FILE, a snapshot or another recorder's file (gmd_memory_file.h; any name, gzip is
+ * recognised by its magic); gmd_file_read_any_size says how large it may be. A segments-only snapshot (a bare list, as old
  * versions wrote) is accepted. On failure `snapshot` is left empty and the error names the file,
  * the byte (in the uncompressed data) and what was expected. */
 gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error);

@@ -174,12 +174,16 @@ static uint32_t stream_index(const gmd_trace *trace, uint64_t handle)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
+/* Stands for a free whose block is from before the recording. */
+#define NO_REQUEST UINT32_MAX
+
 typedef struct builder {
     gmd_history *history;
     const gmd_snapshot *snapshot;
     const char *name;
     gmd_address_table live;     /* blocks */
-    gmd_address_table waiting;  /* blocks whose free has been asked for and is not complete */
+    gmd_address_table waiting;  /* blocks whose free has been asked for and is not complete: its
+                                   request; NO_REQUEST */
     gmd_address_table segments; /* address -> its call */
     expandable_segments expandable;
     deferred_plan deferred; /* events NULL: such frees are plain frees */
@@ -199,9 +203,13 @@ static gmd_status add_request(builder *b, const gmd_request *request, size_t eve
     gmd_history *h = b->history;
     gmd_status status = gmd_trace_append(&h->trace, request, b->error);
     if (status == GMD_OK) {
+        const gmd_snapshot_event *e = &b->snapshot->events[event];
         h->recorded[h->trace.count - 1] =
             (gmd_recorded){.address = address,
                            .event = event,
+                           .origin = e->origin,
+                           .completed_origin = e->origin,
+                           .time_us = e->time_us,
                            .first_call = b->first_call,
                            .call_count = (uint32_t)h->call_count - b->first_call,
                            .is_oom = is_oom};
@@ -229,6 +237,9 @@ static gmd_status add_own_request(builder *b, const gmd_request *request, size_t
     b->first_call = (uint32_t)b->history->call_count;
     gmd_status status = add_request(b, request, event, 0, false);
     b->first_call = first_call;
+    if (status == GMD_OK) {
+        b->history->recorded[b->history->trace.count - 1].origin = 0;
+    }
     return status;
 }
 
@@ -358,6 +369,19 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     return add_request(b, &request, event, e->address, false);
 }
 
+/* Its completion is an event of its own, later. */
+static gmd_status add_waiting_free(builder *b, const gmd_request *free_it, size_t event)
+{
+    gmd_status status = add_request(b, free_it, event, 0, false);
+    uint64_t address = b->snapshot->events[event].address;
+    if (status == GMD_OK && gmd_address_table_has(&b->waiting, address)) {
+        uint32_t unused;
+        gmd_address_table_take(&b->waiting, address, &unused);
+        gmd_address_table_put(&b->waiting, address, (uint32_t)b->history->trace.count - 1);
+    }
+    return status;
+}
+
 /* Recorded work on another stream, and then the free. */
 static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size_t event)
 {
@@ -372,7 +396,7 @@ static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size
     if (status == GMD_OK) {
         status = add_own_request(b, &record, event);
     }
-    return status == GMD_OK ? add_request(b, free_it, event, 0, false) : status;
+    return status == GMD_OK ? add_waiting_free(b, free_it, event) : status;
 }
 
 static bool is_completed_next(const builder *b, const gmd_snapshot_event *e, size_t event)
@@ -386,7 +410,7 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
     gmd_history *h = b->history;
     bool is_completed = is_completed_next(b, e, event);
     if (e->address && !is_completed) {
-        gmd_address_table_put(&b->waiting, e->address, 0);
+        gmd_address_table_put(&b->waiting, e->address, NO_REQUEST);
     }
     gmd_request request = {.op = GMD_OP_FREE, .device = e->device};
     if (!e->address || !gmd_address_table_take(&b->live, e->address, &request.block)) {
@@ -411,7 +435,11 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
         return contradiction(b, event + 1,
                              "free_completed is not of the block whose free it follows");
     }
-    return add_request(b, &request, event, 0, false);
+    gmd_status status = add_waiting_free(b, &request, event);
+    if (status == GMD_OK && is_completed) {
+        h->recorded[h->trace.count - 1].completed_origin = e[1].origin;
+    }
+    return status;
 }
 
 /* Calls that belong to no allocation: an empty_cache(), which goes through all devices in turn. */
@@ -433,19 +461,22 @@ static gmd_status add_empty_cache(builder *b, size_t event, int device)
 
 static gmd_status complete_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
-    uint32_t unused;
+    uint32_t request;
     bool is_prompt =
         event && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
     if (is_prompt) {
         return GMD_OK;
     }
-    if (!gmd_address_table_take(&b->waiting, e->address, &unused)) {
+    if (!gmd_address_table_take(&b->waiting, e->address, &request)) {
         if (gmd_address_table_has(&b->live, e->address)) {
             return contradiction(
                 b, event, "free_completed at 0x%" PRIx64 " without its free_requested", e->address);
         }
         count_with_place(b, &b->history->orphan_frees, &b->history->first_orphan);
         return GMD_OK;
+    }
+    if (request != NO_REQUEST) {
+        b->history->recorded[request].completed_origin = e->origin;
     }
     return b->deferred.events && b->deferred.events[event].is_emptied
                ? add_empty_cache(b, event, e->device)

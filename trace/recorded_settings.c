@@ -40,6 +40,7 @@ gmd_recorded_settings gmd_recorded_settings_of(const gmd_snapshot *snapshot)
         .gc_threshold = values->gc_threshold,
         .is_expandable =
             values->is_expandable || (conf && strstr(conf, "expandable_segments:True")),
+        .is_exact = snapshot->recorder != GMD_RECORDER_PYTORCH,
     };
     if (!s.max_split_bytes) {
         s.max_split_bytes = bytes_in(conf, "max_split_size_mb", UINT64_MAX);
@@ -71,6 +72,9 @@ static uint64_t round_to_step(uint64_t size, uint64_t divisions)
 
 uint64_t gmd_recorded_block_size(const gmd_recorded_settings *s, uint64_t requested)
 {
+    if (s->is_exact) {
+        return requested;
+    }
     if (requested < GMD_RECORDED_BLOCK_UNIT) {
         return GMD_RECORDED_BLOCK_UNIT;
     }

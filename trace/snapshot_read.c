@@ -4,7 +4,6 @@
  * to 2.13); keys that older versions lack are optional, keys that gmd does not know are ignored. */
 #include "gmd_snapshot.h"
 
-#include "gmd_file.h"
 #include "pickle.h"
 #include "snapshot_taken.h"
 
@@ -76,17 +75,4 @@ gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_
                               const char *name, gmd_error *error)
 {
     return snapshot_parse_as(snapshot, data, size, name, true, error);
-}
-
-gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error)
-{
-    uint8_t *data;
-    size_t size;
-    *snapshot = (gmd_snapshot){0};
-    gmd_status status = gmd_file_read_any_size(path, &data, &size, error);
-    if (status == GMD_OK) {
-        status = gmd_snapshot_parse(snapshot, data, size, path, error);
-        free(data);
-    }
-    return status;
 }

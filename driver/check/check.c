@@ -336,6 +336,12 @@ gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *sn
                               const char *name, gmd_error *error)
 {
     bool has_conf = snapshot->conf && *snapshot->conf;
+    if (snapshot->recorder != GMD_RECORDER_PYTORCH) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: was not recorded by PyTorch (%s): it does not say which segments the "
+                        "allocator had; --check cannot judge it",
+                        name, gmd_recorder_name(snapshot->recorder));
+    }
     gmd_status status = check_is_whole(history, snapshot, name, error);
     if (status == GMD_OK && snapshot->setting && !has_conf) {
         status = gmd_fail(error, GMD_BAD_INPUT,

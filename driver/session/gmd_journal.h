@@ -19,10 +19,15 @@ typedef struct gmd_journal_event {
     uint64_t address; /* OOM: the device's free bytes */
     uint64_t size;    /* asked for; of pages and segments their own */
     uint64_t stream;  /* the recorded handle; where there is none, the stream's number */
-    uint64_t time_us; /* real device: since the epoch; else the request's index, a microsecond for
-                         each, as the simulated clock may stand still */
-    uint32_t request, line; /* index, and where it was read from; line 0: nowhere */
-    uint8_t action;         /* gmd_action, and 1 more; 0: it is not whole */
+    uint64_t time_us; /* of a recorded history as recorded; else on a real device since the epoch,
+                         on the simulated one the request's index, a microsecond for each, as its
+                         clock may stand still */
+    uint32_t request; /* index */
+    union {
+        uint32_t line;   /* where the request was read from; 0: nowhere */
+        uint32_t origin; /* of a recorded history (gmd_workload.recorded): of the snapshot's */
+    };
+    uint8_t action; /* gmd_action, and 1 more; 0: it is not whole */
     uint8_t device;
     char name[22]; /* of the block, cut to fit; "": it has none */
 } gmd_journal_event;

@@ -81,9 +81,10 @@ typedef struct gmd_run_options {
 } gmd_run_options;
 
 typedef struct gmd_workload {
-    const char *name, *kind, *variant; /* for the report: gmd_outcome */
-    const char *path;                  /* likewise; NULL: it is no file */
-    const gmd_trace *trace;            /* names for messages and cases; NULL: a live scenario */
+    const char *name, *kind, *variant;   /* for the report: gmd_outcome */
+    const char *path;                    /* likewise; NULL: it is no file */
+    const gmd_trace *trace;              /* names for messages and cases; NULL: a live scenario */
+    const struct gmd_recorded *recorded; /* of each request of the trace; NULL: none was recorded */
     /* Makes the requests, in the child. GMD_BAD_INPUT and GMD_FAILED end the run as an error. */
     gmd_status (*body)(void *context, gmd_session *session, gmd_error *error);
     void *context;

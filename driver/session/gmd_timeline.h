@@ -17,6 +17,9 @@ typedef struct gmd_timeline_entry {
     uint64_t bytes, address;      /* of an allocation; address 0: it was refused */
     uint64_t allocated, reserved; /* of the device, afterwards; GMD_STAT_UNKNOWN: not known */
     uint32_t block, stream;
+    union { /* as in gmd_journal_event */
+        uint32_t line, origin;
+    };
     uint8_t op, device; /* op: gmd_op */
 } gmd_timeline_entry;
 

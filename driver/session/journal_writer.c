@@ -5,6 +5,7 @@
 #include "gmd_intervals.h"
 #include "gmd_journal.h"
 #include "gmd_names.h"
+#include "request_place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,10 @@ void journal_writer_begin(gmd_session *s, const gmd_request *r)
 static uint64_t time_of(const gmd_session *s)
 {
     struct timespec now;
+    const gmd_recorded *recorded = recorded_of(s, s->request_index);
+    if (recorded) {
+        return recorded->time_us;
+    }
     if (s->runtime.sim) {
         return s->request_index;
     }
@@ -99,7 +104,7 @@ static gmd_journal_event event_of(const gmd_session *s, gmd_action action, int d
     return (gmd_journal_event){.action = (uint8_t)(action + 1),
                                .device = (uint8_t)device,
                                .request = (uint32_t)s->request_index,
-                               .line = under_way ? under_way->line : 0,
+                               .line = place_of_request(s, under_way),
                                .time_us = time_of(s)};
 }
 
@@ -143,6 +148,10 @@ static void note_completed(gmd_session *s, const gmd_journal_event *requested)
     e.action = GMD_ACTION_FREE_COMPLETED + 1;
     e.request = (uint32_t)s->request_index;
     e.time_us = time_of(s);
+    const gmd_recorded *recorded = recorded_of(s, requested->request);
+    if (recorded) {
+        e.origin = recorded->completed_origin;
+    }
     if (requested->request != e.request) {
         add_first(s, &e);
     } else {

@@ -1,6 +1,7 @@
 #include "timeline_writer.h"
 
 #include "blocks.h"
+#include "request_place.h"
 
 void timeline_note(gmd_session *s, const gmd_request *r)
 {
@@ -19,6 +20,7 @@ void timeline_note(gmd_session *s, const gmd_request *r)
     gmd_timeline_entry *entry = &timeline->entries[timeline->count++];
     *entry = (gmd_timeline_entry){.block = r->block,
                                   .stream = r->stream,
+                                  .line = place_of_request(s, r),
                                   .op = r->op,
                                   .device = device,
                                   .allocated = s->blocks.bytes[device],

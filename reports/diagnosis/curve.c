@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-enum { LABEL_COLUMNS = 20, MOST_CELLS = 200, LEVELS = 8 };
+enum { LABEL_COLUMNS = 20, LEVELS = 8 };
 
 /* The highest of each in equal shares of the recording's moments. */
 typedef struct curve {
-    uint64_t allocated[MOST_CELLS], reserved[MOST_CELLS];
+    uint64_t allocated[CURVE_MOST_CELLS], reserved[CURVE_MOST_CELLS];
     uint32_t first, last; /* moments */
     int cells;
 } curve;
@@ -44,17 +44,22 @@ static void put_level(uint64_t value, uint64_t highest, bool utf8, FILE *out)
     }
 }
 
-static void put_row(const curve *c, const char *label, const uint64_t *values, uint64_t highest,
-                    const gmd_diagnosis_view *view, FILE *out)
+int curve_cells(const gmd_diagnosis_view *view)
+{
+    int cells = view->columns - LABEL_COLUMNS;
+    return cells < LEVELS ? 0 : cells < CURVE_MOST_CELLS ? cells : CURVE_MOST_CELLS;
+}
+
+void curve_put_row(const char *label, const uint64_t *values, int cells, uint64_t highest,
+                   const gmd_diagnosis_view *view, FILE *out)
 {
     char size[24];
     uint64_t most = 0;
-    for (int i = 0; i < c->cells; i++) {
+    for (int i = 0; i < cells; i++) {
         most = gmd_max(values[i], most);
     }
     fprintf(out, "%-9s %9s ", label, gmd_format_size(most, size));
-    for (int i = 0; i < c->cells; i++) {
-        /* A cell in which the device has no event is as the one before it. */
+    for (int i = 0; i < cells; i++) {
         uint64_t value = values[i];
         for (int k = i; value == 0 && k > 0; k--) {
             value = values[k - 1];
@@ -66,7 +71,7 @@ static void put_row(const curve *c, const char *label, const uint64_t *values, u
 
 static void put_iterations(const curve *c, const gmd_iterations *it, FILE *out)
 {
-    bool begins[MOST_CELLS] = {false};
+    bool begins[CURVE_MOST_CELLS] = {false};
     for (uint32_t i = 0; i < it->count; i++) {
         begins[cell_of(c, it->starts[i])] = true;
     }
@@ -81,8 +86,8 @@ gmd_status curve_put(const gmd_facts *facts, const gmd_diagnosis_view *view, FIL
                      gmd_error *error)
 {
     const gmd_recording *r = &facts->recording;
-    int cells = view->columns - LABEL_COLUMNS;
-    if (r->first == 0 || cells < LEVELS) {
+    int cells = curve_cells(view);
+    if (r->first == 0 || !cells) {
         return GMD_OK;
     }
     curve *c = calloc(1, sizeof *c);
@@ -91,11 +96,13 @@ gmd_status curve_put(const gmd_facts *facts, const gmd_diagnosis_view *view, FIL
     }
     c->first = r->first;
     c->last = r->last;
-    c->cells = cells < MOST_CELLS ? cells : MOST_CELLS;
+    c->cells = cells;
     gmd_recording_walk(r, note, c);
     uint64_t highest = gmd_max(r->peak.amount.reserved, r->peak.amount.allocated);
-    put_row(c, "reserved", c->reserved, highest, view, out);
-    put_row(c, "allocated", c->allocated, highest, view, out);
+    if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
+        curve_put_row("reserved", c->reserved, cells, highest, view, out);
+    }
+    curve_put_row("allocated", c->allocated, cells, highest, view, out);
     if (facts->iterations.count && facts->iterations.count * 2 <= (uint32_t)c->cells) {
         put_iterations(c, &facts->iterations, out);
     }

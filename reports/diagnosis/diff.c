@@ -1,48 +1,43 @@
 #include "gmd_diff_report.h"
 
 #include "compared_line.h"
+#include "diff_figures.h"
 
 #include "gmd_json.h"
 #include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
+#include <stdlib.h>
+
 enum { BEFORE, AFTER };
 
 /* --- the diff -------------------------------------------------------------------------------- */
 
-static uint32_t moment_of(const gmd_facts *facts, bool is_of_end)
+static gmd_status compare(gmd_comparison *c, const gmd_diff_input *before, const gmd_holders *a,
+                          const gmd_diff_input *after, const gmd_holders *b, gmd_grouping grouping,
+                          gmd_error *error)
 {
-    return is_of_end ? facts->recording.last : facts->recording.peak.allocated_at;
+    const gmd_compared_side sides[] = {{before->places, a}, {after->places, b}};
+    return gmd_comparison_of(c, sides, 2, grouping, error);
 }
 
-static gmd_status check(const gmd_diagnosis *d, gmd_error *error)
-{
-    return d->device_count ? GMD_OK
-                           : gmd_fail(error, GMD_BAD_INPUT,
-                                      "%s: nothing is in it: neither events nor segments", d->name);
-}
-
-gmd_status gmd_diff_make(gmd_diff *diff, const gmd_diagnosis *before, const gmd_diagnosis *after,
+gmd_status gmd_diff_make(gmd_diff *diff, const gmd_diff_input *before, const gmd_diff_input *after,
                          bool is_of_end, gmd_error *error)
 {
     *diff = (gmd_diff){.before = before, .after = after, .is_of_end = is_of_end};
-    gmd_status status = check(before, error);
+    gmd_status status =
+        compare(&diff->lines, before, &before->lines, after, &after->lines, GMD_BY_LINE, error);
     if (status == GMD_OK) {
-        status = check(after, error);
-    }
-    if (status != GMD_OK) {
-        return status;
-    }
-    const gmd_facts *facts[] = {&before->devices[0].facts, &after->devices[0].facts};
-    const uint32_t moments[] = {moment_of(facts[BEFORE], is_of_end),
-                                moment_of(facts[AFTER], is_of_end)};
-    status = gmd_comparison_make(&diff->lines, facts, moments, 2, GMD_BY_LINE, error);
-    if (status == GMD_OK) {
-        status = gmd_comparison_make(&diff->stacks, facts, moments, 2, GMD_BY_STACK, error);
+        status = compare(&diff->stacks, before, &before->stacks, after, &after->stacks,
+                         GMD_BY_STACK, error);
     }
     if (status == GMD_OK) {
-        status = gmd_comparison_make(&diff->categories, facts, moments, 2, GMD_BY_CATEGORY, error);
+        status = compare(&diff->categories, before, &before->categories, after, &after->categories,
+                         GMD_BY_CATEGORY, error);
+    }
+    if (status == GMD_OK && !diff_figures_match(diff)) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the diff");
     }
     if (status != GMD_OK) {
         gmd_diff_free(diff);
@@ -55,6 +50,9 @@ void gmd_diff_free(gmd_diff *diff)
     gmd_comparison_free(&diff->lines);
     gmd_comparison_free(&diff->stacks);
     gmd_comparison_free(&diff->categories);
+    free(diff->figures);
+    diff->figures = NULL;
+    diff->figure_count = 0;
 }
 
 uint64_t gmd_diff_growth(const gmd_diff *diff)
@@ -74,6 +72,30 @@ static const char *format_change(uint64_t before, uint64_t after, char text[32])
     return text;
 }
 
+static const char *format_figure(const gmd_diff_figure *figure, char text[32])
+{
+    if (!figure) {
+        return "-";
+    }
+    return figure->is_bytes ? gmd_format_size(figure->value, text)
+                            : gmd_format_count(figure->value, text);
+}
+
+static const char *format_figure_change(const gmd_diff_figure_row *row, char text[32])
+{
+    char count[32];
+    if (!row->before || !row->after) {
+        return "";
+    }
+    uint64_t before = row->before->value, after = row->after->value;
+    if (row->before->is_bytes) {
+        return format_change(before, after, text);
+    }
+    gmd_format_count(after >= before ? after - before : before - after, count);
+    snprintf(text, 32, "%s%.30s", after == before ? "" : after > before ? "+" : "-", count);
+    return text;
+}
+
 static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
                      void (*put_text)(const char *, FILE *), FILE *out)
 {
@@ -84,10 +106,22 @@ static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
     compared_line_put(row, put_text, out);
 }
 
-static void put_table(const gmd_comparison *c, uint32_t rows, FILE *out)
+static void put_rest(size_t count, uint32_t rows, FILE *out)
 {
-    char before[24], after[24], change[32], count[32];
+    char text[32];
+    if (rows < count) {
+        fprintf(out, "  and %s more\n", gmd_format_count(count - rows, text));
+    }
+}
+
+static void put_table(const gmd_comparison *c, const char *title, uint32_t rows, FILE *out)
+{
+    char before[24], after[24], change[32];
     size_t shown = gmd_min(c->row_count, rows);
+    if (c->row_count == 0) {
+        return;
+    }
+    fprintf(out, "\n      before      after      change  %s\n", title);
     for (size_t i = 0; i < shown; i++) {
         const gmd_compared_row *row = &c->rows[i];
         fprintf(out, "  %10s %10s %11s  ", gmd_format_size(row->bytes[BEFORE], before),
@@ -96,9 +130,24 @@ static void put_table(const gmd_comparison *c, uint32_t rows, FILE *out)
         put_name(c, row, gmd_put_line_text, out);
         fputc('\n', out);
     }
-    if (shown < c->row_count) {
-        fprintf(out, "  and %s more\n", gmd_format_count(c->row_count - shown, count));
+    put_rest(c->row_count, rows, out);
+}
+
+static void put_figures(const gmd_diff *diff, uint32_t rows, FILE *out)
+{
+    char before[32], after[32], change[32];
+    if (diff->figure_count == 0) {
+        return;
     }
+    fputs("\n      before      after      change  figure\n", out);
+    for (size_t i = 0; i < diff->figure_count && i < rows; i++) {
+        const gmd_diff_figure_row *row = &diff->figures[i];
+        fprintf(out, "  %10s %10s %11s  ", format_figure(row->before, before),
+                format_figure(row->after, after), format_figure_change(row, change));
+        gmd_put_line_text(diff_figure_of(row)->name, out);
+        fputc('\n', out);
+    }
+    put_rest(diff->figure_count, rows, out);
 }
 
 gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, gmd_error *error)
@@ -108,20 +157,27 @@ gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, g
     gmd_put_line_text(diff->before->name, out);
     fputs(" -> ", out);
     gmd_put_line_text(diff->after->name, out);
-    fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n\n", diff->is_of_end ? "end" : "peak",
+    fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n", diff->is_of_end ? "end" : "peak",
             gmd_format_size(total[BEFORE], before), gmd_format_size(total[AFTER], after),
             format_change(total[BEFORE], total[AFTER], change));
-    fputs("      before      after      change  line\n", out);
-    put_table(&diff->lines, rows, out);
-    fputs("\n      before      after      change  category\n", out);
-    put_table(&diff->categories, rows, out);
+    put_table(&diff->lines, "line", rows, out);
+    put_table(&diff->categories, "category", rows, out);
+    put_figures(diff, rows, out);
     return gmd_finish_writing(out, "the diff", error);
+}
+
+static void put_markdown_head(const char *title, FILE *out)
+{
+    fprintf(out, "| %s | before | after | change |\n| --- | ---: | ---: | ---: |\n", title);
 }
 
 static void put_markdown_table(const gmd_comparison *c, const char *title, uint32_t rows, FILE *out)
 {
     char before[24], after[24], change[32];
-    fprintf(out, "| %s | before | after | change |\n| --- | ---: | ---: | ---: |\n", title);
+    if (c->row_count == 0) {
+        return;
+    }
+    put_markdown_head(title, out);
     for (size_t i = 0; i < c->row_count && i < rows; i++) {
         const gmd_compared_row *row = &c->rows[i];
         fputs("| ", out);
@@ -129,6 +185,23 @@ static void put_markdown_table(const gmd_comparison *c, const char *title, uint3
         fprintf(out, " | %s | %s | %s |\n", gmd_format_size(row->bytes[BEFORE], before),
                 gmd_format_size(row->bytes[AFTER], after),
                 format_change(row->bytes[BEFORE], row->bytes[AFTER], change));
+    }
+    fputc('\n', out);
+}
+
+static void put_markdown_figures(const gmd_diff *diff, uint32_t rows, FILE *out)
+{
+    char before[32], after[32], change[32];
+    if (diff->figure_count == 0) {
+        return;
+    }
+    put_markdown_head("figure", out);
+    for (size_t i = 0; i < diff->figure_count && i < rows; i++) {
+        const gmd_diff_figure_row *row = &diff->figures[i];
+        fputs("| ", out);
+        gmd_put_markdown(diff_figure_of(row)->name, out);
+        fprintf(out, " | %s | %s | %s |\n", format_figure(row->before, before),
+                format_figure(row->after, after), format_figure_change(row, change));
     }
     fputc('\n', out);
 }
@@ -142,6 +215,7 @@ gmd_status gmd_diff_write_markdown(const gmd_diff *diff, uint32_t rows, FILE *ou
             format_change(total[BEFORE], total[AFTER], change));
     put_markdown_table(&diff->lines, "line", rows, out);
     put_markdown_table(&diff->categories, "category", rows, out);
+    put_markdown_figures(diff, rows, out);
     return gmd_finish_writing(out, "the Markdown report", error);
 }
 
@@ -154,9 +228,9 @@ static void put_amounts(gmd_json *json, const gmd_compared_row *row)
     gmd_json_i64(json, "change", (int64_t)(row->bytes[AFTER] - row->bytes[BEFORE]));
 }
 
-static void put_place(gmd_json *json, const gmd_facts *facts, uint32_t frame)
+static void put_place(gmd_json *json, const gmd_places *places, uint32_t frame)
 {
-    gmd_place place = gmd_places_get(&facts->places, frame);
+    gmd_place place = gmd_places_get(places, frame);
     gmd_json_string(json, "file", place.file);
     gmd_json_u64(json, "line", place.line);
     gmd_json_string(json, "function", place.function);
@@ -178,16 +252,16 @@ static void put_stacks(gmd_json *json, const gmd_comparison *c)
 {
     gmd_json_array(json, "stacks");
     for (size_t i = 0; i < c->row_count; i++) {
-        const gmd_facts *facts = c->rows[i].named_by;
+        const gmd_places *places = c->rows[i].named_by;
         size_t count;
         const uint32_t *frames =
-            gmd_origins_stack(facts->places.origins, (uint32_t)c->rows[i].key, &count);
+            gmd_origins_stack(places->origins, (uint32_t)c->rows[i].key, &count);
         gmd_json_object(json, NULL);
         put_amounts(json, &c->rows[i]);
         gmd_json_array(json, "frames");
         for (size_t k = 0; k < count; k++) {
             gmd_json_row(json, NULL);
-            put_place(json, facts, frames[k]);
+            put_place(json, places, frames[k]);
             gmd_json_end(json);
         }
         gmd_json_end(json);
@@ -203,6 +277,34 @@ static void put_categories(gmd_json *json, const gmd_comparison *c)
         gmd_json_row(json, NULL);
         gmd_json_string(json, "category", gmd_category_name((uint32_t)c->rows[i].key));
         put_amounts(json, &c->rows[i]);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void put_figure(gmd_json *json, const char *key, const gmd_diff_figure *figure)
+{
+    if (figure) {
+        gmd_json_u64(json, key, figure->value);
+    } else {
+        gmd_json_null(json, key);
+    }
+}
+
+static void put_json_figures(gmd_json *json, const gmd_diff *diff)
+{
+    gmd_json_array(json, "figures");
+    for (size_t i = 0; i < diff->figure_count; i++) {
+        const gmd_diff_figure_row *row = &diff->figures[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "figure", diff_figure_of(row)->name);
+        put_figure(json, "before", row->before);
+        put_figure(json, "after", row->after);
+        if (row->before && row->after) {
+            gmd_json_i64(json, "change", (int64_t)(row->after->value - row->before->value));
+        } else {
+            gmd_json_null(json, "change");
+        }
         gmd_json_end(json);
     }
     gmd_json_end(json);
@@ -226,6 +328,7 @@ gmd_status gmd_diff_write_json(const gmd_diff *diff, const char *version, uint64
     put_lines(&json, &diff->lines);
     put_categories(&json, &diff->categories);
     put_stacks(&json, &diff->stacks);
+    put_json_figures(&json, diff);
     gmd_json_end(&json);
     gmd_json_finish(&json);
     return gmd_finish_writing(out, "the JSON report", error);

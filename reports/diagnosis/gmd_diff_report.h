@@ -1,21 +1,28 @@
-/* gmd_diff_report.h - two snapshots side by side: what grew. */
+/* gmd_diff_report.h - two recordings, or results, side by side: what grew. */
 #ifndef GMD_DIFF_REPORT_H
 #define GMD_DIFF_REPORT_H
 
 #include "gmd_comparison.h"
-#include "gmd_diagnosis.h"
+#include "gmd_diff_input.h"
 
 #include <stdio.h>
 
-/* Two snapshots at their peaks, or at their ends. */
+/* A figure of either side, or of both. */
+typedef struct gmd_diff_figure_row {
+    const gmd_diff_figure *before, *after; /* NULL: it is not known there */
+} gmd_diff_figure_row;
+
+/* Both at their peaks, or at their ends. */
 typedef struct gmd_diff {
-    const gmd_diagnosis *before, *after;
+    const gmd_diff_input *before, *after;
     gmd_comparison lines, stacks, categories; /* of the moment */
-    bool is_of_end;                           /* else of the peak */
+    gmd_diff_figure_row *figures;             /* those of the first, then what the second adds */
+    size_t figure_count;
+    bool is_of_end; /* else of the peak */
 } gmd_diff;
 
-/* The devices with the highest peaks are compared. The diagnoses must stay as long as the diff. */
-gmd_status gmd_diff_make(gmd_diff *diff, const gmd_diagnosis *before, const gmd_diagnosis *after,
+/* The inputs must stay as long as the diff. */
+gmd_status gmd_diff_make(gmd_diff *diff, const gmd_diff_input *before, const gmd_diff_input *after,
                          bool is_of_end, gmd_error *error);
 void gmd_diff_free(gmd_diff *diff);
 

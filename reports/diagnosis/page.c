@@ -106,7 +106,7 @@ static gmd_status put_categories(const page *p, uint32_t moment)
 gmd_status page_put_holders(const page *p, uint32_t moment, uint32_t rows)
 {
     gmd_status status = put_lines(p, moment, rows);
-    return status == GMD_OK ? put_categories(p, moment) : status;
+    return status == GMD_OK && page_is_of_pytorch(p) ? put_categories(p, moment) : status;
 }
 
 /* --- memory that is free ---------------------------------------------------------------------- */

@@ -12,6 +12,12 @@ typedef struct page {
     gmd_error *error;
 } page;
 
+/* Others tell nothing of reserved memory, and not of what PyTorch does with it. */
+static inline bool page_is_of_pytorch(const page *p)
+{
+    return p->diagnosis->snapshot.recorder == GMD_RECORDER_PYTORCH;
+}
+
 /* "train.py:37 in train" */
 void page_put_place(const page *p, uint32_t frame);
 
@@ -21,7 +27,7 @@ void page_put_moment(const page *p, uint32_t moment);
 /* "20.0 MiB for train.py:37 in train" */
 void page_put_request(const page *p, uint64_t requested, uint32_t origin);
 
-/* By line, so many of them, and by category. */
+/* By line, so many of them, and by category where that is known. */
 gmd_status page_put_holders(const page *p, uint32_t moment, uint32_t rows);
 
 void page_put_causes(const page *p, const gmd_free_memory *free_memory);

@@ -1,11 +1,10 @@
 #include "gmd_stack_profile.h"
 
+#include "gmd_pprof.h"
 #include "gmd_protobuf.h"
 #include "gmd_report_text.h"
 
 #include <inttypes.h>
-
-#define NO_FRAMES "(no frames were recorded)"
 
 static gmd_status find_stacks(const gmd_facts *facts, gmd_holders *holders, gmd_error *error)
 {
@@ -16,31 +15,10 @@ static gmd_status find_stacks(const gmd_facts *facts, gmd_holders *holders, gmd_
 
 /* --- pprof ----------------------------------------------------------------------------------- */
 
-/* Numbers of fields. */
-enum {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING_TABLE = 6,
-    PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-    VALUE_TYPE = 1,
-    VALUE_UNIT = 2,
-    SAMPLE_LOCATION_ID = 1,
-    SAMPLE_VALUE = 2,
-    LOCATION_ID = 1,
-    LOCATION_LINE = 4,
-    LINE_FUNCTION_ID = 1,
-    LINE_LINE = 2,
-    FUNCTION_ID = 1,
-    FUNCTION_NAME = 2,
-    FUNCTION_FILENAME = 4,
-};
-
 /* The strings of the file: those of the recording by their numbers, then these. */
 enum { TEXT_OBJECTS, TEXT_COUNT, TEXT_SPACE, TEXT_BYTES, TEXT_NO_FRAMES, OWN_TEXTS };
 static const char *const own_texts[OWN_TEXTS] = {"inuse_objects", "count", "inuse_space", "bytes",
-                                                 NO_FRAMES};
+                                                 GMD_PPROF_NO_FRAMES};
 
 static uint64_t own_text(const gmd_facts *facts, int text)
 {
@@ -50,9 +28,9 @@ static uint64_t own_text(const gmd_facts *facts, int text)
 static void put_value_type(const gmd_facts *facts, int type, int unit, FILE *out)
 {
     gmd_message message = {0};
-    gmd_message_u64(&message, VALUE_TYPE, own_text(facts, type));
-    gmd_message_u64(&message, VALUE_UNIT, own_text(facts, unit));
-    gmd_message_write(&message, PROFILE_SAMPLE_TYPE, out);
+    gmd_message_u64(&message, PPROF_TYPE_TYPE, own_text(facts, type));
+    gmd_message_u64(&message, PPROF_TYPE_UNIT, own_text(facts, unit));
+    gmd_message_write(&message, PPROF_SAMPLE_TYPE, out);
 }
 
 /* A location's and a function's number is that of its frame, and 1 more; that behind the last frame
@@ -64,30 +42,30 @@ static void put_sample(const gmd_facts *facts, const gmd_holder *holder, FILE *o
     const uint32_t *frames =
         gmd_origins_stack(facts->places.origins, (uint32_t)holder->key, &count);
     /* A stack that is too deep for a message loses its outermost frames, never its bytes. */
-    gmd_message_u64(&message, SAMPLE_VALUE, holder->blocks);
-    gmd_message_u64(&message, SAMPLE_VALUE, holder->bytes);
+    gmd_message_u64(&message, PPROF_SAMPLE_VALUE, holder->blocks);
+    gmd_message_u64(&message, PPROF_SAMPLE_VALUE, holder->bytes);
     for (size_t i = 0; i < count; i++) {
-        gmd_message_u64(&message, SAMPLE_LOCATION_ID, (uint64_t)frames[i] + 1);
+        gmd_message_u64(&message, PPROF_SAMPLE_LOCATION_ID, (uint64_t)frames[i] + 1);
     }
     if (count == 0) {
-        gmd_message_u64(&message, SAMPLE_LOCATION_ID,
+        gmd_message_u64(&message, PPROF_SAMPLE_LOCATION_ID,
                         (uint64_t)gmd_origins_frame_count(facts->places.origins) + 1);
     }
-    gmd_message_write(&message, PROFILE_SAMPLE, out);
+    gmd_message_write(&message, PPROF_SAMPLE, out);
 }
 
 static void put_frame(uint64_t number, uint64_t name, uint64_t file, uint64_t line, FILE *out)
 {
     gmd_message line_message = {0}, location = {0}, function = {0};
-    gmd_message_u64(&line_message, LINE_FUNCTION_ID, number);
-    gmd_message_u64(&line_message, LINE_LINE, line);
-    gmd_message_u64(&location, LOCATION_ID, number);
-    gmd_message_add(&location, LOCATION_LINE, &line_message);
-    gmd_message_write(&location, PROFILE_LOCATION, out);
-    gmd_message_u64(&function, FUNCTION_ID, number);
-    gmd_message_u64(&function, FUNCTION_NAME, name);
-    gmd_message_u64(&function, FUNCTION_FILENAME, file);
-    gmd_message_write(&function, PROFILE_FUNCTION, out);
+    gmd_message_u64(&line_message, PPROF_LINE_FUNCTION_ID, number);
+    gmd_message_u64(&line_message, PPROF_LINE_LINE, line);
+    gmd_message_u64(&location, PPROF_LOCATION_ID, number);
+    gmd_message_add(&location, PPROF_LOCATION_LINE, &line_message);
+    gmd_message_write(&location, PPROF_LOCATION, out);
+    gmd_message_u64(&function, PPROF_FUNCTION_ID, number);
+    gmd_message_u64(&function, PPROF_FUNCTION_NAME, name);
+    gmd_message_u64(&function, PPROF_FUNCTION_FILE, file);
+    gmd_message_write(&function, PPROF_FUNCTION, out);
 }
 
 static void put_frames(const gmd_facts *facts, FILE *out)
@@ -104,7 +82,7 @@ static void put_frames(const gmd_facts *facts, FILE *out)
 static void put_text(const char *text, FILE *out)
 {
     gmd_message message = {0};
-    gmd_message_text(&message, PROFILE_STRING_TABLE, text);
+    gmd_message_text(&message, PPROF_STRING_TABLE, text);
     fwrite(message.bytes, 1, message.size, out);
 }
 
@@ -134,7 +112,7 @@ gmd_status gmd_stack_profile_write_pprof(const gmd_facts *facts, FILE *out, gmd_
     }
     put_frames(facts, out);
     put_texts(facts, out);
-    gmd_message_u64(&default_type, PROFILE_DEFAULT_SAMPLE_TYPE, own_text(facts, TEXT_SPACE));
+    gmd_message_u64(&default_type, PPROF_DEFAULT_SAMPLE_TYPE, own_text(facts, TEXT_SPACE));
     fwrite(default_type.bytes, 1, default_type.size, out);
     gmd_holders_free(&holders);
     return gmd_finish_writing(out, "the pprof profile", error);
@@ -162,7 +140,7 @@ static void put_stack(const gmd_facts *facts, const gmd_holder *holder, FILE *ou
         put_name(place.file, out);
         fprintf(out, ":%" PRIu32 ")%s", place.line, i ? ";" : "");
     }
-    fprintf(out, "%s %" PRIu64 "\n", count ? "" : NO_FRAMES, holder->bytes);
+    fprintf(out, "%s %" PRIu64 "\n", count ? "" : GMD_PPROF_NO_FRAMES, holder->bytes);
 }
 
 gmd_status gmd_stack_profile_write_folded(const gmd_facts *facts, FILE *out, gmd_error *error)

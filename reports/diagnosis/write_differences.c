@@ -23,9 +23,10 @@ static void put_snapshots(const gmd_diagnosis *diagnoses, size_t count, FILE *ou
     fputs("       peak   reserved  snapshot and findings\n", out);
     for (size_t i = 0; i < count; i++) {
         const gmd_recording *r = &diagnoses[i].devices[0].facts.recording;
+        bool knows_reserved = diagnoses[i].snapshot.recorder == GMD_RECORDER_PYTORCH;
         fprintf(out, "%c %9s %10s  ", i == highest ? '*' : ' ',
                 gmd_format_size(r->peak.amount.allocated, peak),
-                gmd_format_size(r->peak.amount.reserved, reserved));
+                knows_reserved ? gmd_format_size(r->peak.amount.reserved, reserved) : "-");
         gmd_put_line_text(diagnoses[i].name, out);
         fputs(": ", out);
         put_findings(&diagnoses[i], out);

@@ -19,9 +19,9 @@ static void put_event(gmd_json *json, const char *key, uint32_t moment)
     }
 }
 
-static void put_place(gmd_json *json, const gmd_facts *facts, uint32_t frame)
+static void put_place(gmd_json *json, const gmd_places *places, uint32_t frame)
 {
-    gmd_place place = gmd_places_get(&facts->places, frame);
+    gmd_place place = gmd_places_get(places, frame);
     gmd_json_string(json, "file", place.file);
     gmd_json_u64(json, "line", place.line);
     gmd_json_string(json, "function", place.function);
@@ -40,7 +40,7 @@ static void put_finding(gmd_json *json, const gmd_ranked_finding *ranked)
     gmd_json_array(json, "where");
     for (size_t i = 0; i < finding->where_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, facts, finding->where[i].frame);
+        put_place(json, &facts->places, finding->where[i].frame);
         gmd_json_u64(json, "bytes", finding->where[i].bytes);
         gmd_json_bool(json, "inferred", finding->where[i].is_inferred);
         gmd_json_end(json);
@@ -66,7 +66,7 @@ static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t mom
     gmd_json_array(json, "holders");
     for (size_t i = 0; status == GMD_OK && i < holders.count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, facts, (uint32_t)holders.items[i].key);
+        put_place(json, &facts->places, (uint32_t)holders.items[i].key);
         gmd_json_u64(json, "bytes", holders.items[i].bytes);
         gmd_json_u64(json, "blocks", holders.items[i].blocks);
         gmd_json_end(json);
@@ -102,7 +102,11 @@ static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *f
     gmd_json_object(json, key);
     gmd_json_u64(json, "allocated", amount->allocated);
     gmd_json_u64(json, "active", amount->active);
-    gmd_json_u64(json, "reserved", amount->reserved);
+    if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
+        gmd_json_u64(json, "reserved", amount->reserved);
+    } else {
+        gmd_json_null(json, "reserved");
+    }
     put_event(json, "event", moment);
     gmd_status status = put_categories(json, facts, moment, error);
     if (status == GMD_OK) {
@@ -149,7 +153,7 @@ static void put_keepers(gmd_json *json, const gmd_facts *facts, const gmd_free_m
     gmd_json_array(json, "keepers");
     for (size_t i = 0; i < free_memory->keeper_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, facts, free_memory->keepers[i].frame);
+        put_place(json, &facts->places, free_memory->keepers[i].frame);
         gmd_json_u64(json, "bytes", free_memory->keepers[i].bytes);
         gmd_json_u64(json, "blocks", free_memory->keepers[i].blocks);
         gmd_json_end(json);
@@ -174,7 +178,7 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     gmd_json_u64(json, "requested", oom->requested);
     gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
     gmd_json_string(json, "outcome", gmd_oom_outcome_name(oom->outcome));
-    put_place(json, facts, gmd_places_frame(&facts->places, oom->origin));
+    put_place(json, &facts->places, gmd_places_frame(&facts->places, oom->origin));
     gmd_json_u64(json, "stream", oom->stream);
     put_known(json, "device_free", oom->device_free);
     put_known(json, "beside_pytorch", oom->beside);
@@ -217,7 +221,7 @@ static void put_taken_for(gmd_json *json, const gmd_facts *facts, const gmd_unus
     }
     gmd_json_object(json, "taken_for");
     gmd_json_u64(json, "requested", unused->requested);
-    put_place(json, facts, gmd_places_frame(&facts->places, unused->origin));
+    put_place(json, &facts->places, gmd_places_frame(&facts->places, unused->origin));
     gmd_json_u64(json, "stream", unused->stream);
     put_free(json, "free", &unused->refused);
     gmd_json_end(json);
@@ -285,6 +289,7 @@ static gmd_status put_diagnosis(gmd_json *json, const gmd_diagnosis *diagnosis, 
 {
     gmd_status status = GMD_OK;
     gmd_json_string(json, "snapshot", diagnosis->name);
+    gmd_json_string(json, "recorder", gmd_recorder_name(diagnosis->snapshot.recorder));
     gmd_json_u64(json, "events", diagnosis->snapshot.event_count);
     gmd_json_array(json, "findings");
     for (size_t i = 0; i < diagnosis->finding_count; i++) {

@@ -69,10 +69,14 @@ static gmd_status put_amount(const page *p, const char *title, const gmd_amount 
                              uint32_t moment)
 {
     char allocated[24], reserved[24];
-    fprintf(p->out, "%s: %s allocated of %s reserved, ", title,
-            gmd_format_size(amount->allocated, allocated),
-            gmd_format_size(amount->reserved, reserved));
-    page_put_moment(p, moment);
+    fprintf(p->out, "%s: %s allocated", title, gmd_format_size(amount->allocated, allocated));
+    if (page_is_of_pytorch(p)) {
+        fprintf(p->out, " of %s reserved", gmd_format_size(amount->reserved, reserved));
+    }
+    if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
+        fputs(", ", p->out);
+        page_put_moment(p, moment);
+    }
     fputc('\n', p->out);
     return page_put_holders(p, moment, p->view->rows);
 }
@@ -146,6 +150,10 @@ static void put_verdict(const page *p)
 {
     uint64_t ooms = gmd_diagnosis_oom_count(p->diagnosis);
     char count[32];
+    if (!page_is_of_pytorch(p)) {
+        fputs("\n\n", p->out);
+        return;
+    }
     if (p->diagnosis->finding_count == 0) {
         fputs(", healthy", p->out);
     }
@@ -161,7 +169,9 @@ static void put_title(const page *p)
     const gmd_diagnosis *d = p->diagnosis;
     char events[32];
     gmd_put_line_text(d->name, p->out);
-    fprintf(p->out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
+    if (page_is_of_pytorch(p) || d->snapshot.has_events) {
+        fprintf(p->out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
+    }
     if (d->device_count > 1) {
         fprintf(p->out, ", %zu devices", d->device_count);
     } else {
@@ -173,10 +183,31 @@ static void put_title(const page *p)
 static void put_device_title(const page *p)
 {
     char events[32];
-    fprintf(p->out, "Device %u: %s events", p->facts->recording.device,
-            gmd_format_count(p->facts->recording.event_count, events));
+    fprintf(p->out, "Device %u", p->facts->recording.device);
+    if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
+        fprintf(p->out, ": %s events", gmd_format_count(p->facts->recording.event_count, events));
+    }
     put_iterations(p, p->facts);
     fputs("\n\n", p->out);
+}
+
+/* What another recorder's file has: who holds the memory, and how it went. */
+static gmd_status put_other(const page *p)
+{
+    const gmd_recording *r = &p->facts->recording;
+    char count[32];
+    if (!p->diagnosis->snapshot.has_events) {
+        return put_amount(p, "Held", &r->peak.amount, r->peak.allocated_at);
+    }
+    put_completeness(p);
+    if (r->oom_count) {
+        fprintf(p->out, "Out of memory: %s times\n\n", gmd_format_count(r->oom_count, count));
+    }
+    gmd_status status = curve_put(p->facts, p->view, p->out, p->error);
+    if (status == GMD_OK) {
+        status = put_amount(p, "Peak", &r->peak.amount, r->peak.allocated_at);
+    }
+    return status == GMD_OK ? put_amount(p, "End", &r->at_end, r->last) : status;
 }
 
 static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
@@ -185,6 +216,9 @@ static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
     p->facts = &device->facts;
     if (p->diagnosis->device_count > 1) {
         put_device_title(p);
+    }
+    if (!page_is_of_pytorch(p)) {
+        return put_other(p);
     }
     gmd_status status = oom_text_put(p, &device->ooms);
     put_completeness(p);

@@ -46,7 +46,9 @@ typedef struct gmd_report {
     const gmd_inspection *const *inspections;
     const gmd_timeline *const *timelines; /* of each outcome's run; NULL: none has one */
     const gmd_journal *const *journals;   /* likewise */
-    const gmd_report_rule *rules;         /* all oracles, whether they could judge or not */
+    const gmd_snapshot *recorded; /* the history that each run replays: what its events' origins are
+                                     of; NULL: none is replayed */
+    const gmd_report_rule *rules; /* all oracles, whether they could judge or not */
     size_t rule_count;
     const gmd_repeat *repeats; /* statistics of each are shown */
     size_t repeat_count;

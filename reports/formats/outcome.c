@@ -1,6 +1,7 @@
 #include "outcome.h"
 
 #include "gmd_report_text.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +16,14 @@ const char *gmd_verdict_name(gmd_verdict verdict)
     default: /* a value that cannot be is not a pass */
         return "error";
     }
+}
+
+const char *outcome_source(const gmd_outcome *outcome, char text[GMD_TITLE_TEXT])
+{
+    bool is_script = strcmp(outcome->kind, "scenario") == 0;
+    bool has_ending = gmd_text_ends_with(outcome->name, ".lua");
+    snprintf(text, GMD_TITLE_TEXT, "%s%s", outcome->name, is_script && !has_ending ? ".lua" : "");
+    return text;
 }
 
 const char *oracle_fate_name(gmd_oracle_fate fate)

@@ -8,6 +8,9 @@
 uint64_t report_requests(const gmd_report *report);
 double report_seconds(const gmd_report *report);
 
+/* The file that the lines of an outcome's requests are of. */
+const char *outcome_source(const gmd_outcome *outcome, char text[GMD_TITLE_TEXT]);
+
 /* Requests for each second; 0 where no time was measured. */
 double requests_per_second(const gmd_outcome *outcome);
 

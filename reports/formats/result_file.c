@@ -1,5 +1,5 @@
 /* result_file.c - write_json.c the other way round. */
-#include "gmd_result_file.h"
+#include "result_file.h"
 
 #include "outcome.h"
 #include "result_gate.h"
@@ -317,8 +317,8 @@ static void read_report(result_reader *r, gmd_result_file *result)
     check_verdict(r, root, report);
 }
 
-static gmd_status load(json_t **root, const char *text, size_t size, const char *name,
-                       gmd_error *error)
+gmd_status result_file_load(json_t **root, const char *text, size_t size, const char *name,
+                            gmd_error *error)
 {
     json_error_t problem;
     *root = json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES, &problem);
@@ -336,7 +336,7 @@ gmd_status gmd_result_file_parse(gmd_result_file **result, const char *text, siz
         result_fail_memory(&r);
         return r.status;
     }
-    r.status = load(&(*result)->root, text, size, name, error);
+    r.status = result_file_load(&(*result)->root, text, size, name, error);
     if (r.status == GMD_OK) {
         r.root = (*result)->root;
         read_report(&r, *result);
@@ -361,6 +361,11 @@ void gmd_result_file_free(gmd_result_file *result)
     gmd_gate_result_free(&result->gate);
     json_decref(result->root);
     free(result);
+}
+
+const json_t *result_file_root(const gmd_result_file *result)
+{
+    return result->root;
 }
 
 gmd_report gmd_result_file_report(const gmd_result_file *result)

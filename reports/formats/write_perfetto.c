@@ -12,6 +12,7 @@
 #include "gmd_protobuf.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
+#include "perfetto_places.h"
 
 #include "gmd_grow.h"
 #include "gmd_size.h"
@@ -23,19 +24,14 @@
 #include <string.h>
 
 enum { /* fields */
-       TRACE_PACKET = 1,
        PACKET_TIMESTAMP = 8,
-       PACKET_SEQUENCE = 10,
        PACKET_EVENT = 11,
        PACKET_TRACK = 60,
-       EVENT_ANNOTATION = 4,
        EVENT_TYPE = 9,
        EVENT_TRACK = 11,
        EVENT_NAME = 23,
        EVENT_COUNTER = 30,
        ANNOTATION_U64 = 3,
-       ANNOTATION_TEXT = 6,
-       ANNOTATION_NAME = 10,
        TRACK_UUID = 1,
        TRACK_NAME = 2,
        TRACK_PROCESS = 3,
@@ -66,6 +62,7 @@ typedef struct counter {
 
 typedef struct writer {
     FILE *out;
+    perfetto_places places;
     uint64_t last_track;
     uint64_t process, events;             /* tracks */
     counter counters[GMD_MAX_DEVICES][2]; /* allocated, reserved */
@@ -84,7 +81,10 @@ static void put_packet(writer *w, uint64_t at, uint32_t field, const gmd_message
 {
     gmd_message packet = {.size = 0};
     gmd_message_u64(&packet, PACKET_TIMESTAMP, at * REQUEST_NS);
-    gmd_message_u64(&packet, PACKET_SEQUENCE, 1);
+    gmd_message_u64(&packet, PACKET_SEQUENCE, SEQUENCE);
+    if (field == PACKET_EVENT && w->places.origins) {
+        gmd_message_u64(&packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
+    }
     gmd_message_add(&packet, field, data);
     gmd_message_write(&packet, TRACE_PACKET, w->out);
 }
@@ -210,6 +210,7 @@ static void put_alloc(writer *w, uint64_t at, const gmd_timeline_entry *e)
     annotate(&event, "request", at);
     annotate(&event, "bytes", e->bytes);
     annotate(&event, "address", e->address);
+    perfetto_places_add(&w->places, &event, e, w->out);
     put_packet(w, at, PACKET_EVENT, &event);
     w->lane_of[e->block] = taken;
 }
@@ -290,6 +291,7 @@ static void put_run(writer *w, const gmd_report *report, size_t index)
     const gmd_outcome *o = report->outcomes[index];
     const gmd_timeline *timeline = report->timelines[index];
     begin_run(w, report, index);
+    perfetto_places_of_run(&w->places, o);
     w->block_count = blocks_of(timeline);
     w->lane_of = calloc(w->block_count + (size_t)1, sizeof *w->lane_of);
     w->no_memory = w->no_memory || !w->lane_of;
@@ -309,13 +311,18 @@ static void put_run(writer *w, const gmd_report *report, size_t index)
 gmd_status gmd_report_perfetto(const gmd_report *report, FILE *out, gmd_error *error)
 {
     writer w = {.out = out};
-    for (size_t i = 0; i < report->outcome_count; i++) {
+    gmd_status status = perfetto_places_begin(&w.places, report, out, error);
+    for (size_t i = 0; status == GMD_OK && i < report->outcome_count; i++) {
         if (report->timelines && report->timelines[i]) {
             put_run(&w, report, i);
         }
     }
     free(w.lanes);
     free(w.rows);
+    perfetto_places_free(&w.places);
+    if (status != GMD_OK) {
+        return status;
+    }
     if (w.no_memory) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the Perfetto trace");
     }

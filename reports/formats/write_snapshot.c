@@ -1,15 +1,11 @@
 /* write_snapshot.c - a run as PyTorch's memory snapshot, for torch.cuda._memory_viz,
  * pytorch.org/memory_viz, and whatever else reads what torch.cuda.memory._snapshot() gives; gmd's
  * own readers among them. */
-#include "gmd_report_text.h"
-#include "gmd_text.h"
-#include "outcome.h"
-#include "snapshot_state.h"
-
 #include "gmd_min.h"
 #include "gmd_report_text.h"
-#include "gmd_text.h"
 #include "gmd_trace.h"
+#include "outcome.h"
+#include "snapshot_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +25,72 @@ typedef struct writer {
     char source[GMD_TITLE_TEXT]; /* what the lines are of */
     const char *workload;
     known_frame frames[KNOWN_FRAMES]; /* by their lines: of a case the latest, of a script all */
+    const gmd_snapshot *recorded;     /* the history that was replayed; NULL: none */
+    uint32_t *known_stacks;           /* of its origins: as known_frame.number, by stack */
+    uint32_t *known_frames;           /* likewise, by frame */
 } writer;
+
+/* --- frames of a recorded history --------------------------------------------------------- */
+
+static void put_recorded_frame(writer *w, gmd_snapshot_file *file, uint32_t number)
+{
+    const gmd_origins *origins = &w->recorded->origins;
+    if (w->known_frames[number]) {
+        pickle_again(&file->out, w->known_frames[number] - 1);
+        return;
+    }
+    gmd_frame frame = gmd_origins_frame(origins, number);
+    size_t function_length, file_length;
+    const char *function = gmd_origins_text(origins, frame.function, &function_length);
+    const char *file_name = gmd_origins_text(origins, frame.file, &file_length);
+    gmd_snapshot_file_frame(file, function, function_length, file_name, file_length, frame.line);
+    w->known_frames[number] = pickle_remember(&file->out) + 1;
+}
+
+static void put_recorded_stack(writer *w, gmd_snapshot_file *file, uint32_t stack)
+{
+    size_t count;
+    pickle_list list;
+    if (w->known_stacks[stack]) {
+        pickle_again(&file->out, w->known_stacks[stack] - 1);
+        return;
+    }
+    const uint32_t *frames = gmd_origins_stack(&w->recorded->origins, stack, &count);
+    pickle_begin_list(&file->out, &list);
+    for (size_t i = 0; i < count; i++) {
+        pickle_next(&file->out, &list);
+        put_recorded_frame(w, file, frames[i]);
+    }
+    pickle_end_list(&file->out, &list);
+    w->known_stacks[stack] = pickle_remember(&file->out) + 1;
+}
+
+/* The journal is in memory that the allocator under test can write to. */
+static gmd_origin origin_of(const writer *w, const gmd_journal_event *e)
+{
+    return w->recorded && e->origin < gmd_origins_count(&w->recorded->origins)
+               ? gmd_origins_get(&w->recorded->origins, e->origin)
+               : (gmd_origin){0};
+}
+
+static gmd_snapshot_file_text recorded_text(const writer *w, uint32_t number)
+{
+    gmd_snapshot_file_text text = {0};
+    if (number) {
+        text.bytes = gmd_origins_text(&w->recorded->origins, number, &text.length);
+    }
+    return text;
+}
 
 /* --- frames ------------------------------------------------------------------------------- */
 
 static void put_frames(void *context, gmd_snapshot_file *file, uint32_t stack)
 {
     writer *w = context;
+    if (w->recorded) {
+        put_recorded_stack(w, file, origin_of(w, &w->journal->events[stack - 1]).stack);
+        return;
+    }
     const gmd_journal_event *e = &w->journal->events[stack - 1];
     known_frame *known = &w->frames[e->line % KNOWN_FRAMES];
     char name[sizeof e->name];
@@ -56,18 +111,14 @@ static void put_frames(void *context, gmd_snapshot_file *file, uint32_t stack)
     memcpy(known->name, name, sizeof name);
 }
 
-/* A request that was read from no line has no frame. */
+/* A request that was read from no line, or of which no stack was recorded, has no frame. */
 static uint32_t framed(const writer *w, uint32_t stack)
 {
-    return stack && stack <= w->event_count && w->journal->events[stack - 1].line ? stack : 0;
-}
-
-static void name_source(writer *w, const gmd_outcome *o)
-{
-    bool is_script = strcmp(o->kind, "scenario") == 0;
-    bool has_ending = gmd_text_ends_with(o->name, ".lua");
-    snprintf(w->source, sizeof w->source, "%s%s", o->name, is_script && !has_ending ? ".lua" : "");
-    w->workload = o->name;
+    if (!stack || stack > w->event_count) {
+        return 0;
+    }
+    const gmd_journal_event *e = &w->journal->events[stack - 1];
+    return (w->recorded ? origin_of(w, e).stack : e->line) ? stack : 0;
 }
 
 /* --- parts -------------------------------------------------------------------------------- */
@@ -106,13 +157,17 @@ static void put_event(writer *w, uint32_t index)
     if (!e->action || e->action > GMD_ACTION_OOM + 1) {
         return; /* written over by the allocator under test */
     }
-    gmd_snapshot_file_event_of(&w->file,
-                               &(gmd_snapshot_file_event){.action = actions[e->action - 1],
-                                                          .address = e->address,
-                                                          .size = e->size,
-                                                          .stream = e->stream,
-                                                          .time_us = e->time_us,
-                                                          .stack = framed(w, index + 1)});
+    const gmd_origin origin = origin_of(w, e);
+    gmd_snapshot_file_event_of(
+        &w->file,
+        &(gmd_snapshot_file_event){.action = actions[e->action - 1],
+                                   .address = e->address,
+                                   .size = e->size,
+                                   .stream = e->stream,
+                                   .time_us = e->time_us,
+                                   .stack = framed(w, index + 1),
+                                   .metadata = recorded_text(w, origin.metadata),
+                                   .compile_context = recorded_text(w, origin.compile_context)});
 }
 
 static void put_traces(writer *w)
@@ -132,7 +187,7 @@ static void put_traces(writer *w)
 }
 
 /* Settings that are not PyTorch's are none of the settings that a snapshot tells of. */
-static void put_end(writer *w)
+static void put_settings(writer *w)
 {
     settings read;
     char conf[sizeof w->journal->conf] = "";
@@ -142,29 +197,74 @@ static void put_end(writer *w)
     if (settings_parse(&read, conf, NULL) != GMD_OK) {
         settings_parse(&read, NULL, NULL);
     }
-    gmd_snapshot_file_end(&w->file, &read, conf);
+    gmd_snapshot_file_settings(&w->file, &read, conf);
+}
+
+/* A stage that gmd does not know is kept under no name. */
+static void put_annotations(writer *w)
+{
+    static const gmd_snapshot_file_text stages[] = {
+        [GMD_ANNOTATION_START] = {"START", 5},
+        [GMD_ANNOTATION_END] = {"END", 3},
+        [GMD_ANNOTATION_OTHER] = {0},
+    };
+    gmd_snapshot_file_begin_annotations(&w->file);
+    for (size_t i = 0; w->recorded && i < w->recorded->annotation_count; i++) {
+        const gmd_annotation *a = &w->recorded->annotations[i];
+        gmd_snapshot_file_annotation_of(
+            &w->file, &(gmd_snapshot_file_annotation){.stage = stages[a->stage],
+                                                      .name = recorded_text(w, a->name),
+                                                      .device = a->device,
+                                                      .time_us = a->time_us});
+    }
+    gmd_snapshot_file_end_annotations(&w->file);
 }
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-static gmd_status write_journal(const gmd_outcome *o, const gmd_journal *journal, new_file *out,
-                                gmd_error *error)
+static writer *new_writer(const gmd_snapshot *recorded)
+{
+    writer *w = calloc(1, sizeof *w);
+    if (!w || !recorded) {
+        return w;
+    }
+    w->recorded = recorded;
+    w->known_stacks = calloc(gmd_origins_stack_count(&recorded->origins), sizeof *w->known_stacks);
+    w->known_frames = calloc(gmd_origins_frame_count(&recorded->origins), sizeof *w->known_frames);
+    return w;
+}
+
+static void free_writer(writer *w)
+{
+    if (w) {
+        free(w->known_stacks);
+        free(w->known_frames);
+        free(w);
+    }
+}
+
+static gmd_status write_journal(const gmd_outcome *o, const gmd_journal *journal,
+                                const gmd_snapshot *recorded, new_file *out, gmd_error *error)
 {
     snapshot_state state = {0};
-    writer *w = calloc(1, sizeof *w);
-    bool has_memory = w && (!journal || snapshot_state_make(&state, journal));
+    writer *w = new_writer(journal ? recorded : NULL);
+    bool has_memory = w && (!w->recorded || (w->known_stacks && w->known_frames)) &&
+                      (!journal || snapshot_state_make(&state, journal));
     if (has_memory) {
         uint64_t count = journal ? journal->count : 0;
         w->journal = journal;
         w->event_count = gmd_min(count, GMD_JOURNAL_EVENT_MAX);
-        name_source(w, o);
+        outcome_source(o, w->source);
+        w->workload = o->name;
         gmd_snapshot_file_begin(&w->file, out, put_frames, w);
         put_segments(w, &state);
         put_traces(w);
-        put_end(w);
+        put_settings(w);
+        put_annotations(w);
+        gmd_snapshot_file_end(&w->file);
     }
     snapshot_state_release(&state);
-    free(w);
+    free_writer(w);
     return has_memory ? GMD_OK
                       : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the snapshot of a run");
 }
@@ -182,8 +282,9 @@ gmd_status gmd_report_snapshot(const gmd_report *report, FILE *out, gmd_error *e
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the snapshot of a run");
     }
     new_file_on_stream(to, out);
-    gmd_status status = write_journal(has_one ? report->outcomes[i] : &none,
-                                      has_one ? report->journals[i] : NULL, to, error);
+    gmd_status status =
+        write_journal(has_one ? report->outcomes[i] : &none, has_one ? report->journals[i] : NULL,
+                      report->recorded, to, error);
     if (status == GMD_OK) {
         status = new_file_finish(to, error);
     }

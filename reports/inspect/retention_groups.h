@@ -8,7 +8,7 @@
 typedef struct retention_group {
     char pattern[512]; /* "losses[*] -> MulBackward -> saved[*]" */
     uint32_t row;      /* the first of them */
-    uint32_t holder;   /* gmd_holder */
+    uint32_t holder;   /* gmd_tensor_holder */
     uint32_t line; /* of the script, where all of them were allocated; 0: at several, or unknown */
     uint64_t tensors, used;
     uint64_t rounding; /* of `used`: beyond what was asked for */

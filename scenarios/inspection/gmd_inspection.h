@@ -51,7 +51,7 @@ typedef struct gmd_phase_row {
 } gmd_phase_row;
 
 /* What holds a block, and what of that is visible in Python. */
-typedef enum gmd_holder {
+typedef enum gmd_tensor_holder {
     GMD_HELD_BY_NAME,    /* a tensor that variables, lists, objects or modules lead to */
     GMD_HELD_AS_GRAD,    /* the .grad of such a tensor */
     GMD_HELD_BY_STATE,   /* an optimizer's state */
@@ -60,7 +60,7 @@ typedef enum gmd_holder {
     GMD_HELD_BY_LIBRARY, /* workspaces of cuBLAS */
     GMD_HELD_INSIDE,     /* by an operation or expression under way */
     GMD_HOLDERS
-} gmd_holder;
+} gmd_tensor_holder;
 
 typedef enum gmd_step_kind {
     GMD_STEP_ROOT,    /* a variable, or a description in brackets in place of one */
@@ -82,7 +82,7 @@ typedef struct gmd_tensor_row {
     uint32_t shares; /* index of the row that has the block; GMD_INSPECT_NONE: itself */
     uint32_t first_step, step_count;
     uint32_t line;          /* of the script, where the block was allocated; 0: not known */
-    uint32_t holder;        /* gmd_holder */
+    uint32_t holder;        /* gmd_tensor_holder */
     uint32_t category;      /* gmd_category, of the block */
     bool is_tensor;         /* false: a block without a tensor */
     uint64_t asked, used;   /* bytes, of the block */
@@ -122,7 +122,7 @@ void gmd_inspection_close(gmd_inspection *inspection); /* NULL is fine */
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-const char *gmd_holder_name(uint32_t holder);     /* "graph" */
+const char *gmd_holder_name(uint32_t holder); /* "graph" */
 
 const char *gmd_inspection_text(const gmd_inspection *inspection, uint32_t text);
 /* NULL: there is no such index. */

@@ -143,7 +143,7 @@ static void add_path(survey *s, gmd_tensor_row *row, uint32_t vertex)
     }
 }
 
-static gmd_holder holder_of(const struct heap_graph *heap, uint32_t at)
+static gmd_tensor_holder holder_of(const struct heap_graph *heap, uint32_t at)
 {
     bool by_graph = false, by_state = false, is_grad = false;
     if (at == NO_VERTEX) {
@@ -179,7 +179,7 @@ static void count_block(gmd_held *held, const struct live_block *block)
     held->used += block->used;
 }
 
-static void count_owner(survey *s, const entry *each, gmd_holder holder)
+static void count_owner(survey *s, const entry *each, gmd_tensor_holder holder)
 {
     const struct live_block *block = each->block;
     if (each->owner != each->index || !block) {
@@ -206,7 +206,7 @@ static void describe_elements(survey *s, gmd_tensor_row *row, const entry *each)
 
 static void add_row(survey *s, const entry *each)
 {
-    gmd_holder holder = holder_of(s->heap, each->vertex);
+    gmd_tensor_holder holder = holder_of(s->heap, each->vertex);
     count_owner(s, each, holder);
     if (s->out->tensor_count == GMD_INSPECT_TENSOR_MAX) {
         s->out->tensors_dropped++;

@@ -196,6 +196,30 @@ def a_run_that_did_not_come_about_leaves_an_empty_snapshot():
 
 
 @claim
+def a_replay_keeps_what_the_program_noted():
+    path = os.path.join(WORK.name, "noted.pickle")
+    shot = snapshot(0, "run", trace("alloc a 5MiB s1", "free a"), name="noted.pickle")
+    for e in shot["device_traces"][0]:
+        e["user_metadata"], e["compile_context"] = "step 7", "0/1"
+    shot["external_annotations"] = [{"stage": "START", "name": "Optimizer.step#SGD.step", "device": 0, "time_us": 1}]
+    with open(path, "wb") as file:
+        pickle.dump(shot, file)
+    again = snapshot(0, "replay", path, name="again.pickle")
+    assert {(e["user_metadata"], e["compile_context"]) for e in again["device_traces"][0]} == {("step 7", "0/1")}
+    assert again["external_annotations"] == shot["external_annotations"], again["external_annotations"]
+
+
+@claim
+def the_events_of_a_replay_have_the_recorded_times():
+    path = DATA + "/histories/hidden_leak.pickle.gz"
+    with gzip.open(path, "rb") as file:
+        recorded = pickle.load(file)
+    times = [[e["time_us"] for e in shot["device_traces"][0] if e["action"] == "alloc"]
+             for shot in (recorded, snapshot(0, "replay", path))]
+    assert times[0] == times[1]
+
+
+@claim
 def the_own_reader_replays_it_exactly():
     snapshot(0, "run", "hidden_state", "iterations=3", name="replayed.pickle")
     said = gmd(0, "replay", "--check", os.path.join(WORK.name, "replayed.pickle"))

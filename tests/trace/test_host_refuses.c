@@ -5,6 +5,8 @@
 
 #include "gmd_file.h"
 #include "gmd_history.h"
+#include "gmd_memory_file.h"
+#include "gmd_memory_timeline.h"
 #include "gmd_schedule.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
@@ -82,6 +84,45 @@ TEST(a_text_trace_is_read_or_refused)
 {
     text t = long_trace();
     assert_survives(read_trace, &t);
+    free(t.data);
+}
+
+static gmd_status read_recording(const void *from, gmd_error *error)
+{
+    const text *t = from;
+    gmd_snapshot snapshot;
+    gmd_status status = gmd_memory_file_parse(&snapshot, t->data, t->size, "x", error);
+    gmd_snapshot_free(&snapshot);
+    return status;
+}
+
+TEST(recordings_of_other_tools_are_read_or_refused)
+{
+    static const char *const names[] = {"rmm_log", "heap_of_jax"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[100];
+        text t;
+        snprintf(path, sizeof path, "../../fuzz/corpus/memory_file/%s", names[i]);
+        t.data = read_test_data(path, &t.size);
+        assert_survives(read_recording, &t);
+        free(t.data);
+    }
+}
+
+static gmd_status read_timeline(const void *from, gmd_error *error)
+{
+    const text *t = from;
+    gmd_memory_timeline timeline;
+    gmd_status status = gmd_memory_timeline_parse(&timeline, t->data, t->size, "x", error);
+    gmd_memory_timeline_free(&timeline);
+    return status;
+}
+
+TEST(a_memory_timeline_is_read_or_refused)
+{
+    text t;
+    t.data = read_test_data("../../fuzz/corpus/memory_file/timeline", &t.size);
+    assert_survives(read_timeline, &t);
     free(t.data);
 }
 
