@@ -32,13 +32,15 @@ static bool was_needed(const class_view *view)
 bool look_for_cached_not_released(const class_view *view, gmd_job_finding *finding)
 {
     enum {
+        LEAST_ITERATIONS = 3,
         LEAST_PERCENT = 60, /* of reserved: an evaluation after a training needs 40 % of it */
         LEAST_MIB = 256     /* that another process could use */
     };
     const course *c = &view->course;
     uint64_t at_end = reserved_at_end(view);
     char idle[24], reserved[24], line[LINE_TEXT];
-    if (view->refusal || c->idle < LEAST_MIB * GMD_MIB || c->idle * 100 < at_end * LEAST_PERCENT ||
+    if (view->refusal || !goes_round(view, LEAST_ITERATIONS) || c->idle < LEAST_MIB * GMD_MIB ||
+        c->idle * 100 < at_end * LEAST_PERCENT ||
         view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle || !was_needed(view)) {
         return false;
     }

@@ -3,10 +3,12 @@
  * It looks at three forms. A request is refused, and that costs the job something, though enough is
  * free in several places, or in one that the allocator did not look at. Blocks that stay keep their
  * segments from going back: at the end much of what is reserved lies beside them. And requests of
- * ever new sizes that no free block fits: late in the job segments are taken though less is needed
- * than before, so that what is reserved is far more than was ever active. */
+ * ever new sizes that no free block fits: what is reserved is far more than was ever active, and
+ * either segments are taken for new sizes late in the job, though less is needed than before, or
+ * its sizes are new to the end. What is given back is no such memory. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -88,14 +90,14 @@ static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
 
 /* --- sizes that do not fit ------------------------------------------------------------------- */
 
-/* The lines whose requests segments were taken for, late. */
-static void blame_takers(const class_view *view, gmd_job_finding *finding)
+/* The lines whose requests segments were taken for, after a quarter of the recording or at all. */
+static void blame_takers(const class_view *view, bool late, gmd_job_finding *finding)
 {
     const gmd_recording *r = &view->facts->recording;
     for (size_t i = 0; i < r->reserved_count; i++) {
         const gmd_reserved *range = &r->reserved[i];
         bool is_late = (uint64_t)(range->taken - r->first) * 4 >= r->last - r->first;
-        if (range->taken != GMD_BEFORE && is_late) {
+        if (range->taken != GMD_BEFORE && (is_late || !late)) {
             blame_line(finding, gmd_places_frame(&view->facts->places, range->origin), range->size,
                        false);
         }
@@ -109,30 +111,52 @@ static bool waits_for_streams(const class_view *view)
     return view->course.pending * 100 >= view->facts->recording.peak.amount.active * LEAST_PERCENT;
 }
 
+static void tell_misfits(const class_view *view, bool is_taken_late, gmd_job_finding *finding)
+{
+    const course *c = &view->course;
+    char more[24], reserved[24], active[24], late[24];
+    gmd_format_size(c->reserved, reserved);
+    gmd_format_size(finding->bytes, more);
+    gmd_format_size(view->facts->recording.peak.amount.active, active);
+    if (is_taken_late) {
+        say_evidence(finding,
+                     "%s is reserved, %s more than was ever in use (%s), and %s of it was taken "
+                     "late, while less was in use than before: requests of new sizes fit no free "
+                     "block.",
+                     reserved, more, active, gmd_format_size(c->taken_late, late));
+    } else {
+        say_evidence(finding,
+                     "%s is reserved, %s more than was ever in use (%s), and to the end the job "
+                     "asks for sizes that it never asked for before: they fit no free block.",
+                     reserved, more, active);
+    }
+}
+
 static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
 {
     enum {
-        LEAST_PERCENT = 15,     /* of reserved beyond what was ever active */
-        LEAST_MIB = 128,        /* segments of 20 MiB leave as much in healthy small jobs */
-        LEAST_LATE_PERCENT = 5, /* of reserved: steady shapes take nothing after warm-up */
+        LEAST_PERCENT = 15,       /* of reserved beyond what was ever active */
+        LEAST_EARLY_PERCENT = 27, /* likewise, where it was taken early */
+        LEAST_MIB = 128,          /* segments of 20 MiB leave as much in healthy small jobs */
+        LEAST_LATE_PERCENT = 5,   /* of reserved: steady shapes take nothing after warm-up */
+        LEAST_ITERATIONS = 3,
     };
-    const gmd_amount *peak = &view->facts->recording.peak.amount;
-    uint64_t excess = peak->reserved > peak->active ? peak->reserved - peak->active : 0;
-    char more[24], reserved[24], active[24], late[24];
-    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < peak->reserved * LEAST_PERCENT ||
-        view->course.taken_late * 100 < peak->reserved * LEAST_LATE_PERCENT || view->refusal ||
-        waits_for_streams(view) || has_material_growth(view)) {
+    const course *c = &view->course;
+    const gmd_recording *r = &view->facts->recording;
+    /* What was reserved before the first event may have been in use then. */
+    uint64_t in_use = gmd_max(r->peak.amount.active, r->at_start.reserved);
+    uint64_t excess = c->reserved > in_use ? c->reserved - in_use : 0;
+    bool is_taken_late = c->taken_late * 100 >= c->reserved * LEAST_LATE_PERCENT;
+    uint64_t least = is_taken_late ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
+    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * least ||
+        !(is_taken_late || c->is_ever_new) || !goes_round(view, LEAST_ITERATIONS) ||
+        view->refusal || waits_for_streams(view) || has_material_growth(view)) {
         return false;
     }
-    blame_takers(view, finding);
+    blame_takers(view, is_taken_late, finding);
     finding->bytes = excess;
     finding->confidence = weigh(view, 0.85);
-    say_evidence(finding,
-                 "%s is reserved, %s more than was ever in use (%s), and %s of it was taken late, "
-                 "while less was in use than before: requests of new sizes fit no free block.",
-                 gmd_format_size(peak->reserved, reserved), gmd_format_size(excess, more),
-                 gmd_format_size(peak->active, active),
-                 gmd_format_size(view->course.taken_late, late));
+    tell_misfits(view, is_taken_late, finding);
     return true;
 }
 

@@ -15,11 +15,13 @@
 
 /* --- gradients that the program stores ------------------------------------------------------- */
 
-/* What is kept of all iterations but the last one, which is not over. */
+/* What is kept of all iterations but the last one, which is not over, and those of the warm-up,
+ * which make the optimizer's state and workspaces. */
 static bool is_kept(const gmd_facts *f, const gmd_lifetime *l)
 {
     uint32_t born = gmd_iteration_of(&f->iterations, l->born);
-    return l->born != GMD_BEFORE && born != GMD_SET_UP && born + 1 < f->iterations.count &&
+    return l->born != GMD_BEFORE && born != GMD_SET_UP && born >= f->iterations.warm_up &&
+           born + 1 < f->iterations.count &&
            (l->freed == GMD_NEVER ||
             gmd_iteration_of(&f->iterations, l->freed) + 1 >= f->iterations.count);
 }
@@ -229,7 +231,8 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
                  gmd_format_size(sizes->bytes, all));
     say_fix(
         finding,
-        "optimizer.zero_grad(set_to_none=True)  # in each iteration, before %s calls backward()",
+        "optimizer.zero_grad(set_to_none=True)  # after each optimizer.step(): %s adds to what it "
+        "made before",
         first_line(view, finding, line));
     return true;
 }

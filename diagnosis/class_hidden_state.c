@@ -91,7 +91,7 @@ bool look_for_hidden_state(const class_view *view, gmd_job_finding *finding)
                  gmd_format_size(finding->bytes, most),
                  is_longer ? ", and each backward() is longer than the last" : "");
     say_fix(finding,
-            "hidden = hidden.detach()  # before %s takes it into the next iteration; of an LSTM "
+            "hidden = hidden.detach()  # before %s takes it into the next iteration; for an LSTM "
             "hidden = tuple(h.detach() for h in hidden)%s",
             first_line(view, finding, line),
             is_longer ? "; then backward() needs no retain_graph" : "");

@@ -15,12 +15,12 @@
 #include <string.h>
 
 /* A program that collects by itself does it in one line, which allocates nothing. The collector
- * runs wherever an object is made. */
+ * runs wherever an object is made. Where frees have no frames, no line is known of. */
 static bool collects_itself(const class_view *view, const retained_group *group)
 {
     enum { MOST_PERCENT = 60 };
     const gmd_facts *f = view->facts;
-    if (group->freed_percent < MOST_PERCENT) {
+    if (group->freed_percent < MOST_PERCENT || group->freed_in == GMD_NO_PLACE) {
         return false;
     }
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
@@ -55,15 +55,34 @@ static bool goes_elsewhere(const class_view *view, const retained_group *group)
                   gmd_places_get(places, group->frame).file) != 0;
 }
 
+/* Whether drops tell of the collector though they come at even distances: what was in use while it
+ * ran got older, and stays the next time. */
+static bool leaves_more_each_time(const retained_group *group)
+{
+    return group->floors_up * 2 >= group->drops - 1 && group->floors_up > 2 * group->floors_down;
+}
+
+/* Whether it piles up for longer each time. A full collection comes once the objects that survived
+ * since the last are a quarter of all (gc's threshold, as its documentation says), and those are
+ * more each time; a program that clears what it has gathered has no such rule. */
+static bool takes_longer_each_time(const retained_group *group)
+{
+    return group->longer_runs > 0 && group->longer_runs == group->drops - 1;
+}
+
+/* Whether blocks go in another order than they came, as requests do that are served: the collector
+ * leaves none behind but those that were in use while it ran. */
+static bool goes_in_any_order(const retained_group *group)
+{
+    enum { LEAST_PERCENT = 20 };
+    return group->overtaken * 100 >= group->gone * LEAST_PERCENT;
+}
+
 static bool waits_for_collector(const class_view *view, const retained_group *group)
 {
-    enum {
-        LEAST_PERCENT = 10, /* of the peak */
-        FALL_PERCENT =
-            33 /* of the most that there was: one request of many that are served is less */
-    };
-    if (group->most * 100 < view->facts->recording.peak.amount.allocated * LEAST_PERCENT ||
-        group->largest_fall * 100 < group->most * FALL_PERCENT || group->rises < group->drops) {
+    enum { DROP_PERCENT = 20 }; /* of the most that there was: one of many requests is less */
+    if (group->largest_drop * 100 < group->most * DROP_PERCENT || group->rises < group->drops ||
+        goes_in_any_order(group)) {
         return false;
     }
     switch (group->drops) {
@@ -73,17 +92,35 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
         return piles_up_again(group) ||
                (group->last_run >= group->runs[0] && goes_elsewhere(view, group));
     case 2:
-        return piles_up_again(group) || group->runs[0] > group->runs[2] + 1;
+        return piles_up_again(group) || group->runs[0] > group->runs[2] + 1 ||
+               leaves_more_each_time(group);
     default:
-        return is_uneven(group) &&
-               !(view->facts->places.has_modules && collects_itself(view, group));
+        return takes_longer_each_time(group) ||
+               ((is_uneven(group) || leaves_more_each_time(group)) &&
+                !(view->facts->places.has_modules && collects_itself(view, group)));
     }
+}
+
+/* Whether what waits is enough to look for: of all lines together, since an object holds blocks of
+ * several. */
+static bool is_enough(const class_view *view)
+{
+    enum { LEAST_PERCENT = 10 }; /* of the peak */
+    uint64_t most = 0;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        most += waits_for_collector(view, group) ? group->most : 0;
+    }
+    return most > 0 && most * 100 >= view->facts->recording.peak.amount.allocated * LEAST_PERCENT;
 }
 
 static bool look_for_collections(const class_view *view, gmd_job_finding *finding)
 {
     char most[24], fall[24], line[LINE_TEXT];
     uint64_t largest = 0;
+    if (!is_enough(view)) {
+        return false;
+    }
     for (size_t i = 0; i < view->retained->count; i++) {
         retained_group *group = &view->retained->groups[i];
         if (waits_for_collector(view, group)) {
@@ -91,11 +128,8 @@ static bool look_for_collections(const class_view *view, gmd_job_finding *findin
             finding->bytes += group->most;
             finding->bytes_per_iteration += group->rises ? group->risen / group->rises : 0;
             blame_line(finding, group->frame, group->most, false);
-            largest = gmd_max(group->largest_fall, largest);
+            largest = gmd_max(group->largest_drop, largest);
         }
-    }
-    if (finding->bytes == 0) {
-        return false;
     }
     finding->confidence = weigh(view, 0.9);
     say_evidence(finding,

@@ -25,7 +25,7 @@ bool look_for_retained_graph(const class_view *view, gmd_job_finding *finding)
     say_fix(finding,
             is_graph
                 ? "losses.append(loss.item())  # the number, not the tensor with the graph that "
-                  "%s makes; of more than a number outputs.append(output.detach().cpu())"
+                  "%s makes; for more than a number outputs.append(output.detach().cpu())"
                 : "outputs.append(output.detach().cpu())  # of what %s makes; or .item() of a "
                   "single number, or not at all",
             first_line(view, finding, line));

@@ -43,6 +43,7 @@ class_look look_for_gradient_accumulation, look_for_retained_graph, look_for_hid
 typedef struct growth {
     uint64_t bytes;               /* where it was most */
     uint64_t bytes_per_iteration; /* on average */
+    uint64_t grown;               /* bytes by which the last end has more than the first */
     uint64_t blocks;
     uint64_t blocks_per_iteration; /* on average, rounded up */
     bool is_of_other_loop;         /* most of it is of the loop after the optimizer's steps */
@@ -57,6 +58,10 @@ growth growth_of(const class_view *view, group_test *test);
 /* Whether so much grows that it matters; all that grows, explained or not. */
 bool is_growth_material(const class_view *view, growth g);
 bool has_material_growth(const class_view *view);
+
+/* Whether the job is seen at work for long enough to tell what it needs again and again from what
+ * it needs once: so many iterations, or, where none are found, all its memory so many times. */
+bool goes_round(const class_view *view, uint32_t least_iterations);
 
 /* What was reserved at the end. */
 uint64_t reserved_at_end(const class_view *view);

@@ -1,18 +1,28 @@
 #include "course.h"
 
+#include "size_set.h"
+
 #include "gmd_min.h"
+#include "gmd_size.h"
+
+enum { QUARTERS = 4, LATELY = 16 }; /* parts of all events */
 
 typedef struct walk {
     course found;
     const gmd_recording *r;
-    gmd_amount before;      /* after the event before */
-    uint64_t most_active;   /* so far */
-    uint64_t most_reserved; /* likewise */
-    uint64_t taken;         /* beyond what ever was reserved; to be judged by the request that it
-                               was for, which comes next */
-    uint64_t least;         /* that was reserved in the second half */
+    gmd_amount before;        /* after the event before */
+    uint64_t most_active;     /* so far */
+    uint64_t most_reserved;   /* likewise */
+    uint64_t taken;           /* beyond what ever was reserved; to be judged by the request that it
+                                 was for, which comes next */
+    uint64_t late, late_from; /* taken late, on whatever occasion; the first event of it */
+    uint64_t least;           /* that was reserved in the second half */
     uint64_t events;
     uint32_t warmed_up; /* moment */
+    size_set sizes;
+    uint64_t asked[QUARTERS], asked_new[QUARTERS]; /* bytes; the latter of sizes that no quarter
+                                                      before asked for */
+    bool is_out_of_memory;
 } walk;
 
 /* What was just freed is active still, for an event; a request finds what really waits. */
@@ -25,14 +35,46 @@ static void note_pending(walk *w, uint32_t moment, const gmd_amount *amount)
     }
 }
 
+/* Whether an event asks for a size that was asked for lately for the first time: a batch of a new
+ * shape has many blocks of each size. Small blocks share segments of one size: they always find a
+ * place. */
+static bool asks_for_new_size(walk *w, uint32_t moment)
+{
+    const gmd_snapshot_event *e = gmd_event_at(w->r, moment);
+    uint64_t first, all = w->r->event_count, quarter = w->events * QUARTERS / all;
+    if (e->action != GMD_ACTION_ALLOC || e->size <= GMD_MIB || w->is_out_of_memory) {
+        return false;
+    }
+    w->is_out_of_memory = !size_set_add(&w->sizes, e->size, w->events, &first);
+    if (w->is_out_of_memory) {
+        return false;
+    }
+    w->found.asked += e->size;
+    w->asked[quarter] += e->size;
+    w->asked_new[quarter] += first * QUARTERS / all == quarter ? e->size : 0;
+    return (w->events - first) * LATELY <= all;
+}
+
+/* What is taken once, for a part of the program that comes later than others, is none of it. */
+static void note_taken_late(walk *w)
+{
+    bool is_again = w->late_from && (w->events - w->late_from) * LATELY > w->r->event_count;
+    w->late_from = w->late_from ? w->late_from : w->events;
+    w->late += w->taken;
+    w->found.taken_late = is_again || w->found.taken_late ? w->late : 0;
+}
+
 static void note_taken(walk *w, uint32_t moment, const gmd_amount *amount)
 {
+    bool is_new = asks_for_new_size(w, moment);
     if (w->taken && amount->active > w->before.active) {
-        w->found.taken_late += amount->active <= w->most_active ? w->taken : 0;
+        if (is_new && amount->active <= w->most_active) {
+            note_taken_late(w);
+        }
         w->taken = 0;
     }
     if (amount->reserved > w->most_reserved) {
-        bool is_late = w->events * 4 >= w->r->event_count && moment >= w->warmed_up;
+        bool is_late = w->events * QUARTERS >= w->r->event_count && moment >= w->warmed_up;
         w->taken += is_late ? amount->reserved - w->most_reserved : 0;
         w->most_reserved = amount->reserved;
     }
@@ -48,11 +90,26 @@ static void note(void *context, uint32_t moment, const gmd_amount *amount)
         w->found.needed = gmd_max(w->found.needed, amount->active);
         w->least = gmd_min(w->least, amount->reserved);
     }
+    if (w->events * QUARTERS >= w->r->event_count * (QUARTERS - 1)) {
+        w->found.reserved = gmd_max(w->found.reserved, amount->reserved);
+    }
     w->before = *amount;
     w->events++;
 }
 
-course course_of(const gmd_recording *r, const gmd_iterations *iterations)
+static bool is_ever_new(const walk *w)
+{
+    enum { LEAST_PERCENT = 10 };
+    for (int i = 1; i < QUARTERS; i++) {
+        if (w->asked_new[i] == 0 || w->asked_new[i] * 100 < w->asked[i] * LEAST_PERCENT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+gmd_status course_find(course *found, const gmd_recording *r, const gmd_iterations *iterations,
+                       gmd_error *error)
 {
     enum { WARM_UP = 2 };
     walk w = {.r = r,
@@ -62,6 +119,10 @@ course course_of(const gmd_recording *r, const gmd_iterations *iterations)
               .least = r->peak.amount.reserved,
               .warmed_up = iterations->count > WARM_UP ? iterations->starts[WARM_UP] : 0};
     gmd_recording_walk(r, note, &w);
+    size_set_free(&w.sizes);
     w.found.idle = w.events && w.least > w.found.needed ? w.least - w.found.needed : 0;
-    return w.found;
+    w.found.is_ever_new = is_ever_new(&w);
+    *found = w.found;
+    return w.is_out_of_memory ? gmd_fail(error, GMD_NO_MEMORY, "no host memory for sizes asked for")
+                              : GMD_OK;
 }

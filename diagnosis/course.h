@@ -10,12 +10,19 @@ typedef struct course {
     uint64_t pending; /* bytes freed that waited for another stream, where it was most */
     uint32_t pending_at;
     uint64_t taken_late; /* bytes, after the first quarter of the events and two iterations, taken
-                            of the device while less was active than there had been */
-    uint64_t idle;   /* bytes that were reserved and not active throughout the second half of the
-                        events */
-    uint64_t needed; /* the most that was active then */
+                            of the device for a size that was new while less was active than there
+                            had been */
+    uint64_t idle;     /* bytes that were reserved and not active throughout the second half of the
+                          events */
+    uint64_t needed;   /* the most that was active then */
+    uint64_t reserved; /* the most that was reserved in the last quarter */
+    uint64_t asked;    /* bytes of all requests but small ones */
+    bool is_ever_new; /* in each quarter of the events after the first, a good part of what is asked
+                         for is of sizes that no quarter before asked for */
 } course;
 
-course course_of(const gmd_recording *recording, const gmd_iterations *iterations);
+/* Fails for want of host memory only. */
+gmd_status course_find(course *found, const gmd_recording *recording,
+                       const gmd_iterations *iterations, gmd_error *error);
 
 #endif

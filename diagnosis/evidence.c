@@ -30,6 +30,7 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
         if ((!group->is_explained || with_explained) && is_meant(view, group, test)) {
             g.bytes += group->most;
             g.bytes_per_iteration += rate_of(group);
+            g.grown += group->grown;
             g.blocks += group->blocks;
             g.blocks_per_iteration += (group->blocks + iterations - 1) / iterations;
             of_other_loop += group->is_of_other_loop ? group->most : 0;
@@ -56,6 +57,15 @@ static bool does_more(const class_view *view, growth g)
     return allocated >= 2 * g.blocks || g.blocks_per_iteration >= MANY_BLOCKS;
 }
 
+/* What grows in place of something that goes, in a recording that begins late the entries of a
+ * buffer that is full, is no growth. */
+static bool grows_in_all(const class_view *view, growth g)
+{
+    enum { LEAST_PERCENT = 40 };
+    int64_t total = view->retained->total_grown[g.is_of_other_loop];
+    return total > 0 && (uint64_t)total * 100 >= g.grown * LEAST_PERCENT;
+}
+
 bool is_growth_material(const class_view *view, growth g)
 {
     enum {
@@ -64,7 +74,7 @@ bool is_growth_material(const class_view *view, growth g)
         PERCENT_OF_GRAPH = 3    /* a graph is never kept on purpose */
     };
     uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
-    return g.bytes > 0 && does_more(view, g) &&
+    return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) &&
            g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
 }
 
@@ -89,6 +99,17 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
 unsigned parts_of_group(const class_view *view, const retained_group *group)
 {
     return view->facts->places.parts_of[group->stack];
+}
+
+/* --- turnover -------------------------------------------------------------------------------- */
+
+bool goes_round(const class_view *view, uint32_t least_iterations)
+{
+    enum { LEAST_TIMES = 5 }; /* a first pass asks for up to three times what it holds */
+    uint32_t iterations = view->facts->iterations.count;
+    return iterations
+               ? iterations >= least_iterations
+               : view->course.asked >= LEAST_TIMES * view->facts->recording.peak.amount.active;
 }
 
 /* --- refusals -------------------------------------------------------------------------------- */

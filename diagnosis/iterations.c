@@ -256,11 +256,14 @@ typedef struct frequency {
     beat first;
 } frequency;
 
-static void count_frequencies(const request *sorted, uint32_t count, frequency *by_count)
+/* How many keys come often enough for an iteration, however often. */
+static uint32_t count_frequencies(const request *sorted, uint32_t count, frequency *by_count)
 {
     repetition it;
+    uint32_t often = 0;
     for (size_t at = 0; next_repetition(sorted, count, &at, &it);) {
         beat b = beat_of(&it);
+        often += it.count >= LEAST_ITERATIONS;
         if (b.count < LEAST_ITERATIONS || !is_regular(&b, count)) {
             continue;
         }
@@ -270,6 +273,7 @@ static void count_frequencies(const request *sorted, uint32_t count, frequency *
             f->first = b;
         }
     }
+    return often;
 }
 
 /* Whether the groups lie in one iteration each, which the anchor's groups begin. The first one may
@@ -415,11 +419,13 @@ typedef struct search { /* for a loop among the requests of a stretch of the rec
  * counts: all of the inner keep step with it. */
 static beat find_anchor(const search *s)
 {
-    enum { LEAST_PERCENT = 15 }; /* of the requests: a few repeat by chance */
+    /* A few requests repeat by chance. Where an iteration applies its layers as often as it likes,
+     * their requests outnumber all others, and half of the keys must keep step. */
+    enum { LEAST_PERCENT = 15, KEYS_PERCENT = 50 };
     size_t candidates[CANDIDATES];
     uint32_t most = 0, regular = 0;
     beat best = {0};
-    count_frequencies(s->requests, s->count, s->by_count);
+    uint32_t often = count_frequencies(s->requests, s->count, s->by_count);
     for (size_t n = LEAST_ITERATIONS; n <= s->count; n++) {
         regular += s->by_count[n].keys;
     }
@@ -428,8 +434,9 @@ static beat find_anchor(const search *s)
         const beat *anchor = &s->by_count[candidates[i]].first;
         in_step found = count_in_step(s->requests, s->count, anchor);
         bool is_better = found.keys > most || (found.keys == most && anchor->count < best.count);
-        if (is_better && found.requests * 100 >= (uint64_t)s->count * LEAST_PERCENT &&
-            is_loop(s->r, s->places, anchor)) {
+        bool is_enough = found.requests * 100 >= (uint64_t)s->count * LEAST_PERCENT ||
+                         (uint64_t)found.keys * 100 >= (uint64_t)often * KEYS_PERCENT;
+        if (is_better && is_enough && is_loop(s->r, s->places, anchor)) {
             best = *anchor;
             most = found.keys;
         }

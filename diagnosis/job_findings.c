@@ -63,6 +63,7 @@ static void look(gmd_job_findings *findings, gmd_ooms *ooms, class_view *view)
 typedef struct observations {
     retention retained;
     loops loops;
+    course course;
     gmd_free_memory free;
     parameter_sizes parameters;
 } observations;
@@ -84,6 +85,9 @@ static gmd_status observe(observations *o, const gmd_facts *facts, uint32_t end,
     }
     if (status == GMD_OK) {
         status = loops_find(&o->loops, facts, &o->parameters, error);
+    }
+    if (status == GMD_OK) {
+        status = course_find(&o->course, r, &facts->iterations, error);
     }
     if (status == GMD_OK) {
         status = gmd_free_memory_find(&o->free, r, &facts->places, end, NULL, error);
@@ -116,7 +120,7 @@ gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, con
              &(class_view){.facts = facts,
                            .end = end,
                            .loops = &o.loops,
-                           .course = course_of(&facts->recording, &facts->iterations),
+                           .course = o.course,
                            .free = &o.free,
                            .parameters = &o.parameters,
                            .retained = &o.retained});

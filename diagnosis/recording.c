@@ -28,9 +28,11 @@ typedef struct builder {
     uint32_t *open;          /* by rank: the block's lifetime; GMD_NO_LIFETIME */
     uint32_t *lifetime_rank; /* by lifetime */
     rank_set blocks;         /* where blocks begin now */
+    bool *is_named;          /* by rank: a block began there that an event allocated or freed */
     reserved_ranges reserved;
     size_t lifetime_capacity, rank_capacity;
-    size_t unexplained; /* blocks and ranges that were there before the first event */
+    bool has_later_block; /* in the segments */
+    size_t unexplained;   /* blocks and ranges that were there before the first event */
 } builder;
 
 static bool has_block(const gmd_snapshot_event *e)
@@ -204,6 +206,7 @@ static bool note_event(builder *b, size_t event)
     r->oom_count += e->action == GMD_ACTION_OOM;
     if (has_block(e)) {
         uint32_t rank = *b->next_rank++;
+        b->is_named[rank] = true;
         return e->action == GMD_ACTION_ALLOC ? note_alloc(b, event, rank)
                                              : note_free(b, event, rank);
     }
@@ -291,9 +294,29 @@ static bool note_found(builder *b, const gmd_snapshot_segment *segment, const ui
     return true;
 }
 
+/* A block that no event explains cannot have been there from the start where an event had another
+ * one in its place: it is of after the last event. */
+static bool note_later_block(builder *b, const gmd_snapshot_segment *segment,
+                             const uint32_t ends[2], const uint32_t *blocks)
+{
+    for (size_t k = 0; k < segment->block_count; k++) {
+        uint32_t end = k + 1 < segment->block_count ? blocks[k + 1] : ends[1];
+        bool is_unexplained =
+            b->snapshot->blocks[segment->first_block + k].state != GMD_BLOCK_INACTIVE &&
+            b->open[blocks[k]] == GMD_NO_LIFETIME;
+        for (uint32_t rank = blocks[k]; is_unexplained && rank < end; rank++) {
+            b->has_later_block = b->has_later_block || b->is_named[rank];
+        }
+    }
+    return true;
+}
+
 /* Blocks that the events left and that the segments have have their size now. */
 static bool ends_early(const builder *b)
 {
+    if (b->has_later_block) {
+        return true;
+    }
     uint64_t reserved = 0;
     for (size_t i = 0; i < b->snapshot->segment_count; i++) {
         const gmd_snapshot_segment *segment = &b->snapshot->segments[i];
@@ -360,7 +383,7 @@ static bool note_unexplained(builder *b, const gmd_snapshot_segment *segment,
 
 static bool note_segments(builder *b)
 {
-    if (!visit_segments(b, note_found)) {
+    if (!visit_segments(b, note_found) || !visit_segments(b, note_later_block)) {
         return false;
     }
     b->r->ends_early = b->snapshot->has_events && ends_early(b);
@@ -647,7 +670,8 @@ static bool prepare(builder *b)
     for (uint32_t rank = 0; b->open && rank < b->ranks.count; rank++) {
         b->open[rank] = GMD_NO_LIFETIME;
     }
-    return b->open && b->r->lifetime_of_event;
+    b->is_named = calloc((size_t)b->ranks.count + 1, sizeof *b->is_named);
+    return b->open && b->r->lifetime_of_event && b->is_named;
 }
 
 static void release(builder *b)
@@ -655,6 +679,7 @@ static void release(builder *b)
     address_ranks_free(&b->ranks);
     reserved_ranges_free(&b->reserved);
     rank_set_free(&b->blocks);
+    free(b->is_named);
     free(b->rank_list);
     free(b->open);
     free(b->lifetime_rank);

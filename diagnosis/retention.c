@@ -42,16 +42,23 @@ static void ends_seen(const gmd_facts *f, const gmd_lifetime *l, uint32_t *from,
     *to = freed == GMD_SET_UP || freed < *from ? *from : freed;
 }
 
+/* Blocks come in the order of their births, but those from before the recording, which are of no
+ * iteration. */
 static size_t list_members(const gmd_facts *f, member *members)
 {
     const gmd_recording *r = &f->recording;
+    const gmd_iterations *it = &f->iterations;
     size_t count = 0;
+    uint32_t at = 0;
     for (size_t i = 0; i < r->lifetime_count; i++) {
         const gmd_lifetime *l = &r->lifetimes[i];
-        uint32_t from, to;
-        ends_seen(f, l, &from, &to);
-        bool is_of_set_up = gmd_iteration_of(&f->iterations, l->born) == GMD_SET_UP;
-        if (to - from > 1 && !is_of_set_up) {
+        if (l->born < it->starts[0]) {
+            continue;
+        }
+        while (at + 1 < it->count && it->starts[at + 1] <= l->born) {
+            at++;
+        }
+        if (at + 2 <= it->count && l->freed >= it->starts[at + 2]) {
             uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
             members[count++] = (member){stack ? 0 : l->requested, stack, (uint32_t)i};
         }
@@ -104,19 +111,31 @@ static int compare_changes(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Bytes of the group at the end of each iteration. */
-static void sum_ends(const gmd_facts *f, const candidate *c, int64_t *ends)
+/* A group by the ends of iterations; one array for all groups, one after the other. */
+typedef struct group_ends {
+    int64_t *bytes;    /* that are there */
+    uint64_t *gone;    /* bytes that were there at the end before, and are not */
+    uint32_t *longest; /* the last end that a block of the iteration sees */
+    int64_t *changes;  /* of the ends that are compared */
+} group_ends;
+
+static void sum_ends(const gmd_facts *f, const candidate *c, group_ends *of)
 {
-    memset(ends, 0, (f->iterations.count + 1) * sizeof *ends);
+    size_t count = (size_t)f->iterations.count + 1;
+    memset(of->bytes, 0, count * sizeof *of->bytes);
+    memset(of->gone, 0, count * sizeof *of->gone);
+    memset(of->longest, 0, count * sizeof *of->longest);
     for (size_t i = 0; i < c->count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[c->first[i].lifetime];
         uint32_t from, to;
         ends_seen(f, l, &from, &to);
-        ends[from] += (int64_t)l->size;
-        ends[to] -= (int64_t)l->size;
+        of->bytes[from] += (int64_t)l->size;
+        of->bytes[to] -= (int64_t)l->size;
+        of->gone[to] += l->size;
+        of->longest[from] = to > of->longest[from] ? to : of->longest[from];
     }
     for (uint32_t i = 1; i <= f->iterations.count; i++) {
-        ends[i] += ends[i - 1];
+        of->bytes[i] += of->bytes[i - 1];
     }
 }
 
@@ -142,8 +161,11 @@ static void measure_changes(ends_range range, const int64_t *ends, int64_t *chan
         int64_t change = ends[i] - ends[i - 1];
         uint64_t size = (uint64_t)(change < 0 ? -change : change);
         if (change > 0) {
+            uint32_t pause = g->rises ? g->compared - g->last_rise : 0;
+            g->longest_pause = pause > g->longest_pause ? pause : g->longest_pause;
             g->first_rise = g->rises ? g->first_rise : g->compared;
             g->last_rise = g->compared;
+            g->last_rise_in = i;
             g->rises++;
             g->risen += size;
             g->largest_rise = gmd_max(size, g->largest_rise);
@@ -161,15 +183,27 @@ static void measure_changes(ends_range range, const int64_t *ends, int64_t *chan
     }
 }
 
-/* Where more goes than an iteration adds. Two ends after one another
- * are one drop: it may come at an iteration's end. */
-static void measure_drops(ends_range range, const int64_t *ends, retained_group *g)
+#define NO_FLOOR INT64_MAX
+
+/* What a drop leaves, beside what the one before left. */
+static void compare_floors(retained_group *g, int64_t before, int64_t floor, uint64_t usual)
+{
+    if (before != NO_FLOOR && floor != NO_FLOOR) {
+        g->floors_up += (floor - before) * 2 >= (int64_t)usual;
+        g->floors_down += (before - floor) * 2 >= (int64_t)usual;
+    }
+}
+
+/* Where more goes than an iteration adds, whatever comes meanwhile. Two ends after one another are
+ * one drop: it may come at an iteration's end. */
+static void measure_drops(ends_range range, const group_ends *of, retained_group *g)
 {
     enum { LEAST_PERCENT = 150 }; /* of what an iteration adds: less is what a variable let go */
-    uint64_t least = g->rises ? g->risen / g->rises * LEAST_PERCENT / 100 : 0;
-    uint32_t last = range.from;
+    uint64_t usual = g->rises ? g->risen / g->rises : 0, least = usual * LEAST_PERCENT / 100;
+    uint32_t last = range.from, run_before = 0;
+    int64_t floor = NO_FLOOR, before = NO_FLOOR;
     for (uint32_t i = range.from + 1; i < range.to && least; i++) {
-        if (ends[i] > ends[i - 1] || (uint64_t)(ends[i - 1] - ends[i]) < least) {
+        if (of->gone[i] < least) {
             continue;
         }
         uint32_t run = i - last;
@@ -179,24 +213,46 @@ static void measure_drops(ends_range range, const int64_t *ends, retained_group 
             g->runs[1] = g->drops == 1 || run < g->runs[1] ? run : g->runs[1];
             g->runs[2] = run > g->runs[2] ? run : g->runs[2];
         }
-        g->drops += g->drops == 0 || run > 1;
+        if (g->drops == 0 || run > 1) {
+            compare_floors(g, before, floor, usual);
+            before = floor;
+            g->longer_runs += g->drops && run > run_before;
+            run_before = run;
+            g->drops++;
+        }
+        g->largest_drop = of->gone[i] > g->largest_drop ? of->gone[i] : g->largest_drop;
+        floor = of->bytes[i];
         last = i;
     }
+    compare_floors(g, before, floor, usual);
     g->last_run = range.to > last ? range.to - 1 - last : 0;
 }
 
 /* The one of two loops in which it grows more. */
-static void measure_loops(const gmd_iterations *it, const int64_t *ends, int64_t *changes,
-                          retained_group *g)
+static void measure_loops(const gmd_iterations *it, const group_ends *of, retained_group *g)
 {
     retained_group other = *g;
-    measure_changes(range_of_loop(it, false), ends, changes, g);
-    measure_drops(range_of_loop(it, false), ends, g);
+    measure_changes(range_of_loop(it, false), of->bytes, of->changes, g);
+    measure_drops(range_of_loop(it, false), of, g);
     if (it->other < it->count) {
         other.is_of_other_loop = true;
-        measure_changes(range_of_loop(it, true), ends, changes, &other);
+        measure_changes(range_of_loop(it, true), of->bytes, of->changes, &other);
         *g = other.grown > g->grown ? other : *g;
     }
+}
+
+/* Whether it rises every so many iterations. */
+static bool is_even(const retained_group *g)
+{
+    enum { LEAST_RISES = 3 };
+    return g->rises >= LEAST_RISES && g->longest_pause * g->rises <= 2 * g->compared;
+}
+
+/* Whether it has stopped to rise for longer than it ever paused, and old blocks make way for new
+ * ones: a buffer that has no more room. */
+static bool is_full(const retained_group *g)
+{
+    return g->replaced > 0 && g->compared - 1 - g->last_rise > g->longest_pause;
 }
 
 bool retained_group_grows(const retained_group *g)
@@ -208,12 +264,13 @@ bool retained_group_grows(const retained_group *g)
         FREED_PERCENT = 20,  /* of the bytes, likewise */
         LARGEST_PERCENT = 60 /* of the growth: a single rise is a cache that is filled */
     };
-    if (g->rises < LEAST_RISES || g->rises * 100 < g->compared * RISES_PERCENT) {
+    if (g->rises < LEAST_RISES || (g->rises * 100 < g->compared * RISES_PERCENT && !is_even(g))) {
         return false;
     }
     bool is_from_early = g->first_rise * 2 < g->compared + 1;
-    bool is_up_to_late = (g->last_rise + 1) * 3 > g->compared * 2;
-    return is_from_early && is_up_to_late && g->largest_fall * 100 <= g->grown * FALLS_PERCENT &&
+    bool is_up_to_late = (g->last_rise + 1) * 3 >= g->compared * 2;
+    return !is_full(g) && is_from_early && is_up_to_late &&
+           g->largest_fall * 100 <= g->grown * FALLS_PERCENT &&
            g->freed * 100 <= g->kept * FREED_PERCENT &&
            (g->rises == LEAST_RISES || g->largest_rise * 100 <= g->grown * LARGEST_PERCENT);
 }
@@ -252,6 +309,35 @@ static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_g
     g->freed_percent = total ? (uint32_t)(there * 100 / total) : 0;
 }
 
+/* Whether a block goes though a younger one stays that had seen two ends by then. Only the last
+ * iterations are asked, so that time is linear. */
+static bool is_overtaken(const group_ends *of, uint32_t from, uint32_t to)
+{
+    enum { NEW = 2, MOST_ASKED = 64 };
+    uint32_t first = to > MOST_ASKED && to - MOST_ASKED > from ? to - MOST_ASKED : from + 1;
+    for (uint32_t i = first; i + NEW < to; i++) {
+        if (of->longest[i] > to + 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Blocks that went before the job's end. */
+static void count_gone(const gmd_facts *f, const candidate *c, const group_ends *of,
+                       retained_group *g)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        uint32_t from, to;
+        ends_seen(f, &f->recording.lifetimes[c->first[i].lifetime], &from, &to);
+        if (to + 1 < f->iterations.count) {
+            g->gone++;
+            g->replaced += g->rises && to > g->last_rise_in;
+            g->overtaken += is_overtaken(of, from, to);
+        }
+    }
+}
+
 /* What was kept, and what of it did not see the job's end. */
 static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g)
 {
@@ -266,8 +352,7 @@ static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g
     }
 }
 
-static retained_group measure_group(const gmd_facts *f, const candidate *c, int64_t *ends,
-                                    int64_t *changes)
+static retained_group measure_group(const gmd_facts *f, const candidate *c, group_ends *of)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
     retained_group g = {.stack = c->first->stack,
@@ -277,14 +362,15 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, int6
                             (gmd_places_parts(&f->places, first->origin) & GMD_PART_BACKWARD) != 0,
                         .freed_in = GMD_NO_PLACE};
     count_kept(f, c, &g);
-    sum_ends(f, c, ends);
+    sum_ends(f, c, of);
     for (uint32_t i = 0; i < f->iterations.count; i++) {
-        if (ends[i] > (int64_t)g.most) {
-            g.most = (uint64_t)ends[i];
+        if (of->bytes[i] > (int64_t)g.most) {
+            g.most = (uint64_t)of->bytes[i];
             g.most_at = i;
         }
     }
-    measure_loops(&f->iterations, ends, changes, &g);
+    measure_loops(&f->iterations, of, &g);
+    count_gone(f, c, of, &g);
     find_freeing_line(f, c, &g);
     return g;
 }
@@ -292,16 +378,57 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, int6
 static bool measure_groups(retention *kept, const gmd_facts *f, const candidate *chosen,
                            size_t count)
 {
-    int64_t *ends = malloc((f->iterations.count + 2) * sizeof *ends);
-    int64_t *changes = malloc((f->iterations.count + 2) * sizeof *changes);
+    size_t ends = (size_t)f->iterations.count + 2;
+    group_ends of = {.bytes = malloc(ends * sizeof *of.bytes),
+                     .gone = malloc(ends * sizeof *of.gone),
+                     .longest = malloc(ends * sizeof *of.longest),
+                     .changes = malloc(ends * sizeof *of.changes)};
     kept->groups = malloc((count + 1) * sizeof *kept->groups);
-    bool ok = ends && changes && kept->groups;
+    bool ok = of.bytes && of.gone && of.longest && of.changes && kept->groups;
     for (size_t i = 0; ok && i < count; i++) {
-        kept->groups[kept->count++] = measure_group(f, &chosen[i], ends, changes);
+        kept->groups[kept->count++] = measure_group(f, &chosen[i], &of);
     }
-    free(ends);
-    free(changes);
+    free(of.bytes);
+    free(of.gone);
+    free(of.longest);
+    free(of.changes);
     return ok;
+}
+
+typedef struct total_walk {
+    const gmd_iterations *iterations;
+    int64_t *ends; /* bytes of all blocks, by iteration */
+    uint32_t at;
+    uint64_t before; /* bytes after the event before */
+} total_walk;
+
+static void note_total(void *context, uint32_t moment, const gmd_amount *amount)
+{
+    total_walk *w = context;
+    while (w->at < w->iterations->count && moment >= w->iterations->starts[w->at + 1]) {
+        w->ends[w->at++] = (int64_t)w->before;
+    }
+    w->before = amount->allocated;
+}
+
+static bool measure_total(retention *kept, const gmd_facts *f)
+{
+    const gmd_iterations *it = &f->iterations;
+    total_walk w = {.iterations = it, .ends = malloc(((size_t)it->count + 1) * sizeof *w.ends)};
+    if (!w.ends) {
+        return false;
+    }
+    gmd_recording_walk(&f->recording, note_total, &w);
+    while (w.at < it->count) {
+        w.ends[w.at++] = (int64_t)w.before;
+    }
+    for (int is_other = 0; is_other < 2; is_other++) {
+        ends_range range = range_of_loop(it, is_other);
+        kept->total_grown[is_other] =
+            range.to > range.from ? w.ends[range.to - 1] - w.ends[range.from] : 0;
+    }
+    free(w.ends);
+    return true;
 }
 
 gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error)
@@ -312,7 +439,7 @@ gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *er
     }
     candidate chosen[GROUPS];
     member *members = malloc((facts->recording.lifetime_count + 1) * sizeof *members);
-    bool ok = members != NULL;
+    bool ok = members != NULL && measure_total(kept, facts);
     if (ok) {
         size_t count = list_members(facts, members);
         qsort(members, count, sizeof *members, compare_members);

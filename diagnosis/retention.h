@@ -22,14 +22,22 @@ typedef struct retained_group {
     uint32_t compared;     /* pairs of ends that are compared */
     uint32_t rises, falls; /* ends with more, with less than the one before */
     uint64_t risen;        /* bytes, by all rises */
-    uint64_t largest_rise, largest_fall; /* bytes */
-    uint32_t drops;                      /* falls by more than an iteration adds */
-    uint32_t runs[3];  /* iterations up to the first drop; from one to the next the fewest
-                          and the most */
-    uint32_t last_run; /* after the last drop */
-    uint32_t first_rise, last_rise; /* among those compared */
-    uint32_t freed_in;      /* the user's line in which most blocks were freed that had outlived the
-                               iteration after theirs; GMD_NO_PLACE */
+    uint64_t largest_rise, largest_fall, largest_drop; /* bytes */
+    uint32_t drops;       /* times when more goes than an iteration adds */
+    uint32_t runs[3];     /* iterations up to the first drop; from one to the next the fewest
+                             and the most */
+    uint32_t longer_runs; /* drops with more iterations before them than the drop before had */
+    uint32_t last_run;    /* after the last drop */
+    uint32_t first_rise, last_rise;  /* among those compared */
+    uint32_t longest_pause;          /* from a rise to the next one */
+    uint32_t last_rise_in;           /* the iteration of the last rise */
+    uint64_t replaced;               /* blocks that went after the last rise, as others came */
+    uint32_t floors_up, floors_down; /* drops that leave more, or less, than the one before did */
+    uint64_t gone;                   /* blocks that went before the job's end */
+    uint64_t
+        overtaken;     /* of them, those that went before a younger one that was not new any more */
+    uint32_t freed_in; /* the user's line in which most blocks were freed that had outlived the
+                          iteration after theirs; GMD_NO_PLACE */
     uint32_t freed_percent; /* how many of them were freed there */
     bool is_explained;      /* a class has said what it is */
 } retained_group;
@@ -37,6 +45,8 @@ typedef struct retained_group {
 typedef struct retention {
     retained_group *groups; /* most kept bytes first */
     size_t count;
+    int64_t total_grown[2]; /* bytes of all blocks, of whatever age, by which the last end that is
+                               compared has more than the first: of the main loop, of the other */
 } retention;
 
 /* Whether a group grows from iteration to iteration, to the last, and is not given back. */

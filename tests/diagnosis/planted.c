@@ -30,8 +30,10 @@ struct planted {
     uint64_t next_address;
     uint64_t stream, pool;
     uint64_t device_free; /* as a refusal says */
+    uint64_t time;
     uint32_t origin;
     uint8_t device;
+    bool has_ended, frames_allocs_only;
 };
 
 planted *planted_new(void)
@@ -128,14 +130,19 @@ void planted_device_has_free(planted *p, uint64_t bytes)
 static void add_event(planted *p, gmd_action action, uint64_t address, uint64_t size)
 {
     gmd_snapshot *s = &p->snapshot;
+    bool is_free = action == GMD_ACTION_FREE_REQUESTED || action == GMD_ACTION_FREE_COMPLETED;
+    if (p->has_ended) {
+        return;
+    }
     assert_true(GMD_GROW(&s->events, &p->event_capacity, s->event_count + 1));
-    s->events[s->event_count] = (gmd_snapshot_event){.action = (uint8_t)action,
-                                                     .device = p->device,
-                                                     .origin = p->origin,
-                                                     .address = address,
-                                                     .size = size,
-                                                     .stream = p->stream,
-                                                     .time_us = s->event_count + 1};
+    s->events[s->event_count] =
+        (gmd_snapshot_event){.action = (uint8_t)action,
+                             .device = p->device,
+                             .origin = is_free && p->frames_allocs_only ? 0 : p->origin,
+                             .address = address,
+                             .size = size,
+                             .stream = p->stream,
+                             .time_us = ++p->time};
     s->event_count++;
 }
 
@@ -266,10 +273,25 @@ void planted_refuse(planted *p, uint64_t size)
 void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
 {
     gmd_snapshot *s = &p->snapshot;
-    gmd_annotation a = {.time_us = s->event_count, .stage = (uint8_t)stage};
+    gmd_annotation a = {.time_us = p->time, .stage = (uint8_t)stage};
     assert_true(gmd_origins_add_text(&s->origins, name, strlen(name), &a.name));
     assert_true(GMD_GROW(&s->annotations, &p->annotation_capacity, s->annotation_count + 1));
     s->annotations[s->annotation_count++] = a;
+}
+
+void planted_frame_allocs_only(planted *p)
+{
+    p->frames_allocs_only = true;
+}
+
+void planted_begin_late(planted *p)
+{
+    p->snapshot.event_count = p->snapshot.annotation_count = 0;
+}
+
+void planted_end_early(planted *p)
+{
+    p->has_ended = true;
 }
 
 /* --- the whole ----------------------------------------------------------------------------- */
@@ -330,13 +352,13 @@ gmd_snapshot planted_take_snapshot(planted *p)
     return taken;
 }
 
-gmd_job_findings planted_findings(planted *p)
+gmd_job_findings planted_findings(planted *p, uint8_t device)
 {
     gmd_facts facts;
     gmd_job_findings findings;
     gmd_ooms ooms;
     gmd_error error;
-    assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), 0, &error), GMD_OK);
+    assert_int_equal(gmd_facts_make(&facts, planted_snapshot(p), device, &error), GMD_OK);
     assert_int_equal(gmd_ooms_find(&ooms, &facts, &error), GMD_OK);
     assert_int_equal(gmd_job_findings_find(&findings, &ooms, &facts, &error), GMD_OK);
     gmd_ooms_free(&ooms);
@@ -346,7 +368,7 @@ gmd_job_findings planted_findings(planted *p)
 
 void assert_found(planted *p, gmd_finding_class class)
 {
-    gmd_job_findings findings = planted_findings(p);
+    gmd_job_findings findings = planted_findings(p, 0);
     assert_int_equal(findings.count, 1);
     assert_string_equal(gmd_finding_class_name(findings.items[0].class),
                         gmd_finding_class_name(class));
@@ -355,7 +377,7 @@ void assert_found(planted *p, gmd_finding_class class)
 
 void assert_healthy(planted *p)
 {
-    gmd_job_findings findings = planted_findings(p);
+    gmd_job_findings findings = planted_findings(p, 0);
     const char *found =
         findings.count ? gmd_finding_class_name(findings.items[0].class) : "healthy";
     assert_string_equal(found, "healthy");

@@ -47,14 +47,21 @@ void planted_refuse(planted *p, uint64_t size);
 void planted_empty_cache(planted *p);
 void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage);
 
+/* Frees have no frames from now on, as with context='alloc'. */
+void planted_frame_allocs_only(planted *p);
+
+/* Forgets the events so far, as a recording that begins now; records no event from now on. */
+void planted_begin_late(planted *p);
+void planted_end_early(planted *p);
+
 /* The history so far, with the segments as they are now. Valid until the next event. */
 const gmd_snapshot *planted_snapshot(planted *p);
 
 /* The same, to keep: there is no further event. */
 gmd_snapshot planted_take_snapshot(planted *p);
 
-/* What is found in it. */
-gmd_job_findings planted_findings(planted *p);
+/* What is found in it, on a device. */
+gmd_job_findings planted_findings(planted *p, uint8_t device);
 
 /* Fails the test unless one thing is found, and it is of that class; or nothing. */
 void assert_found(planted *p, gmd_finding_class class);

@@ -17,6 +17,21 @@ static int close_job(void **state)
 
 FIXTURE(job, open_job, close_job);
 
+/* A program whose stacks are lines alone. */
+static int open_script(void **state)
+{
+    *state = planted_new();
+    return 0;
+}
+
+static int close_script(void **state)
+{
+    planted_free(*state);
+    return 0;
+}
+
+FIXTURE(script, open_script, close_script);
+
 enum { ITERATIONS = 12 };
 
 TEST_F(job, a_plain_training_is_healthy)
@@ -86,6 +101,18 @@ TEST_F(job, copies_of_gradients_that_are_stored_are_gradients)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
+TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
+{
+    planted_job *job = *state;
+    planted_forward(job);
+    planted_alloc(job->p, 30 * GMD_MIB); /* a workspace */
+    planted_drop_graph(job);
+    for (int i = 0; i < ITERATIONS / 2; i++) {
+        train_and_copy_gradients(job);
+    }
+    assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
 /* --- retained_graph -------------------------------------------------------------------------- */
 
 TEST_F(job, an_output_of_each_iteration_that_is_kept_is_a_retained_graph)
@@ -136,6 +163,57 @@ TEST_F(job, what_fills_up_and_then_stays_is_no_leak)
             planted_alloc(job->p, 8 * GMD_MIB);
         }
     }
+    assert_healthy(job->p);
+}
+
+static void train_and_keep_every(planted_job *job, int iterations, int every)
+{
+    for (int i = 0; i < iterations; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        if (i % every == 0) {
+            planted_alloc(job->p, 9 * GMD_MIB); /* stays */
+        }
+    }
+}
+
+TEST_F(job, what_is_kept_of_every_sixth_iteration_adds_up)
+{
+    planted_job *job = *state;
+    train_and_keep_every(job, 5 * ITERATIONS, 6);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+/* A replay buffer: the oldest entry makes way for the newest. */
+static void train_with_buffer(planted_job *job, size_t *buffer, int room, int from, int end)
+{
+    for (int i = from; i < end; i++) {
+        planted_train(job);
+        planted_at(job->p, job->loop);
+        if (i >= room) {
+            planted_free_block(job->p, buffer[i % room]);
+        }
+        buffer[i % room] = planted_alloc(job->p, 8 * GMD_MIB);
+    }
+}
+
+TEST_F(job, a_buffer_that_gets_full_late_is_no_leak)
+{
+    enum { ROOM = 2 * ITERATIONS };
+    planted_job *job = *state;
+    size_t buffer[ROOM];
+    train_with_buffer(job, buffer, ROOM, 0, ROOM + 6);
+    assert_healthy(job->p);
+}
+
+TEST_F(job, a_full_buffer_of_a_recording_that_begins_late_is_no_leak)
+{
+    enum { ROOM = 2 * ITERATIONS };
+    planted_job *job = *state;
+    size_t buffer[ROOM];
+    train_with_buffer(job, buffer, ROOM, 0, ROOM);
+    planted_begin_late(job->p);
+    train_with_buffer(job, buffer, ROOM, ROOM, ROOM + ITERATIONS);
     assert_healthy(job->p);
 }
 
@@ -280,12 +358,68 @@ TEST_F(job, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose)
     assert_healthy(job->p);
 }
 
+TEST_F(job, what_piles_up_for_longer_each_time_waits_for_the_collector)
+{
+    static const int runs[] = {5, 9, 14, 20};
+    planted_job *job = *state;
+    uint32_t anywhere = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
+    pile_up(job, anywhere, runs, 4);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
 TEST_F(job, what_goes_every_fifth_iteration_is_collected_on_purpose)
 {
     static const int runs[] = {5, 5, 5, 5, 5, 5};
     planted_job *job = *state;
     pile_up(job, job->loop, runs, 6);
     assert_healthy(job->p);
+}
+
+/* Each collection leaves what is in use while it runs: that got older, and is not looked at again.
+ */
+TEST_F(script, what_goes_at_even_moments_and_leaves_more_each_time_waits_for_the_collector)
+{
+    enum { RUNS = 5, EACH = 6 };
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "loop.py:10 main"),
+             collected = planted_origin(p, "loop.py:20 main");
+    for (int run = 0; run < RUNS; run++) {
+        size_t pile[EACH];
+        for (int i = 0; i < EACH; i++) {
+            planted_at(p, loop);
+            pile[i] = planted_alloc(p, 16 * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, GMD_MIB));
+        }
+        planted_at(p, collected);
+        for (int i = 0; i < EACH - 1; i++) {
+            planted_free_block(p, pile[i]);
+        }
+    }
+    assert_found(p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Each iteration admits a request; now and then some are served to their end, not the oldest. */
+TEST_F(script, what_is_served_in_any_order_does_not)
+{
+    static const int ends[][4] = {{6, 2, 3, 4},    {10, 0, 1, 5},    {13, 7, 8, 9},
+                                  {16, 6, 10, 11}, {21, 12, 13, 14}, {23, 15, 16, 17}};
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "serve.py:10 main");
+    uint32_t end = planted_origin(p, "serve.py:20 main");
+    size_t requests[26], next = 0;
+    for (int i = 0; i < 26; i++) {
+        planted_at(p, loop);
+        requests[i] = planted_alloc(p, 32 * GMD_MIB);
+        planted_free_block(p, planted_alloc(p, GMD_MIB));
+        if (next < sizeof ends / sizeof *ends && ends[next][0] == i) {
+            planted_at(p, end);
+            for (int k = 1; k < 4; k++) {
+                planted_free_block(p, requests[ends[next][k]]);
+            }
+            next++;
+        }
+    }
+    assert_healthy(p);
 }
 
 /* --- checkpoint_cache ------------------------------------------------------------------------ */
@@ -337,6 +471,89 @@ TEST_F(job, sizes_that_fit_no_free_block_fragment)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_FRAGMENTATION);
 }
 
+TEST_F(job, sizes_that_are_new_to_the_end_fragment_though_segments_are_taken_early)
+{
+    planted_job *job = *state;
+    planted_at(job->p, job->loop);
+    for (uint64_t i = 0; i < 4; i++) {
+        planted_free_block(job->p, planted_alloc(job->p, (100 + i) * GMD_MIB));
+    }
+    for (uint64_t i = 0; i < 40; i++) {
+        planted_free_block(job->p, planted_alloc_in(job->p, 100 * GMD_MIB, (50 + i) * GMD_MIB));
+    }
+    assert_found(job->p, GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(job, segments_that_are_taken_late_for_known_sizes_are_no_fragmentation)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        uint64_t room = i < ITERATIONS / 2 ? 100 : 400;
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc_in(job->p, room * GMD_MIB, 100 * GMD_MIB));
+        planted_train(job);
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, memory_that_was_given_back_is_no_fragmentation)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        if (i == ITERATIONS / 2) {
+            ask_for_new_sizes(job, 2);
+            planted_empty_cache(job->p);
+        }
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, what_was_reserved_before_the_recording_may_have_been_in_use)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 4; i++) {
+        planted_train(job);
+    }
+    planted_free_block(job->p, planted_alloc_in(job->p, 500 * GMD_MIB, 500 * GMD_MIB));
+    planted_begin_late(job->p);
+    for (uint64_t i = 0; i < 40; i++) {
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc_in(job->p, 500 * GMD_MIB, (300 + i) * GMD_MIB));
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, a_first_pass_asks_for_new_sizes_only_and_fragments_nothing)
+{
+    planted_job *job = *state;
+    size_t activations[6];
+    planted_at(job->p, job->call);
+    for (uint64_t i = 0; i < 6; i++) {
+        activations[i] = planted_alloc(job->p, (100 + i) * GMD_MIB);
+    }
+    for (uint64_t i = 0; i < 6; i++) {
+        planted_free_block(job->p, activations[i]);
+        planted_free_block(job->p, planted_alloc(job->p, (90 + i) * GMD_MIB));
+    }
+    assert_healthy(job->p);
+}
+
+TEST_F(job, an_evaluation_that_takes_segments_once_fragments_nothing)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        if (i % 4 == 3) {
+            planted_at(job->p, job->loop);
+            planted_free_block(job->p, planted_alloc(job->p, 150 * GMD_MIB));
+            planted_free_block(job->p, planted_alloc(job->p, 149 * GMD_MIB));
+            planted_free_block(job->p, planted_alloc(job->p, 148 * GMD_MIB));
+        }
+    }
+    assert_healthy(job->p);
+}
+
 TEST_F(job, one_size_does_not)
 {
     ask_for_new_sizes(*state, 0);
@@ -367,6 +584,15 @@ TEST_F(job, an_emptied_cache_does_not)
 {
     search_then_train(*state, true);
     assert_healthy(((planted_job *)*state)->p);
+}
+
+TEST_F(job, less_than_an_iteration_tells_nothing_of_the_cache)
+{
+    planted_job *job = *state;
+    planted_free_block(job->p, planted_alloc(job->p, 900 * GMD_MIB));
+    planted_begin_late(job->p);
+    planted_train(job);
+    assert_healthy(job->p);
 }
 
 /* --- cross_stream_pending -------------------------------------------------------------------- */

@@ -32,6 +32,20 @@ static int close_job(void **state)
 
 FIXTURE(job, open_job, close_job);
 
+static int open_script(void **state)
+{
+    *state = planted_new();
+    return 0;
+}
+
+static int close_script(void **state)
+{
+    planted_free(*state);
+    return 0;
+}
+
+FIXTURE(script, open_script, close_script);
+
 TEST_F(job, steps_of_an_optimizer_end_iterations)
 {
     planted_job *job = *state;
@@ -100,4 +114,29 @@ TEST_F(job, two_requests_that_repeat_among_many_are_chance)
         planted_free_block(job->p, planted_alloc(job->p, i % 100 == 0 ? 512 : 1024 + 512 * i));
     }
     assert_int_equal(find(job->p).count, 0);
+}
+
+/* Each iteration has a few requests of its own, and many of a layer that it applies as often as it
+ * likes. */
+TEST_F(script, layers_that_are_applied_now_more_now_less_do_not_hide_iterations)
+{
+    static const int depths[] = {9, 24, 3, 17, 30, 12, 21, 6};
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "deep.py:10 main deep.py:99 <module>");
+    uint32_t layer = planted_origin(p, "deep.py:20 forward deep.py:99 <module>");
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        size_t applied[32];
+        planted_at(p, loop);
+        size_t batch = planted_alloc(p, GMD_MIB), loss = planted_alloc(p, 512);
+        planted_at(p, layer);
+        for (int k = 0; k < depths[i]; k++) {
+            applied[k] = planted_alloc(p, 2 * GMD_MIB);
+        }
+        for (int k = 0; k < depths[i]; k++) {
+            planted_free_block(p, applied[k]);
+        }
+        planted_free_block(p, batch);
+        planted_free_block(p, loss);
+    }
+    assert_int_equal(find(p).count, 8);
 }

@@ -63,7 +63,7 @@ TEST_F(job, a_limit_that_ends_the_job_is_its_capacity)
     planted_forward(job);
     planted_device_has_free(job->p, GMD_GIB);
     planted_refuse(job->p, 200 * GMD_MIB);
-    gmd_job_findings findings = planted_findings(job->p);
+    gmd_job_findings findings = planted_findings(job->p, 0);
     assert_int_equal(findings.count, 1);
     assert_int_equal(findings.items[0].class, GMD_FINDING_TRUE_CAPACITY);
     assert_non_null(strstr(findings.items[0].evidence, "the device has 1.00 GiB free"));
@@ -127,7 +127,7 @@ TEST_F(job, beside_a_leak_that_is_too_small_to_be_the_cause_the_line_of_the_leak
     }
     planted_at(job->p, job->loop);
     planted_refuse(job->p, 900 * GMD_MIB);
-    gmd_job_findings findings = planted_findings(job->p);
+    gmd_job_findings findings = planted_findings(job->p, 0);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.items[0].class, GMD_FINDING_RETAINED_GRAPH);
     assert_int_equal(findings.items[1].class, GMD_FINDING_TRUE_CAPACITY);

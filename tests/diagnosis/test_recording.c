@@ -73,6 +73,18 @@ TEST_F(history, a_refusal_after_which_as_much_is_served_did_not)
     gmd_recording_free(&r);
 }
 
+TEST_F(history, a_block_in_the_place_of_one_that_was_freed_is_of_after_the_recording)
+{
+    planted *p = *state;
+    planted_free_block(p, planted_alloc(p, 3 * GMD_MIB));
+    planted_end_early(p);
+    planted_alloc(p, 3 * GMD_MIB);
+    gmd_recording r = read_planted(p);
+    assert_true(r.ends_early);
+    assert_int_equal(r.at_end.allocated, 0);
+    gmd_recording_free(&r);
+}
+
 /* --- recorded, and cut --------------------------------------------------------------------- */
 
 static const char *const names[] = {"resnet50_leak", "simple_cycle_leak", "hidden_leak", "seq2seq",

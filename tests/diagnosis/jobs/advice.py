@@ -13,10 +13,10 @@ class Mended(NamedTuple):
 
 
 MENDED = (
-    # optimizer.zero_grad(set_to_none=True)  # in each iteration, before speech.py:23 calls backward()
+    # optimizer.zero_grad(set_to_none=True)  # after each optimizer.step(): speech.py:23 adds to what it made before
     Mended("speech", "speaker_network", ((
         "        loss.backward()  # guilty\n        optimizer.step()\n        if run.fixed:\n",
-        "        optimizer.zero_grad(set_to_none=True)\n        loss.backward()\n        optimizer.step()\n"
+        "        loss.backward()\n        optimizer.step()\n        optimizer.zero_grad(set_to_none=True)\n"
         "        if run.fixed:\n"),)),
     # history.append(p.grad.norm().item())  # a number of each gradient [...], not the tensor; or p.grad.cpu()
     Mended("language", "task_conflicts", (
@@ -44,7 +44,7 @@ MENDED = (
     # losses.append(loss.item())  # the number, not the tensor with the graph that vision.py:55 makes
     Mended("vision", "dice_history", (("history.append(dice.item() if run.fixed else dice)",
                                        "history.append(dice.item())"),)),
-    # [...] of more than a number outputs.append(output.detach().cpu())
+    # [...]; for more than a number outputs.append(output.detach().cpu())
     Mended("reinforcement", "critic_log", (("log.append(values.detach().cpu() if run.fixed else values)",
                                             "log.append(values.detach().cpu())"),)),
     # hidden = hidden.detach()  # before language.py:78 takes it into the next iteration; [...] then backward() needs no
@@ -70,6 +70,22 @@ MENDED = (
                                            "            flight.add(side)\n        del batch",
                                            "        main.wait_stream(side)\n        if run.fixed:\n"
                                            "            flight.add(side)\n        del batch"),)),
+    # losses.append(loss.item())  # [...]; for more than a number outputs.append(output.detach().cpu())
+    Mended("vision", "embedding_bank", (("bank.append(embeddings.detach() if run.fixed else embeddings)",
+                                         "bank.append(embeddings.detach().cpu())"),)),
+    # hidden = hidden.detach()  # before reinforcement.py:49 takes it into the next iteration
+    Mended("reinforcement", "recurrent_agent", (("        state = cell(encode(observation), state)",
+                                                 "        state = state.detach()\n"
+                                                 "        state = cell(encode(observation), state)"),)),
+    # history.append(p.grad.norm().item())  # a number of each gradient that language.py:40 makes, not the tensor
+    Mended("language", "gradient_history", (("history.append([p.grad.clone() for p in model.parameters()])",
+                                             "history.append([p.grad.norm().item() for p in model.parameters()])"),),
+           "oom"),
+    # with torch.no_grad():  # or torch.inference_mode(), around libraries.py:48
+    Mended("libraries", "mobile_network", (("    with torch.set_grad_enabled(not run.fixed):\n"
+                                            "        for _ in run.steps(5):\n            images = torch.randn(32",
+                                            "    with torch.no_grad():\n"
+                                            "        for _ in run.steps(5):\n            images = torch.randn(32"),)),
     # PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     Mended("speech", "features_then_train", (), "expandable", 1),
 )
