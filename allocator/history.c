@@ -55,7 +55,7 @@ bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which)
     if (!max_entries) {
         return true;
     }
-    d->history.max_entries = max_entries < MOST_ENTRIES ? max_entries : MOST_ENTRIES;
+    d->history.max_entries = gmd_min(max_entries, MOST_ENTRIES);
     d->history.epoch = which == GMD_STACKS_OFF ? 0 : stacks_new_epoch();
     d->history.start = ticks_moment_now();
     for (heap *h = d->heaps; h; h = h->next_of_device) {
@@ -111,7 +111,7 @@ static size_t copy_ring(const device_allocator *d, const heap *h, history_event 
     uint64_t ticks = 0;
     for (size_t i = 0; i < count; i++) {
         history_entry e = r->entries[(r->count - count + i) & r->mask];
-        ticks = e.ticks > ticks ? e.ticks : ticks;
+        ticks = gmd_max(e.ticks, ticks);
         e.ticks = ticks;
         to[i] = (history_event){e, e.kind == HISTORY_SNAPSHOT ? NULL : h->stream};
     }

@@ -34,8 +34,8 @@ static bool read_number(const char *path, const char *name, uint64_t *number)
 static uint64_t available_in_system(void)
 {
     uint64_t kib;
-    bool is_told = read_number("/proc/meminfo", "MemAvailable:", &kib);
-    return is_told && kib <= UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
+    bool is_read = read_number("/proc/meminfo", "MemAvailable:", &kib);
+    return is_read && kib <= UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
 }
 
 /* What is left of the container's share. */

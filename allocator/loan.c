@@ -10,6 +10,7 @@
 #include "virtual_memory.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -100,8 +101,8 @@ static bool find_wanted(const device_allocator *d, const range_list *saved, rang
     for (size_t i = 0, j = 0; is_found && i < saved->count && j < kept.count;) {
         const image_range *s = &saved->ranges[i], *k = &kept.ranges[j];
         uint64_t s_end = s->address + s->size, k_end = k->address + k->size;
-        uint64_t from = s->address > k->address ? s->address : k->address;
-        uint64_t to = s_end < k_end ? s_end : k_end;
+        uint64_t from = gmd_max(s->address, k->address);
+        uint64_t to = gmd_min(s_end, k_end);
         if (from < to) {
             add_range(wanted, from, to - from, s->offset + (from - s->address));
         }

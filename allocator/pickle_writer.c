@@ -1,5 +1,7 @@
 #include "pickle_writer.h"
 
+#include "gmd_min.h"
+
 #include <string.h>
 
 enum { BATCH = 1000 }; /* as Python's own pickler has it */
@@ -140,7 +142,7 @@ void pickle_text(pickle_writer *w, const char *text, size_t length)
         put_op(w, SHORT_BINUNICODE);
         put_number(w, length, 1);
     } else {
-        length = length <= UINT32_MAX ? length : UINT32_MAX;
+        length = gmd_min(length, UINT32_MAX);
         put_op(w, BINUNICODE);
         put_number(w, length, 4);
     }

@@ -7,6 +7,7 @@
 #include "history.h"
 
 #include "gmd_assert.h"
+#include "gmd_min.h"
 
 static void *device_malloc(int device, uint64_t size)
 {
@@ -111,7 +112,7 @@ bool segments_release_oversize(device_allocator *d, free_set *set, uint64_t size
     if (least == UINT64_MAX || d->settings->expandable_segments) {
         return false;
     }
-    uint64_t needed = size < least ? least : size, released = 0;
+    uint64_t needed = gmd_max(size, least), released = 0;
     block *enough = free_set_lower_bound(set, needed, 0);
     if (enough && !block_is_split(enough)) {
         return segments_release(d, enough);

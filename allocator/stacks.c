@@ -1,6 +1,7 @@
 #include "stacks.h"
 #include "gmd_grow.h"
 #include "gmd_hash.h"
+#include "gmd_min.h"
 
 #include <execinfo.h>
 #include <pthread.h>
@@ -202,7 +203,7 @@ static uint32_t take_told(stacks *s, gmd_stack_source *source, void *context)
 {
     char text[MOST_TEXT];
     size_t length = source(context, text, sizeof text);
-    return keep(s, text, length < sizeof text ? length : sizeof text, true);
+    return keep(s, text, gmd_min(length, sizeof text), true);
 }
 
 void stacks_take(stacks *s, uint32_t epoch, bool is_wanted)

@@ -54,7 +54,7 @@ static void raise_ceiling(heap_statistics *h, int row, int which)
 {
     heap_share *share = &h->shares[row][which];
     uint64_t value = value_of(h, row, which);
-    share->ceiling = value > share->ceiling ? value : share->ceiling;
+    share->ceiling = gmd_max(value, share->ceiling);
     set_end(h, row, counted(which));
 }
 
@@ -255,7 +255,7 @@ static void raise_figure(figure *f, uint64_t amount)
 {
     f->current += amount;
     f->allocated += amount;
-    f->peak = f->current > f->peak ? f->current : f->peak;
+    f->peak = gmd_max(f->current, f->peak);
 }
 
 void statistics_raise_device(statistics *s, pool_kind kind, device_figure which, uint64_t amount)

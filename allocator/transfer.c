@@ -2,6 +2,8 @@
 
 #include "cuda_scope.h"
 
+#include "gmd_min.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -44,8 +46,8 @@ static size_t first_range(const transfer *t, uint64_t offset)
 static bool copy_part(const transfer *t, const buffer *b, const image_range *r)
 {
     uint64_t end = b->offset + b->count, range_end = r->offset + r->size;
-    uint64_t from = r->offset > b->offset ? r->offset : b->offset;
-    uint64_t to = range_end < end ? range_end : end;
+    uint64_t from = gmd_max(r->offset, b->offset);
+    uint64_t to = gmd_min(range_end, end);
     void *device = (void *)(uintptr_t)(r->address + (from - r->offset));
     unsigned char *host = b->bytes + (from - b->offset);
     return cuda_succeeded(
@@ -58,7 +60,7 @@ static bool start_chunk(const transfer *t, buffer *b, uint64_t chunk)
 {
     b->offset = chunk * CHUNK_BYTES;
     uint64_t left = t->image_bytes - b->offset;
-    b->count = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+    b->count = gmd_min(left, CHUNK_BYTES);
     if (!t->is_to_host) {
         memcpy(b->bytes, t->image + b->offset, b->count);
     }
@@ -156,7 +158,7 @@ static size_t helper_count(const transfer *t)
     if (processors > 0 && most > (uint64_t)processors - 1) {
         most = (uint64_t)processors - 1;
     }
-    return most < THREADS_MAX - 1 ? most : THREADS_MAX - 1;
+    return gmd_min(most, THREADS_MAX - 1);
 }
 
 /* The caller is one of them: fewer threads than wanted, or none, only cost time. */

@@ -6,8 +6,8 @@
  *
  * - GMD_ASSERT, level 1 and up, which is every build: compares what is at hand.
  * - GMD_ASSERT_INTERNAL, level 2 and up: constant time, but too much for a hot path of a release.
- * - GMD_ASSERT_EXPENSIVE, level 3: walks whole structures. GMD_ASSERT_VALID likewise, by a function
- *   NAME_violation() that says what does not hold.
+ * - GMD_ASSERT_VALID, level 3: a function NAME_violation() walks a whole structure and says what
+ *   does not hold.
  *
  * A check of a lower level is compiled, but never evaluated: conditions have no side effects.
  * NDEBUG changes nothing. What a file, a trace, a plugin or a caller of a public function can bring
@@ -65,19 +65,13 @@ static inline void gmd_assert_valid(const char *violation, const char *file, int
 #define GMD_ASSERT_INTERNAL(condition, text) GMD_ASSERT_SKIP(condition)
 #endif
 
-/* The expensive tier with a function that walks a structure and gives the sentence that does not
- * hold; NULL: all does. */
+/* `violation` calls a function that walks a structure and gives the sentence that does not hold;
+ * NULL: all does. */
 #if GMD_ASSERT_LEVEL >= 3
 #define GMD_ASSERT_VALID(violation)                                                                \
     gmd_assert_valid(violation, __FILE__, __LINE__, #violation, __func__)
 #else
 #define GMD_ASSERT_VALID(violation) GMD_ASSERT_SKIP(violation)
-#endif
-
-#if GMD_ASSERT_LEVEL >= 3
-#define GMD_ASSERT_EXPENSIVE(condition, text) GMD_ASSERT_CHECK(condition, #condition, text)
-#else
-#define GMD_ASSERT_EXPENSIVE(condition, text) GMD_ASSERT_SKIP(condition)
 #endif
 
 #endif

@@ -1,5 +1,7 @@
 #include "gmd_grow.h"
 
+#include "gmd_min.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +20,8 @@ bool gmd_grow_items(void *items, size_t *capacity, size_t needed, size_t item_by
     void *old, *larger;
     size_t twice = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : needed;
     size_t first = first_room(item_bytes);
-    size_t room = twice > first ? twice : first;
-    room = room > needed ? room : needed;
+    size_t room = gmd_max(twice, first);
+    room = gmd_max(room, needed);
     if (room > SIZE_MAX / item_bytes) {
         return false;
     }

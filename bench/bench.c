@@ -9,6 +9,7 @@
 #include "figures.h"
 #include "machine.h"
 
+#include "gmd_min.h"
 #include "gmd_status_line.h"
 
 #include <limits.h>
@@ -161,7 +162,7 @@ static uint64_t run_round(comparison *c, bench_request *request, bool is_afresh)
         if (is_in(c, party)) {
             uint64_t ns =
                 is_afresh ? measure_afresh(c, party, request) : measure(c, party, request);
-            longest = ns > longest ? ns : longest;
+            longest = gmd_max(ns, longest);
         }
     }
     c->round_count++;

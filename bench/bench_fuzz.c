@@ -3,13 +3,13 @@
  * of the fork server for each, and in a process for each that loads everything anew.
  *
  *     bench_fuzz [ALLOCATOR [SECONDS]]      gmd's libraries: $GMD_LIB_DIR, else ../lib/gmd
- *     bench_fuzz ALLOCATOR SECONDS NAME     only that way; for perf
+ *     bench_fuzz ALLOCATOR SECONDS NAME     only that mode; for perf
  *
  * The inputs are those of the generator of `gmd fuzz`: sequences of 64 requests of the kinds that
  * every allocator serves, drawn from profiles of their own (device memory, sizes, streams,
  * schedule), 64 from each. An input's end is measured with it: everything freed, the cache emptied,
  * judged and taken back. Seconds are of processor time, user and system, of all processes that a
- * way needs: others may be busy on the machine. Each figure is the median of rounds that take
+ * mode needs: others may be busy on the machine. Each figure is the median of rounds that take
  * turns. */
 #include "gmd_in_process.h"
 #include "gmd_runner.h"
@@ -41,8 +41,8 @@ typedef struct figures { /* of one round; shared with the process that measures 
     bool is_ok;
 } figures;
 
-typedef gmd_status way_fn(const gmd_run_options *options, const inputs *all, double seconds,
-                          figures *f, gmd_error *error);
+typedef gmd_status mode_fn(const gmd_run_options *options, const inputs *all, double seconds,
+                           figures *f, gmd_error *error);
 
 /* CPU time of the processes that have ended, theirs included. */
 static double processor_s(void)
@@ -86,7 +86,7 @@ static gmd_status demand_pass(const gmd_outcome *o, gmd_error *error)
                           o->violation_count ? o->violations[0].message : "");
 }
 
-/* --- ways to run them --------------------------------------------------------------------- */
+/* --- modes of running them ----------------------------------------------------------------- */
 
 static gmd_status in_process(const gmd_run_options *options, const inputs *all, double seconds,
                              figures *f, gmd_error *error)
@@ -186,18 +186,18 @@ static gmd_status isolated(const gmd_run_options *options, const inputs *all, do
 
 /* --- rounds ------------------------------------------------------------------------------ */
 
-typedef struct way {
+typedef struct mode {
     const char *name;
-    way_fn *run;
+    mode_fn *run;
     double inputs_per_s[ROUNDS], requests_per_s[ROUNDS];
-} way;
+} mode;
 
-static way ways[] = {{.name = "in-process", .run = in_process},
-                     {.name = "no-oracles", .run = in_process_without_oracles},
-                     {.name = "persistent", .run = persistent},
-                     {.name = "fork", .run = forked},
-                     {.name = "process", .run = isolated}};
-enum { WAYS = sizeof ways / sizeof *ways };
+static mode modes[] = {{.name = "in-process", .run = in_process},
+                       {.name = "no-oracles", .run = in_process_without_oracles},
+                       {.name = "persistent", .run = persistent},
+                       {.name = "fork", .run = forked},
+                       {.name = "process", .run = isolated}};
+enum { MODES = sizeof modes / sizeof *modes };
 
 /* Wrong frees are complained about, rightly. */
 static int silence(void)
@@ -208,22 +208,22 @@ static int silence(void)
     return kept;
 }
 
-static void be_the_child(const way *w, const gmd_run_options *options, const inputs *all,
+static void be_the_child(const mode *m, const gmd_run_options *options, const inputs *all,
                          double seconds, figures *f)
 {
     gmd_error error = {""};
     int kept = silence();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    f->is_ok = w->run(options, all, seconds, f, &error) == GMD_OK;
+    f->is_ok = m->run(options, all, seconds, f, &error) == GMD_OK;
     if (!f->is_ok) {
-        dprintf(kept, "bench_fuzz: %s: %s\n", w->name, error.text);
+        dprintf(kept, "bench_fuzz: %s: %s\n", m->name, error.text);
     }
     while (wait(NULL) > 0) { /* the fork server's own child: its time counts, too */
     }
     exit(EXIT_SUCCESS);
 }
 
-static bool measure(way *w, int round, const gmd_run_options *options, const inputs *all,
+static bool measure(mode *m, int round, const gmd_run_options *options, const inputs *all,
                     double seconds, figures *f)
 {
     *f = (figures){0};
@@ -231,17 +231,17 @@ static bool measure(way *w, int round, const gmd_run_options *options, const inp
     double before = processor_s();
     pid_t child = fork();
     if (child == 0) {
-        be_the_child(w, options, all, seconds, f);
+        be_the_child(m, options, all, seconds, f);
     }
     int status = 0;
     bool has_ended = child > 0 && waitpid(child, &status, 0) == child;
     if (!has_ended || !WIFEXITED(status) || !f->is_ok || !f->inputs) {
-        fprintf(stderr, "bench_fuzz: %s: no figure\n", w->name);
+        fprintf(stderr, "bench_fuzz: %s: no figure\n", m->name);
         return false;
     }
     double taken = processor_s() - before;
-    w->inputs_per_s[round] = (double)f->inputs / taken;
-    w->requests_per_s[round] = (double)f->requests / taken;
+    m->inputs_per_s[round] = (double)f->inputs / taken;
+    m->requests_per_s[round] = (double)f->requests / taken;
     return true;
 }
 
@@ -262,14 +262,14 @@ static void print_table(const char *allocator, double seconds, const char *only)
     printf("%s, inputs of %d requests, median of %d rounds of %g s\n\n%-12s %12s %12s %12s %8s\n",
            allocator, REQUESTS, ROUNDS, seconds, "", "inputs/s", "us/input", "requests/s", "ratio");
     double first = 0;
-    for (size_t i = 0; i < WAYS; i++) {
-        if (only && strcmp(only, ways[i].name) != 0) {
+    for (size_t i = 0; i < MODES; i++) {
+        if (only && strcmp(only, modes[i].name) != 0) {
             continue;
         }
-        double inputs_per_s = median(ways[i].inputs_per_s);
+        double inputs_per_s = median(modes[i].inputs_per_s);
         first = first > 0 ? first : inputs_per_s;
-        printf("%-12s %12.0f %12.1f %12.0f %8.2f\n", ways[i].name, inputs_per_s, 1e6 / inputs_per_s,
-               median(ways[i].requests_per_s), inputs_per_s / first);
+        printf("%-12s %12.0f %12.1f %12.0f %8.2f\n", modes[i].name, inputs_per_s,
+               1e6 / inputs_per_s, median(modes[i].requests_per_s), inputs_per_s / first);
     }
 }
 
@@ -277,10 +277,10 @@ static bool measure_all(const gmd_run_options *options, const inputs *all, doubl
                         const char *only, figures *f)
 {
     for (int round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < WAYS; i++) {
-            way *w = &ways[round % 2 ? WAYS - 1 - i : i];
-            if ((!only || strcmp(only, w->name) == 0) &&
-                !measure(w, round, options, all, seconds, f)) {
+        for (size_t i = 0; i < MODES; i++) {
+            mode *m = &modes[round % 2 ? MODES - 1 - i : i];
+            if ((!only || strcmp(only, m->name) == 0) &&
+                !measure(m, round, options, all, seconds, f)) {
                 return false;
             }
         }
@@ -296,7 +296,7 @@ int main(int argc, char **argv)
     figures *f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     gmd_error error = {""};
     if (argc > 4 || !(seconds > 0) || f == MAP_FAILED) {
-        fprintf(stderr, "usage: bench_fuzz [ALLOCATOR [SECONDS [WAY]]]\n");
+        fprintf(stderr, "usage: bench_fuzz [ALLOCATOR [SECONDS [MODE]]]\n");
         return 2;
     }
     gmd_run_options options = {.subject.allocator = argc > 1 ? argv[1] : "reference",

@@ -10,6 +10,8 @@
 #include "protocol.h"
 #include "subject_open.h"
 
+#include "gmd_min.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -201,7 +203,7 @@ static gmd_status count_loop(worker *w, const benchmark *of, uint64_t seed, benc
     uint64_t least = least_warm_up(of);
     gmd_status status = bench_loop_open(&w->loop, &w->calls, of, seed, error);
     if (status == GMD_OK) {
-        status = bench_loop_run(&w->loop, least > COUNTED_WARM_UP ? least : COUNTED_WARM_UP, error);
+        status = bench_loop_run(&w->loop, gmd_max(least, COUNTED_WARM_UP), error);
     }
     if (status == GMD_OK) {
         status = bench_count_instructions(run_counted, w, COUNTED_STEPS_MAX, &counted, error);

@@ -44,8 +44,8 @@ static const struct argp_option diagnose_options[] = {
     {"all-frames", KEY_ALL_FRAMES, NULL, 0, "paths of files whole, frames of libraries too", 1},
     {"rows", KEY_ROWS, "N", 0, "lines of each table (8)", 1},
     {"capacity", KEY_CAPACITY, "SIZE", 0,
-     "memory of the device, as an out-of-memory error's message says it: then what others held of "
-     "it is told",
+     "memory of the device, as an out-of-memory error's message says it: then what others held "
+     "of it is reported",
      1},
     {"json", KEY_JSON, "FILE", 0, "write the diagnosis as JSON; -: to standard output, alone", 1},
     {"pprof", KEY_PPROF, "FILE", 0,

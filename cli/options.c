@@ -64,7 +64,7 @@ static const struct argp_option common_options[] = {
      10},
     {"known", KEY_KNOWN, "FILE", 0,
      "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
-    {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},
+    {"seed", KEY_SEED, "N", 0, "seed of every random choice (0)", 10},
     {"schedule", KEY_SCHEDULE, "SPEC", 0,
      "when the simulated device's work completes: timed (default), eager, lazy, 'seed N', "
      "'explicit C...'",
@@ -88,10 +88,10 @@ static const struct argp_option report_options[] = {
     {"sarif", KEY_SARIF, "FILE", 0, "write the findings as SARIF 2.1.0", 10},
     {"openmetrics", KEY_OPENMETRICS, "FILE", 0, "write the figures as OpenMetrics text", 10},
     {"perfetto", KEY_PERFETTO, "FILE", 0,
-     "of run and replay: write memory and allocations over the requests, for ui.perfetto.dev", 10},
+     "write memory and allocations over the requests, for ui.perfetto.dev (run, replay)", 10},
     {"snapshot", KEY_SNAPSHOT, "FILE", 0,
-     "of run and replay: write what torch.cuda.memory._snapshot() would give, as a pickle, for "
-     "pytorch.org/memory_viz (one run; .gz: compressed)",
+     "write what torch.cuda.memory._snapshot() would give, as a pickle, for "
+     "pytorch.org/memory_viz (run, replay: one run; .gz: compressed)",
      10},
     {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
      10},

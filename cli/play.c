@@ -1,5 +1,6 @@
 #include "play.h"
 
+#include "run_workload.h"
 #include "smallest.h"
 
 #include "gmd_scenario_inspect.h"
@@ -88,7 +89,7 @@ static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
         if (seed) {
             *seed = one.seed;
         }
-        status = cli_results_run(results, &one, workload, error);
+        status = cli_run_workload(results, &one, workload, error);
     }
     if (status == GMD_OK && plan->repeat > 1) {
         status = cli_results_repeated(results, first, error);
@@ -123,7 +124,7 @@ static gmd_status inspect(const cli_plan *plan, const gmd_workload *workload, sc
         return GMD_NO_MEMORY;
     }
     gmd_scenario_inspect(run->scenario, inspection);
-    gmd_status status = cli_results_run(results, &plan->options->run, workload, error);
+    gmd_status status = cli_run_workload(results, &plan->options->run, workload, error);
     gmd_scenario_inspect(run->scenario, NULL);
     if (status != GMD_OK) {
         gmd_inspection_close(inspection);

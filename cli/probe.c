@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include "gmd_output.h"
+#include "gmd_text.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -57,8 +58,7 @@ static bool is_same_place(const char *a, const char *b)
     const char *names[2];
     for (int i = 0; i < 2; i++) {
         char folder[4200];
-        const char *slash = strrchr(paths[i], '/');
-        names[i] = slash ? slash + 1 : paths[i];
+        names[i] = gmd_file_name(paths[i]);
         snprintf(folder, sizeof folder, "%.*s.", (int)(names[i] - paths[i]), paths[i]);
         if (stat(folder, &folders[i]) != 0) {
             return false;

@@ -4,6 +4,7 @@
 #include "play_inputs.h"
 #include "probe.h"
 #include "results.h"
+#include "run_workload.h"
 #include "smallest.h"
 #include "sweep.h"
 
@@ -62,7 +63,7 @@ static const struct argp_option replay_options[] = {
      "of its own",
      1},
     {"smallest-limit", KEY_SMALLEST, NULL, 0,
-     "of a history: bisect --limit for the smallest under which what was served is served", 1},
+     "bisect --limit for the smallest under which a history is served all that it was served", 1},
     {"no-oracles", KEY_NO_ORACLES, NULL, 0, "leave the oracles off", 1},
     {"write-trace", KEY_WRITE_TRACE, "FILE", 0, "also write the requests as a .gmd trace", 1},
     {0},
@@ -363,7 +364,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     check.as_recorded = recorded ? &recorded->check : NULL;
     status = a->sweep                  ? sweep_history(a, history, &options, results, error)
              : a->finds_smallest_limit ? cli_smallest_run(results, &options, &workload, error)
-                                       : cli_results_run(results, &options, &workload, error);
+                                       : cli_run_workload(results, &options, &workload, error);
     free(recorded);
     gmd_recorded_places_free(&places);
     return status;
@@ -461,7 +462,7 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
                                  .kind = "trace",
                                  .trace = &trace,
                                  .body = gmd_play_trace};
-        status = cli_results_run(results, &options, &workload, error);
+        status = cli_run_workload(results, &options, &workload, error);
     }
     gmd_trace_free(&trace);
     return status;

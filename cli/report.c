@@ -72,7 +72,7 @@ static const struct argp_option report_options[] = {
      1},
     {"history", KEY_HISTORY, "FILE", 0,
      "instead of an input: the runs in a file of --store, each workload's beside each other", 1},
-    {"last", KEY_LAST, "N", 0, "of --history: the last N runs of each workload (10)", 1},
+    {"last", KEY_LAST, "N", 0, "with --history: the last N runs of each workload (10)", 1},
     {0},
 };
 

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void cli_results_open(cli_results *results, const cli_options *options)
 {
@@ -42,61 +41,6 @@ static gmd_outcome *add_outcome(cli_results *results)
         results->items[results->count++] = outcome;
     }
     return outcome;
-}
-
-/* What is kept of the run beside its outcome, which is the last of `results`. */
-static gmd_status open_notes(const cli_results *results, gmd_run_options *options, gmd_error *error)
-{
-    options->recording.timeline = NULL;
-    options->recording.journal = NULL;
-    if (results->keeps_journal && results->count > 1) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "--snapshot holds one run, and here is a second: name one scenario or "
-                        "trace, and one value for each parameter");
-    }
-    options->recording.timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
-    if (results->keeps_timelines && !options->recording.timeline) {
-        return GMD_NO_MEMORY;
-    }
-    options->recording.journal = results->keeps_journal ? gmd_journal_open(error) : NULL;
-    return results->keeps_journal && !options->recording.journal ? GMD_NO_MEMORY : GMD_OK;
-}
-
-/* How many outcomes before the last are called as it will be: their cases must not be replaced. */
-static uint32_t count_alike(const cli_results *results, const gmd_workload *workload)
-{
-    const char *base = gmd_file_name(workload->name), *variant = workload->variant;
-    uint32_t alike = 0;
-    for (size_t i = 0; i + 1 < results->count; i++) {
-        const gmd_outcome *o = results->items[i];
-        alike += strcmp(o->name, base) == 0 && strcmp(o->variant, variant ? variant : "") == 0;
-    }
-    return alike;
-}
-
-gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
-                           const gmd_workload *workload, gmd_error *error)
-{
-    gmd_outcome *outcome = add_outcome(results);
-    if (!outcome) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
-    }
-    gmd_run_options noted = *options;
-    noted.cases.number = count_alike(results, workload) + 1;
-    gmd_status status = open_notes(results, &noted, error);
-    if (status == GMD_OK) {
-        status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
-                                           : gmd_run_isolated(&noted, workload, outcome, error);
-    }
-    if (status != GMD_OK) {
-        gmd_timeline_close(noted.recording.timeline);
-        gmd_journal_close(noted.recording.journal);
-        free(results->items[--results->count]);
-    } else {
-        results->timelines[results->count - 1] = noted.recording.timeline;
-        results->journals[results->count - 1] = noted.recording.journal;
-    }
-    return status;
 }
 
 void cli_results_recorded(cli_results *results, gmd_snapshot *recorded)

@@ -25,10 +25,6 @@ typedef struct cli_results {
 /* Empty; what is kept of each run is what the reports asked for need. */
 void cli_results_open(cli_results *results, const cli_options *options);
 
-/* Runs the workload and keeps its outcome. */
-gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
-                           const gmd_workload *workload, gmd_error *error);
-
 /* The history that the runs replayed; taken over, for reports that show where its requests came
  * from. */
 void cli_results_recorded(cli_results *results, gmd_snapshot *recorded);

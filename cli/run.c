@@ -51,10 +51,10 @@ static const struct argp_option run_options[] = {
      "figures",
      1},
     {"smallest-limit", KEY_SMALLEST, NULL, 0,
-     "of a scenario: bisect --limit for the smallest that it runs in", 1},
+     "bisect --limit for the smallest that a scenario runs in", 1},
     {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
-     "of a trace: each call that the allocator makes to the device, or each that takes memory, "
-     "fails in a run of its own",
+     "run a trace once for each call that the allocator makes to the device, or each that takes "
+     "memory: that call fails",
      1},
     {NULL, 0, NULL, 0, "Inside a scenario:", 2},
     {"lines", KEY_LINES, NULL, 0, "memory by line of the script", 2},

@@ -1,5 +1,7 @@
 #include "smallest.h"
 
+#include "run_workload.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,7 +104,7 @@ static gmd_status keep_result(search *s, cli_results *results, uint64_t peak, gm
 {
     gmd_run_options options = *s->options;
     options.conditions.limit_bytes = s->high;
-    gmd_status status = cli_results_run(results, &options, s->workload, error);
+    gmd_status status = cli_run_workload(results, &options, s->workload, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -128,7 +130,7 @@ static gmd_status find(search *s, cli_results *results, gmd_error *error)
         return status;
     }
     if (s->latest->verdict != GMD_PASS) { /* once more, to be reported */
-        return cli_results_run(results, s->options, s->workload, error);
+        return cli_run_workload(results, s->options, s->workload, error);
     }
     uint64_t peak = reserved_at_peak(s->latest);
     if (peak == 0) {

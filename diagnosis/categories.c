@@ -124,7 +124,7 @@ static bool has_size_of_parameter(const inference *in, uint64_t requested)
 
 /* What cuBLAS works in, made when it is first needed and never freed, for each thread and stream.
  * Sizes: PyTorch's CublasHandlePool.cpp, 4096 KiB twice and 16 KiB eight times, from Hopper on
- * 32 MiB; cuBLASLt has 1 MiB, which is told from weights by stacks only. */
+ * 32 MiB; cuBLASLt has 1 MiB, which only stacks tell from weights. */
 static const uint64_t workspace_sizes[WORKSPACE_SIZES] = {8519680, 33554432, 1048576};
 
 /* The index of its size; WORKSPACE_SIZES: it is none. */

@@ -6,6 +6,7 @@
  * left out: one call makes all that they keep. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -120,7 +121,7 @@ static bool goes_at_once(const class_view *view, const pass *passes, uint32_t at
             run = 0;
         } else if (l->freed == moment && is_held(view, l, passes, at)) {
             run += l->size;
-            longest = run > longest ? run : longest;
+            longest = gmd_max(run, longest);
         }
     }
     return longest * 100 >= passes[at].held * LEAST_PERCENT;

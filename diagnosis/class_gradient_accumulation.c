@@ -7,6 +7,7 @@
  * then. A recording without annotations cannot tell, so this class is silent there. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -219,7 +220,7 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
         return false;
     }
     uint64_t seen = unfreed_bytes(f);
-    finding->bytes = seen > made.temporary ? seen : made.temporary;
+    finding->bytes = gmd_max(seen, made.temporary);
     finding->confidence = weigh(view, 0.9);
     blame_line(finding, line_before(f, made.first), finding->bytes, true);
     say_evidence(finding,

@@ -5,10 +5,11 @@
  * many iterations, exactly, in one line, which allocates nothing; the collector runs whenever
  * enough objects were made. Where all goes once and then piles up for longer than before, nothing
  * bounds it, whoever collected. An autograd.Function that keeps its own result as an attribute of
- * its context (instead of save_for_backward) makes such a circle, and is told by its stack even
+ * its context (instead of save_for_backward) makes such a circle, and is known by its stack even
  * where nothing was collected. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <string.h>
@@ -127,7 +128,7 @@ static bool look_for_collections(const class_view *view, gmd_job_finding *findin
             finding->bytes += group->most;
             finding->bytes_per_iteration += group->rises ? group->risen / group->rises : 0;
             blame_line(finding, group->frame, group->most, false);
-            largest = group->largest_drop > largest ? group->largest_drop : largest;
+            largest = gmd_max(group->largest_drop, largest);
         }
     }
     finding->confidence = weigh(view, 0.9);

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* What leaks is told as the leak that it is. */
+/* What leaks is reported as the leak that it is. */
 static bool is_held(const class_view *view, const gmd_lifetime *l)
 {
     uint32_t frame = gmd_places_frame(&view->facts->places, l->origin);

@@ -1,6 +1,7 @@
 #include "gmd_comparison.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,8 @@ uint64_t gmd_compared_spread(const gmd_comparison *comparison, const gmd_compare
 {
     uint64_t least = row->bytes[0], most = row->bytes[0];
     for (size_t i = 1; i < comparison->snapshot_count; i++) {
-        least = row->bytes[i] < least ? row->bytes[i] : least;
-        most = row->bytes[i] > most ? row->bytes[i] : most;
+        least = gmd_min(row->bytes[i], least);
+        most = gmd_max(row->bytes[i], most);
     }
     return most - least;
 }

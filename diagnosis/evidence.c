@@ -3,11 +3,11 @@
 
 #include "gmd_min.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* --- growth ---------------------------------------------------------------------------------- */
 
@@ -183,11 +183,10 @@ const char *first_line(const class_view *view, const gmd_job_finding *finding, c
 {
     gmd_place place = gmd_places_get(&view->facts->places,
                                      finding->where_count ? finding->where[0].frame : GMD_NO_PLACE);
-    const char *slash = strrchr(place.file, '/');
     if (!*place.file || place.is_library) {
         return "the program";
     }
-    snprintf(text, LINE_TEXT, "%s:%" PRIu32, slash ? slash + 1 : place.file, place.line);
+    snprintf(text, LINE_TEXT, "%s:%" PRIu32, gmd_file_name(place.file), place.line);
     return text;
 }
 

@@ -47,7 +47,7 @@ typedef struct gmd_free_memory {
     size_t keeper_count;
 } gmd_free_memory;
 
-/* What is free after a moment's event. With a request (`asked` not NULL) free memory is told apart
+/* What is free after a moment's event. With a request (`asked` not NULL) free memory is divided
  * by why it does not serve it: FITTING, OVERSIZE, TOO_SMALL, OTHER_POOL, OTHER_STREAM, PRIVATE,
  * PENDING; without one, by what it is: CACHED, SPLIT, EXPANDABLE, PRIVATE, PENDING. */
 gmd_status gmd_free_memory_find(gmd_free_memory *free_memory, const gmd_recording *recording,

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* One list: the classes of design.md section 8, in the order in which findings of equal bytes are
- * told. */
+ * reported. */
 #define GMD_FINDING_CLASSES(CLASS)                                                                 \
     CLASS(GRADIENT_ACCUMULATION, "gradient_accumulation")                                          \
     CLASS(RETAINED_GRAPH, "retained_graph")                                                        \

@@ -12,8 +12,8 @@ typedef struct gmd_job_findings { /* most bytes first; none: healthy */
     size_t count;
 } gmd_job_findings;
 
-/* What is found to leak is told to the OOMs; one that cost the job something leads to a finding, of
- * what its cause is: gmd_ooms_costly. */
+/* What is found to leak is noted in the OOMs; one that cost the job something leads to a finding,
+ * of what its cause is: gmd_ooms_costly. */
 gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, const gmd_facts *facts,
                                  gmd_error *error);
 void gmd_job_findings_free(gmd_job_findings *findings);

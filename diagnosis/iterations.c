@@ -3,6 +3,7 @@
 #include "gmd_iterations.h"
 
 #include "gmd_hash.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +223,7 @@ static beat beat_of(const repetition *it)
     uint64_t longest = 0;
     size_t bursts = 1;
     for (size_t i = 1; i < it->count; i++) {
-        longest = gap_before(it, i) > longest ? gap_before(it, i) : longest;
+        longest = gmd_max(gap_before(it, i), longest);
     }
     for (size_t i = 1; i < it->count; i++) {
         bursts += gap_before(it, i) * FAR_LONGER >= longest;
@@ -244,7 +245,7 @@ static bool is_regular(const beat *b, uint32_t requests)
     uint64_t span = b->first[(b->count - 1) * b->each].number - b->first[0].number;
     for (size_t i = 1; i < b->count; i++) {
         uint64_t gap = b->first[i * b->each].number - b->first[(i - 1) * b->each].number;
-        longest = gap > longest ? gap : longest;
+        longest = gmd_max(gap, longest);
     }
     return longest * (b->count - 2) <= MOST_OF_OTHERS * (span - longest) && span * 2 >= requests;
 }

@@ -1,5 +1,5 @@
 /* loops.h - what each iteration does: whether it has a backward pass, and how long that is. Where
- * no stacks tell the thread of backward(), it is told by gradients: blocks of most sizes that
+ * no stacks show the thread of backward(), it is known by gradients: blocks of most sizes that
  * parameters have. */
 #ifndef GMD_DIAGNOSIS_LOOPS_H
 #define GMD_DIAGNOSIS_LOOPS_H
@@ -9,7 +9,7 @@
 
 typedef struct loops {
     uint32_t *backward_blocks; /* by iteration: allocated by the thread of backward(); where that is
-                                  not told, blocks of sizes of parameters */
+                                  not known, blocks of sizes of parameters */
     uint32_t *allocated_blocks; /* by iteration */
 } loops;
 
@@ -17,7 +17,7 @@ gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *siz
                       gmd_error *error);
 void loops_free(loops *found);
 
-/* Whether backward passes are told by stacks. */
+/* Whether stacks show backward passes. */
 bool loops_see_backward(const gmd_facts *facts);
 
 /* Whether most iterations of the main loop, or of the other one, have a backward pass. */

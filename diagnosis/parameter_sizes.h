@@ -1,4 +1,4 @@
-/* parameter_sizes.h - how many parameters of which size a model has: what a gradient is told by.
+/* parameter_sizes.h - how many parameters of which size a model has: what a gradient is known by.
  * Whatever is there before the first iteration and stays is taken for one: data that a program
  * keeps on the device do no harm, and a model that was made in another way than by torch.nn is not
  * missed.

@@ -1,5 +1,7 @@
 #include "gmd_places.h"
 
+#include "gmd_text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +31,9 @@ static bool begins_with(const char *text, const char *start)
 /* Shared libraries with a version, and the interpreter itself. */
 static bool is_binary(const char *file)
 {
-    const char *slash = strrchr(file, '/');
-    const char *name = slash ? slash + 1 : file;
+    const char *name = gmd_file_name(file);
     return strstr(name, ".so.") ||
-           (slash && begins_with(name, "python") && !ends_with(name, ".py"));
+           (name != file && begins_with(name, "python") && !ends_with(name, ".py"));
 }
 
 /* Names that are no files: "??", "<frozen importlib._bootstrap>", "<eval_with_key>.2". A notebook's

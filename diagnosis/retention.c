@@ -168,10 +168,10 @@ static void measure_changes(ends_range range, const int64_t *ends, int64_t *chan
             g->last_rise_in = i;
             g->rises++;
             g->risen += size;
-            g->largest_rise = size > g->largest_rise ? size : g->largest_rise;
+            g->largest_rise = gmd_max(size, g->largest_rise);
         } else if (change < 0) {
             g->falls++;
-            g->largest_fall = size > g->largest_fall ? size : g->largest_fall;
+            g->largest_fall = gmd_max(size, g->largest_fall);
         }
         changes[g->compared++] = change;
     }

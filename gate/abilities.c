@@ -51,32 +51,26 @@ gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
 
 const char *abilities_lacking(const gmd_abilities *a, const gmd_trace *trace)
 {
+    const struct {
+        uint32_t need; /* what gmd_request_table.h calls it */
+        bool is_met;
+        const char *reason;
+    } abilities[] = {
+        {GMD_NEEDS_RECORD_STREAM, a->record_stream,
+         "needs gmd_record_stream, which the allocator does not export"},
+        {GMD_NEEDS_FRACTION, a->set_memory_fraction,
+         "needs gmd_set_memory_fraction, which the allocator does not export"},
+        {GMD_NEEDS_EMPTY_CACHE, a->empty_cache,
+         "needs gmd_empty_cache, which the allocator does not export"},
+        {GMD_NEEDS_POOLS, a->begin_pool,
+         "needs gmd_begin_pool, gmd_end_pool and gmd_release_pool, which the allocator does not "
+         "export"},
+    };
     for (size_t i = 0; i < trace->count; i++) {
-        switch (trace->requests[i].op) {
-        case GMD_OP_RECORD:
-            if (!a->record_stream) {
-                return "needs gmd_record_stream, which the allocator does not export";
+        for (size_t k = 0; k < sizeof abilities / sizeof *abilities; k++) {
+            if (!abilities[k].is_met && gmd_op_needs(trace->requests[i].op, abilities[k].need)) {
+                return abilities[k].reason;
             }
-            break;
-        case GMD_OP_FRACTION:
-            if (!a->set_memory_fraction) {
-                return "needs gmd_set_memory_fraction, which the allocator does not export";
-            }
-            break;
-        case GMD_OP_EMPTY_CACHE:
-            if (!a->empty_cache) {
-                return "needs gmd_empty_cache, which the allocator does not export";
-            }
-            break;
-        case GMD_OP_BEGIN_POOL:
-        case GMD_OP_BEGIN_CAPTURE:
-            if (!a->begin_pool) {
-                return "needs gmd_begin_pool, gmd_end_pool and gmd_release_pool, which the "
-                       "allocator does not export";
-            }
-            break;
-        default:
-            break;
         }
     }
     return NULL;

@@ -6,7 +6,7 @@
 #include "gmd_subject.h"
 
 /* Loads the allocator, makes one small allocation and frees it, in a process of its own.
- * GMD_BAD_INPUT: it cannot be loaded. A crash or a hang is told in `outcome` (which the caller
+ * GMD_BAD_INPUT: it cannot be loaded. A crash or a hang is reported in `outcome` (which the caller
  * allocates). */
 gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
                           gmd_outcome *outcome, gmd_error *error);

@@ -3,6 +3,7 @@
 #include "gmd_clock.h"
 #include "gmd_command.h"
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_search.h"
 
 #include <inttypes.h>
@@ -84,7 +85,7 @@ bool gate_is_known(gate_state *gate, const gmd_violation *violation)
     return is_known;
 }
 
-/* --- as they are told: the worst first --------------------------------------------------- */
+/* --- as they are reported: the worst first ----------------------------------------------- */
 
 static int compare_findings(const void *left, const void *right)
 {
@@ -127,7 +128,7 @@ static void write_replay(const gate_state *gate, const finding_mark *mark,
 
 void gate_write_findings(gate_state *gate)
 {
-    size_t count = gate->found.count < gate->mark_count ? gate->found.count : gate->mark_count;
+    size_t count = gmd_min(gate->found.count, gate->mark_count);
     gmd_gate_finding *list = calloc(count + 1, sizeof *list);
     if (!list) {
         gate_out_of_memory(gate, "findings");

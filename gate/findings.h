@@ -1,4 +1,4 @@
-/* findings.h - the findings of a gate: noted while its parts run, told at its end. */
+/* findings.h - the findings of a gate: noted while its parts run, reported at its end. */
 #ifndef GMD_GATE_FINDINGS_H
 #define GMD_GATE_FINDINGS_H
 

@@ -106,7 +106,7 @@ static void explore(gate_state *gate)
     gate->space.has_record_stream = gate->abilities.record_stream;
 }
 
-/* Nothing else can be told of an allocator that does not outlive its first requests. */
+/* Nothing else can be said of an allocator that does not outlive its first requests. */
 static gmd_status make_first_requests(gate_state *gate, gmd_error *error)
 {
     gmd_outcome *outcome = calloc(1, sizeof *outcome);

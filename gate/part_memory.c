@@ -6,6 +6,7 @@
 #include "recording.h"
 
 #include "gmd_history.h"
+#include "gmd_min.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
@@ -55,8 +56,7 @@ static void note_memory(watch *w, gmd_session *session)
     gmd_sink_memory memory;
     gmd_session_memory(session, &memory);
     taken *t = w->taken;
-    t->peak_reserved =
-        memory.max_reserved > t->peak_reserved ? memory.max_reserved : t->peak_reserved;
+    t->peak_reserved = gmd_max(memory.max_reserved, t->peak_reserved);
     if (memory.reserved) {
         uint64_t unused = memory.reserved > w->live ? memory.reserved - w->live : 0;
         t->unused += (double)unused / (double)memory.reserved;

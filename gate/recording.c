@@ -1,5 +1,6 @@
 #include "recording.h"
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static bool note_block(recorder *r, uint32_t block, uint64_t bytes)
     }
     r->bytes[block] = bytes;
     r->live += bytes;
-    r->peak = r->live > r->peak ? r->live : r->peak;
+    r->peak = gmd_max(r->live, r->peak);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "rounds.h"
 
+#include "gmd_min.h"
 #include "gmd_runner.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -56,7 +57,7 @@ static void look(const gmd_session *session, uint32_t device_count, uint64_t *mo
         }
     }
     for (int kind = 0; kind < HELD_KINDS; kind++) {
-        most[kind] = held[kind] > most[kind] ? held[kind] : most[kind];
+        most[kind] = gmd_max(held[kind], most[kind]);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "waiting.h"
 
 #include "gmd_abi.h"
+#include "gmd_min.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -164,7 +165,7 @@ static void check_peak(gmd_judge *judge, const char *name, uint64_t current, uin
     if (!is_known(current, peak)) {
         return;
     }
-    *seen = current > *seen ? current : *seen;
+    *seen = gmd_max(current, *seen);
     if (peak < *seen) {
         gmd_violation_add(judge, GMD_KIND(accounting, low_peak), GMD_PARTIES({"figure", name}),
                           "%s_peak = %" PRIu64 " is less than %s was (%" PRIu64 ")", name, peak,
@@ -190,7 +191,7 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
                      view->figures.untouched->mapped_bytes;
     uint64_t pages = view->figures.now->physical_bytes - view->figures.untouched->physical_bytes;
     uint64_t reserved = view->stats.now->reserved_bytes;
-    asked -= view->figures.now->pool_bytes < asked ? view->figures.now->pool_bytes : asked;
+    asked -= gmd_min(view->figures.now->pool_bytes, asked);
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
         gmd_violation_add(judge, GMD_KIND(accounting, device), GMD_NO_PARTIES,
                           "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64

@@ -8,10 +8,10 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    bool is_told = view->canaries.reason && *view->canaries.reason;
+    bool has_reason = view->canaries.reason && *view->canaries.reason;
     return view->ask.read_contents || view->canaries.are_there ? NULL
-           : is_told                                           ? view->canaries.reason
-                     : "nothing writes blocks and reads them on this device";
+           : has_reason                                        ? view->canaries.reason
+                        : "nothing writes blocks and reads them on this device";
 }
 
 static void before_free(void *state, const gmd_view *view, gmd_judge *judge)

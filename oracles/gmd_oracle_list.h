@@ -5,7 +5,7 @@
  * ORACLE(name, severity, holds_when): in the order in which they judge, which is that of the
  * questions one would ask: did it break or break a rule, is there memory, is it big enough, is it
  * mine alone and nobody's any more, is a refusal true, do the sums agree, is it given back.
- * Severity: 1 is the worst, and findings are told in its order: memory that is not the caller's
+ * Severity: 1 is the worst, and findings are reported in its order: memory that is not the caller's
  * alone, then no answer, then wrong answers, then what is left, then figures.
  *
  * VOICE(name, severity, holds_when): likewise, but the driver judges it where a workload asks for

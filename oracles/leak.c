@@ -4,6 +4,8 @@
  * its cache. */
 #include "list.h"
 
+#include "gmd_min.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -111,7 +113,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     waiting *w = &((waits *)state)->devices[view->device];
     if (view->request->op == GMD_OP_FREE && view->uses.recorded_count) {
         w->now += view->uses.recorded_count;
-        w->most = w->now > w->most ? w->now : w->most;
+        w->most = gmd_max(w->now, w->most);
         w->is_idle = false;
     } else if (view->request->op == GMD_OP_SYNC && view->request->stream == GMD_ALL_STREAMS) {
         w->is_idle = true;

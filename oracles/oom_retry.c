@@ -10,6 +10,7 @@
  */
 #include "list.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -53,7 +54,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     }
     /* The cache serves memory that was taken before the budget, or the lower limit, came. */
     if (!s->has_budget || asked_device(view)) {
-        s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
+        s->largest = gmd_max(view->block->bytes, s->largest);
     }
 }
 

@@ -1,5 +1,6 @@
 /* overlap - no two live blocks share a byte. */
 #include "gmd_intervals.h"
+#include "gmd_min.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -23,14 +24,13 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     uint64_t end = b->address + (b->bytes ? b->bytes : 1); /* a block of 0 B still has an address */
     const gmd_interval *other = gmd_intervals_after(live, b->address);
     if (other && other->address < end) {
-        uint64_t from = other->address > b->address ? other->address : b->address;
+        uint64_t from = gmd_max(other->address, b->address);
         gmd_violation_add(judge, GMD_KIND(overlap, shared), GMD_NO_PARTIES,
                           "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
                           " overlaps the live block of %" PRIu64 " B at 0x%" PRIx64
                           " (request %" PRIu64 "): both own %" PRIu64 " B from 0x%" PRIx64 " on",
                           b->bytes, b->address, b->stream, other->end - other->address,
-                          other->address, other->value,
-                          (end < other->end ? end : other->end) - from, from);
+                          other->address, other->value, gmd_min(end, other->end) - from, from);
         return; /* the set stays free of overlaps, which its search relies on */
     }
     if (!gmd_intervals_insert(live, b->address, end, b->born)) {

@@ -6,6 +6,8 @@
  */
 #include "list.h"
 
+#include "gmd_min.h"
+
 #include <inttypes.h>
 
 static const char *blind_spot(const gmd_view *view)
@@ -64,7 +66,7 @@ static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uin
             break; /* not all calls are noted */
         }
         height = c->is_free ? height + c->size : height - c->size;
-        *most = height > *most ? height : *most;
+        *most = gmd_max(height, *most);
     }
     *before = height;
 }

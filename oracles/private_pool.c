@@ -5,6 +5,7 @@
  *
  * Nothing is said of the other way, memory that moves into a pool. */
 #include "gmd_intervals.h"
+#include "gmd_min.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -33,10 +34,10 @@ static const char *blind_spot(const gmd_view *view)
         return "the allocator exports no private pools (gmd_begin_pool, gmd_end_pool, "
                "gmd_release_pool)";
     }
-    bool is_told = view->canaries.reason && *view->canaries.reason;
+    bool has_reason = view->canaries.reason && *view->canaries.reason;
     return view->figures.now || view->canaries.are_there ? NULL
-           : is_told                                     ? view->canaries.reason
-                     : "which memory goes back to the device cannot be seen";
+           : has_reason                                  ? view->canaries.reason
+                        : "which memory goes back to the device cannot be seen";
 }
 
 static uint64_t key_of(int device, uint32_t pool) /* 0: the default pool */
@@ -96,8 +97,8 @@ static bool take_up(pools *p, const gmd_view *view, uint64_t *address, uint64_t 
             tell(view, found, judge);
             return false;
         }
-        *address = found->address < *address ? found->address : *address;
-        *end = found->end > *end ? found->end : *end;
+        *address = gmd_min(found->address, *address);
+        *end = gmd_max(found->end, *end);
         gmd_intervals_remove(&p->owned, found->address);
     }
     return true;

@@ -8,6 +8,7 @@
 #include "list.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -341,7 +342,7 @@ static void inspect(inspection *l, const gmd_view *view, gmd_judge *judge)
     }
     uint64_t least = FIRST_LOOK + l->count * REQUESTS_A_BLOCK;
     l->interval += l->interval / 4;
-    l->interval = l->interval > least ? l->interval : least;
+    l->interval = gmd_max(l->interval, least);
     l->last_look = l->requests;
 }
 

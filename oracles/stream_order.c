@@ -49,10 +49,10 @@ static void destroy(void *state)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    bool is_told = view->canaries.reason && *view->canaries.reason;
+    bool has_reason = view->canaries.reason && *view->canaries.reason;
     return view->ask.is_ordered || view->canaries.are_there ? NULL
-           : is_told                                        ? view->canaries.reason
-                     : "a real device does not tell which work runs after which";
+           : has_reason                                     ? view->canaries.reason
+                        : "a real device does not tell which work runs after which";
 }
 
 /* --- lists of marks ---------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* tokens.c - parties out of what others say: what stays the same from run to run. */
 #include "gmd_tokens.h"
 
+#include "gmd_min.h"
+
 #include <ctype.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -76,7 +78,7 @@ static void copy_words(const char *text, char *words, size_t size)
             continue;
         }
         size_t room = size - 1 - length;
-        size_t kept = word_length < room ? word_length : room;
+        size_t kept = gmd_min(word_length, room);
         memcpy(words + length, word, kept);
         length += kept;
     }

@@ -50,7 +50,7 @@ static void note_sync(waiting_blocks *w, const gmd_view *view)
     w->count = kept;
 }
 
-/* False once it cannot be told any more what waits: a block that is freed during a capture waits
+/* False once it is not known any more what waits: a block that is freed during a capture waits
  * for its end, too; requests that overlapped others were not shown; the set of recorded streams has
  * none of a high number; a fault may have kept an event from being recorded or asked. */
 static bool is_in_order(waiting_blocks *w, const gmd_view *view)

@@ -1,5 +1,7 @@
 #include "arena.h"
 
+#include "gmd_min.h"
+
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -52,8 +54,8 @@ bool arena_is_full(const memory_arena *arena, size_t size)
 static bool add_chunk(memory_arena *arena, size_t size)
 {
     size_t bytes = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
-    bytes = bytes > LARGEST_CHUNK ? LARGEST_CHUNK : bytes;
-    bytes = bytes < size ? size : bytes;
+    bytes = gmd_min(bytes, LARGEST_CHUNK);
+    bytes = gmd_max(bytes, size);
     arena_chunk *chunk = malloc(sizeof *chunk + bytes);
     if (!chunk) {
         return false;

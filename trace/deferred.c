@@ -2,6 +2,7 @@
 
 #include "free_runs.h"
 #include "gmd_address_table.h"
+#include "gmd_min.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -276,7 +277,7 @@ static gmd_status lay_out(planner *p)
         status = choose_helper(p, completion, &e->helper);
         if (status == GMD_OK) {
             uint64_t idle_from = p->helpers[e->helper].until;
-            uint64_t begin = idle_from > f->from ? idle_from : f->from;
+            uint64_t begin = gmd_max(idle_from, f->from);
             e->duration_ns = (f->until > begin ? f->until - begin : 0) * DEFERRED_STEP_NS;
             p->helpers[e->helper].until = f->until;
             p->helpers[e->helper].last = completion;

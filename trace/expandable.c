@@ -1,6 +1,7 @@
 #include "expandable.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ expandable_answer expandable_map(expandable_segments *s, const gmd_snapshot_even
     expandable_segment *found = find(s, e);
     if (found) {
         uint64_t end = e->address + e->size;
-        found->end = end > found->end ? end : found->end;
+        found->end = gmd_max(end, found->end);
         found->mapped += e->size;
         return EXPANDABLE_OLD;
     }

@@ -1,6 +1,7 @@
 #include "gmd_file.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "unpack.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static gmd_status buffer_reserve(buffer *b, const char *name, gmd_error *error)
         return status;
     }
     size_t needed = b->size + 2;
-    if (!GMD_GROW(&b->data, &b->capacity, needed > FIRST_BYTES ? needed : FIRST_BYTES)) {
+    if (!GMD_GROW(&b->data, &b->capacity, gmd_max(needed, FIRST_BYTES))) {
         return fail_memory(needed, name, error);
     }
     return GMD_OK;
@@ -80,7 +81,7 @@ static void feed(unpacker *u)
     size_t left = u->packed_size - u->at;
     if (u->zlib.avail_in == 0 && left) {
         u->zlib.next_in = (Bytef *)(uintptr_t)(u->packed + u->at);
-        u->zlib.avail_in = (uInt)(left < STEP ? left : STEP);
+        u->zlib.avail_in = (uInt)gmd_min(left, STEP);
         u->at += u->zlib.avail_in;
     }
 }

@@ -4,6 +4,7 @@
 #include "recorded_cache.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static bool note(walk *w, size_t at)
     if (event_takes(e)) {
         *reserved += e->size;
     } else if (event_gives(e)) { /* one from before the recording counts for 0 */
-        *reserved -= e->size < *reserved ? e->size : *reserved;
+        *reserved -= gmd_min(e->size, *reserved);
     }
     bool is_late = e->action == GMD_ACTION_FREE_COMPLETED && free_was_late(w->snapshot, at);
     return recorded_cache_note(&w->cache, e, is_late);
@@ -319,9 +320,9 @@ static void weigh(walk *w, size_t at)
     free_runs *r = w->runs;
     if (e->action == GMD_ACTION_OOM) {
         r->ooms[e->device]++;
-        r->below = total < r->below ? total : r->below;
+        r->below = gmd_min(total, r->below);
     } else if (has_new) {
-        r->at_least = total > r->at_least ? total : r->at_least;
+        r->at_least = gmd_max(total, r->at_least);
     }
 }
 

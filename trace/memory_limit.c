@@ -32,7 +32,7 @@ static uint64_t count_retries(const free_runs *runs, uint64_t possible, uint64_t
     if (recorded_retries != GMD_RETRIES_UNKNOWN) {
         uint64_t succeeded =
             recorded_retries > runs->ooms[0] ? recorded_retries - runs->ooms[0] : 0;
-        return succeeded < possible ? succeeded : possible;
+        return gmd_min(succeeded, possible);
     }
     return possible * 4 > own ? possible : 0;
 }

@@ -1,6 +1,7 @@
 #include "pprof.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_pprof.h"
 #include "gmd_trace.h"
 #include "wire.h"
@@ -342,7 +343,7 @@ static bool add_sample(reader *r, const sample_parts *parts)
         !GMD_GROW(&r->samples, &r->sample_capacity, r->sample_count + 1)) {
         return no_memory(r);
     }
-    one.count = one.count < one.bytes ? one.count : one.bytes;
+    one.count = gmd_min(one.count, one.bytes);
     r->samples[r->sample_count++] = one;
     return true;
 }

@@ -1,6 +1,7 @@
 #include "recorded_cache.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <stdlib.h>
@@ -190,7 +191,7 @@ static uint64_t give(planner *p, cache_segment *s)
 {
     s->is_given = true;
     p->plan->addresses[p->plan->count++] = s->address;
-    p->reserved -= s->size < p->reserved ? s->size : p->reserved;
+    p->reserved -= gmd_min(s->size, p->reserved);
     return s->size;
 }
 
@@ -255,7 +256,7 @@ static bool release_oversize(planner *p, const gmd_snapshot_event *request)
 {
     uint64_t least = p->c->settings->max_split_bytes;
     uint64_t size = gmd_recorded_block_size(p->c->settings, request->size), given = 0;
-    uint64_t wanted = size < least ? least : size;
+    uint64_t wanted = gmd_max(size, least);
     segment_list *list = &p->c->cached;
     bool is_small = gmd_recorded_is_small(p->c->settings, request->size);
     for (size_t i = 0; i < list->count; i++) {

@@ -1,6 +1,7 @@
 #include "rmm_log.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "quote.h"
 
 #include <inttypes.h>
@@ -101,7 +102,7 @@ bool rmm_log_is(const uint8_t *data, size_t size)
 {
     row head;
     size_t columns[COLUMNS];
-    size = size < MOST_HEAD ? size : MOST_HEAD;
+    size = gmd_min(size, MOST_HEAD);
     return size && split((const char *)data, line_length(data, size), &head) &&
            find_columns(&head, columns);
 }

@@ -1,6 +1,7 @@
 #include "gmd_truth.h"
 
 #include "gmd_file.h"
+#include "gmd_min.h"
 #include "gmd_size.h"
 #include "quote.h"
 
@@ -241,7 +242,7 @@ static bool fail_scan(scanner *s, const char *expected)
     size_t left = (size_t)(s->end - s->at);
     gmd_fail(s->error, GMD_BAD_INPUT, "%s:%u: column %zu: expected %s, found %s", s->path, s->line,
              (size_t)(s->at - s->start) + 1, expected,
-             left ? quote_text(s->at, left < 24 ? left : 24, quoted) : "the end of the line");
+             left ? quote_text(s->at, gmd_min(left, 24), quoted) : "the end of the line");
     return false;
 }
 

@@ -1,6 +1,7 @@
 #include "address_map.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_random.h"
 
 #include <stdlib.h>
@@ -28,8 +29,8 @@ static void update(uint32_t index)
     allocation *node = at(index);
     uint64_t largest = node->gap;
     uint64_t left = largest_gap(node->left), right = largest_gap(node->right);
-    largest = left > largest ? left : largest;
-    node->largest_gap = right > largest ? right : largest;
+    largest = gmd_max(left, largest);
+    node->largest_gap = gmd_max(right, largest);
 }
 
 static uint32_t new_node(void)
@@ -307,8 +308,8 @@ static const char *tree_violation(map_check *c, uint32_t index)
     violation = violation ? violation : tree_violation(c, node->right);
     uint64_t largest = node->gap;
     uint64_t left = largest_gap(node->left), right = largest_gap(node->right);
-    largest = left > largest ? left : largest;
-    largest = right > largest ? right : largest;
+    largest = gmd_max(left, largest);
+    largest = gmd_max(right, largest);
     bool knows = largest == node->largest_gap;
     return violation || knows ? violation : "a node knows the largest gap of its subtree";
 }

@@ -5,6 +5,7 @@
 #include "virtual_memory.h"
 
 #include "gmd_intervals.h"
+#include "gmd_min.h"
 
 /* The physical memory at `address`: its place, and how much of `size` lies in one run there. False:
  * none. */
@@ -19,7 +20,7 @@ static bool place_of(uint64_t address, uint64_t size, uint64_t *physical, uint64
     }
     uint64_t left = a->address + a->span - address;
     *physical = address;
-    *length = size < left ? size : left;
+    *length = gmd_min(size, left);
     return true;
 }
 
@@ -48,8 +49,8 @@ void marks_copy(uint64_t to, uint64_t from, uint64_t size)
             if (!run || run->address >= end) {
                 break;
             }
-            uint64_t first = run->address > at ? run->address : at;
-            uint64_t last = run->end < end ? run->end : end;
+            uint64_t first = gmd_max(run->address, at);
+            uint64_t last = gmd_min(run->end, end);
             uint64_t mark = run->value;
             marks_write(to + done + (first - physical), last - first, mark);
             at = last;
@@ -76,7 +77,7 @@ static void look_at_run(gmd_sim_marked *out, uint64_t address, uint64_t physical
         const gmd_interval *run = marks_run_after(at);
         bool is_marked = run && run->address <= at;
         uint64_t next = is_marked ? run->end : run ? run->address : end;
-        next = next < end ? next : end;
+        next = gmd_min(next, end);
         count_run(out, address + (at - physical), next - at, is_marked ? run->value : 0, wanted);
         at = next;
     }

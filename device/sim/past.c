@@ -1,5 +1,7 @@
 #include "past.h"
 
+#include "gmd_min.h"
+
 #include <stdlib.h>
 
 void past_drop(past *p)
@@ -50,7 +52,7 @@ static past_item take_next(cursor *lists, size_t count)
     for (size_t i = 0; i < count; i++) {
         const past_item *item = lists[i].next;
         if (item != lists[i].end && item->on == least.on) {
-            least.ticket = item->ticket > least.ticket ? item->ticket : least.ticket;
+            least.ticket = gmd_max(item->ticket, least.ticket);
             lists[i].next++;
         }
     }

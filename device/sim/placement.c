@@ -8,6 +8,8 @@
 #include "pages.h"
 #include "state.h"
 
+#include "gmd_min.h"
+
 #define WINDOWS_BEGIN 0x300000000000u
 #define WINDOWS_BYTES 0x200000000000u /* 32 TiB */
 #define SMALL_LIMIT   (GMD_SIM_PAGE_BYTES / 2)
@@ -88,8 +90,7 @@ static uint64_t lowest_free(const demand *d, uint64_t from)
     uint64_t above = from;
     for (const allocation *next; (next = map_next_gap(above, d->span)); above = next->address) {
         uint64_t begin = next->address - next->gap;
-        uint64_t found =
-            fit(d, begin > from ? begin : from, next->address < d->end ? next->address : d->end);
+        uint64_t found = fit(d, gmd_max(begin, from), gmd_min(next->address, d->end));
         if (found || next->address >= d->end) {
             return found;
         }
@@ -134,7 +135,7 @@ static uint64_t place_random(const demand *d)
     uint64_t unit = d->is_small ? SMALL_UNIT : GMD_SIM_PAGE_BYTES;
     uint64_t units = (d->end - d->begin) / unit;
     uint64_t near = sim.config.capacity_bytes / unit * 4;
-    units = near < units ? near : units;
+    units = gmd_min(near, units);
     uint64_t found = lowest_free(d, d->begin + gmd_random_next(&sim.random) % units * unit);
     return found ? found : lowest_free(d, d->begin);
 }

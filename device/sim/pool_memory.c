@@ -14,6 +14,8 @@
 #include "memory.h"
 #include "schedule.h"
 
+#include "gmd_min.h"
+
 enum { BLOCK_UNIT = 512, SCAN_MAX = 16 };
 
 #define CHUNK_BYTES ((uint64_t)32 << 20)
@@ -177,7 +179,7 @@ static uint32_t new_chunk(pool *p, uint64_t bytes)
     }
     block_at(slot)->address = address;
     p->reserved += bytes;
-    p->reserved_high = p->reserved > p->reserved_high ? p->reserved : p->reserved_high;
+    p->reserved_high = gmd_max(p->reserved, p->reserved_high);
     put_on_shelf(p, slot);
     return slot;
 }
@@ -250,7 +252,7 @@ static void count_use(pool *p, uint64_t size)
 {
     p->live_count++;
     p->used += size;
-    p->used_high = p->used > p->used_high ? p->used : p->used_high;
+    p->used_high = gmd_max(p->used, p->used_high);
 }
 
 uint32_t pool_take(pool *p, stream *s, uint64_t size)

@@ -10,6 +10,7 @@
 #include "host_functions.h"
 
 #include "gmd_assert.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 static bool can_complete(const stream *s, uint64_t *end_ns)
 {
     const entry *e = entry_at(s, s->head + 1);
-    uint64_t start = s->end_ns > e->queued_ns ? s->end_ns : e->queued_ns;
+    uint64_t start = gmd_max(s->end_ns, e->queued_ns);
     if (s->is_running) {
         return false;
     }
@@ -78,7 +79,7 @@ static bool anything_needed(void)
 static bool follow_waits(stream *s)
 {
     bool changed = false;
-    uint64_t from = s->need_followed > s->head ? s->need_followed : s->head;
+    uint64_t from = gmd_max(s->need_followed, s->head);
     for (uint64_t t = from + 1; t <= s->need; t++) {
         const entry *e = entry_at(s, t);
         if (e->kind == ENTRY_WAIT && e->wait.on->need < e->wait.ticket) {
@@ -86,7 +87,7 @@ static bool follow_waits(stream *s)
             changed = true;
         }
     }
-    s->need_followed = s->need > from ? s->need : from;
+    s->need_followed = gmd_max(s->need, from);
     return changed;
 }
 
@@ -238,7 +239,7 @@ static void force_needed(void)
         }
         end = end > sim.now_ns || is_timed() ? end : sim.now_ns;
         complete_first(s, end);
-        sim.now_ns = end > sim.now_ns ? end : sim.now_ns;
+        sim.now_ns = gmd_max(end, sim.now_ns);
     }
     if (is_timed()) {
         complete_until(sim.now_ns);

@@ -11,6 +11,7 @@
 #ifndef GMD_SIM_STATE_H
 #define GMD_SIM_STATE_H
 
+#include "gmd_min.h"
 #include "gmd_random.h"
 #include "gmd_sim.h"
 
@@ -62,9 +63,7 @@ static inline bool device_exists(int device)
 /* Physical memory that the device can still give. */
 static inline uint64_t memory_left(int device)
 {
-    uint64_t most = sim.devices[device].budget_bytes < sim.config.capacity_bytes
-                        ? sim.devices[device].budget_bytes
-                        : sim.config.capacity_bytes;
+    uint64_t most = gmd_min(sim.devices[device].budget_bytes, sim.config.capacity_bytes);
     uint64_t taken = sim.devices[device].physical_bytes;
     return most > taken ? most - taken : 0;
 }

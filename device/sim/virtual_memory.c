@@ -11,6 +11,7 @@
 
 #include "gmd_assert.h"
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -117,7 +118,7 @@ int virtual_reserve(sim_call *call, CUdeviceptr *out, size_t size, size_t alignm
     if (size > ADDRESS_SPACE_END || alignment > ADDRESS_SPACE_END) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    alignment = alignment < GMD_SIM_PAGE_BYTES ? GMD_SIM_PAGE_BYTES : alignment;
+    alignment = gmd_max(alignment, GMD_SIM_PAGE_BYTES);
     uint64_t address = placement_reserve(size, alignment, wanted);
     if (!address || !insert(address, size, call->thread->device)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -411,7 +412,7 @@ bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_
     uint64_t begin = r->address + (uint64_t)(first - r->pages) * GMD_SIM_PAGE_BYTES;
     uint64_t offset = address - begin, left = p->size - offset;
     *at = p->place + offset;
-    *length = size < left ? size : left;
+    *length = gmd_min(size, left);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* advice.c - a snapshot, its plan, the settings that are tried, and what is told of them. */
+/* advice.c - a snapshot, its plan, the settings that are tried, and what is reported of them. */
 #include "gmd_advice.h"
 
 #include "one_device.h"
@@ -19,7 +19,7 @@
 typedef struct adviser {
     const gmd_advice_request *request;
     gmd_advice *advice;
-    gmd_snapshot snapshot, view; /* the whole, and of the device that is told of */
+    gmd_snapshot snapshot, view; /* the whole, and of the device that is reported */
     gmd_facts facts;
     gmd_truth truth; /* empty: the recorder left none, or it is of another device */
     job_plan plan;
@@ -200,8 +200,7 @@ static gmd_status try_settings(adviser *a, setting_search *search)
     return status;
 }
 
-/* --- what is told
- * ------------------------------------------------------------------------------------ */
+/* --- what is reported -------------------------------------------------------------------- */
 
 static gmd_setting_advice setting_advice(const adviser *a, const trial *t)
 {

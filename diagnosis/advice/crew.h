@@ -7,7 +7,7 @@
 
 typedef struct trial {
     char conf[TRIAL_CONF];
-    trial_memory memory; /* of the replay that is told of */
+    trial_memory memory; /* of the replay that is reported */
     bool finds_smallest; /* looks for the smallest memory, too */
     uint64_t must_beat;  /* of that: it is of interest below this only; 0: in any case */
     gmd_status status;   /* from here on: what came of it */

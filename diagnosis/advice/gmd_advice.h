@@ -25,7 +25,7 @@ typedef struct gmd_advice_request {
     const char *without_line; /* "train.py:42": its requests are left out; NULL */
     double scale;             /* of the batch; 1: as recorded */
     unsigned processes;       /* at most; 0: one for each core */
-    size_t rows;              /* settings that are told of, beside those that are given */
+    size_t rows;              /* settings that are reported, beside those that are given */
 } gmd_advice_request;
 
 typedef struct gmd_setting_advice {

@@ -253,8 +253,7 @@ gmd_status search_all(setting_search *s, gmd_error *error)
     return status;
 }
 
-/* --- what is told
- * ---------------------------------------------------------------------------------- */
+/* --- what is reported -------------------------------------------------------------------- */
 
 /* Sorted before. */
 static void keep_the_best(setting_search *s, size_t most)

@@ -8,7 +8,7 @@
 
 typedef struct tried_setting {
     setting_choice choice; /* where it was searched for */
-    bool is_given; /* the recorded one, the default, the user's: it is told of in any case */
+    bool is_given; /* the recorded one, the default, the user's: it is reported in any case */
     trial trial;
 } tried_setting;
 

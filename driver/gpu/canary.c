@@ -3,6 +3,8 @@
 #include "canary_image.h"
 #include "entry_point.h"
 
+#include "gmd_min.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +116,7 @@ static cudaError_t launch(canary_kernels *c, void *kernel, cudaStream_t stream, 
 {
     uint64_t threads = (words + step - 1) / step;
     uint64_t blocks = (threads + THREADS - 1) / THREADS;
-    blocks = blocks < 1 ? 1 : blocks > BLOCKS_MAX ? BLOCKS_MAX : blocks;
+    blocks = blocks < 1 ? 1 : gmd_min(blocks, BLOCKS_MAX);
     int result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
                                   parameters, NULL);
     if (entry_point_may_retry(c->runtime, result)) {

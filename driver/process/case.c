@@ -1,5 +1,6 @@
 #include "case.h"
 
+#include "gmd_min.h"
 #include "gmd_output.h"
 
 #include <errno.h>
@@ -79,8 +80,7 @@ static gmd_status cut_case(const taken_run *run, const gmd_run_options *options,
                         GMD_RECORDED_REQUEST_MAX);
     }
     gmd_trace_init(out);
-    gmd_status status =
-        copy_requests(source, run, count < available ? count : available, out, error);
+    gmd_status status = copy_requests(source, run, gmd_min(count, available), out, error);
     if (status == GMD_OK) {
         status = name_entries(source, out, error);
     }

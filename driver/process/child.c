@@ -29,6 +29,8 @@ void child_play(gmd_session *session)
     gmd_error error = {""};
     atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
     session->start_s = gmd_clock_s();
+    /* gmd_play_trace (driver/session) for a trace; for others, what their .body names: scenarios in
+     * cli/play.c, recorded jobs in cli/replay.c, parts of the gate in gate/. */
     gmd_status status = workload->body(workload->context, session, &error);
     shared->outcome.seconds = gmd_clock_s() - session->start_s;
     if (status != GMD_OK) {

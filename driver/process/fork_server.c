@@ -156,8 +156,8 @@ static char **name_nothing(const server_shared *shared, char **nameless)
 
 static bool tell(int channel, news_kind kind, int value)
 {
-    const news told = {.kind = (int)kind, .value = value};
-    return write(channel, &told, sizeof told) == (ssize_t)sizeof told;
+    const news item = {.kind = (int)kind, .value = value};
+    return write(channel, &item, sizeof item) == (ssize_t)sizeof item;
 }
 
 /* Returns with another order that this process can carry out. */

@@ -11,8 +11,8 @@
  * (gmd_in_process_ask_after).
  *
  * A crash or a hang is the process's: the engine sees it. A violation that is found while other
- * threads are inside the allocator is told on standard error and ends the process by abort(): they
- * cannot be taken back.
+ * threads are inside the allocator is printed to standard error and ends the process by abort():
+ * they cannot be taken back.
  *
  * Simulated device only. Thread safety: none, and one at a time in a process, which must not load
  * another CUDA runtime. */

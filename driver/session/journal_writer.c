@@ -296,11 +296,11 @@ void journal_writer_freed(gmd_session *s, const gmd_live_block *b, bool is_recor
         return;
     }
     uint64_t bytes, before = writer->pending_bytes[b->device];
-    bool is_told = !s->view.is_busy && read_pending_bytes(s, b->device, &bytes);
-    if (is_told) {
+    bool is_known = !s->view.is_busy && read_pending_bytes(s, b->device, &bytes);
+    if (is_known) {
         writer->pending_bytes[b->device] = bytes;
     }
-    bool may_wait = is_recorded && s->subject.record_stream && (!is_told || bytes > before);
+    bool may_wait = is_recorded && s->subject.record_stream && (!is_known || bytes > before);
     if (may_wait) {
         return;
     }

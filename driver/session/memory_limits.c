@@ -1,5 +1,7 @@
 #include "memory_limits.h"
 
+#include "gmd_min.h"
+
 void limits_open(memory_limits *l, int device, uint64_t total)
 {
     l->total[device] = total;
@@ -50,9 +52,8 @@ uint64_t limits_room(const memory_limits *l, int device, const gmd_device_figure
     if (l->is_unknown[device]) {
         return GMD_STAT_UNKNOWN;
     }
-    uint64_t memory =
-        now->capacity_bytes < l->budget[device] ? now->capacity_bytes : l->budget[device];
+    uint64_t memory = gmd_min(now->capacity_bytes, l->budget[device]);
     uint64_t by_device = left_of(memory, now->physical_bytes);
     uint64_t by_limit = left_of(l->bytes[device], held);
-    return by_limit < by_device ? by_limit : by_device;
+    return gmd_min(by_limit, by_device);
 }

@@ -2,6 +2,7 @@
 #include "rounds.h"
 
 #include "clean_up.h"
+#include "gmd_min.h"
 #include "gmd_tokens.h"
 #include "notes.h"
 #include "requests.h"
@@ -123,7 +124,7 @@ static bool make_request(rounds *r, size_t index)
         for (int device = 0; device < s->device_count; device++) {
             live += s->blocks.bytes[device];
         }
-        r->peak_live = live > r->peak_live ? live : r->peak_live;
+        r->peak_live = gmd_max(live, r->peak_live);
         return true;
     }
     return !r->was_served[index] || r->growing < GROWING || is_served_after_all(s, &request);
@@ -147,7 +148,7 @@ static void limit_devices(const rounds *r)
     gmd_session *s = r->session;
     uint64_t growth = r->held[r->round] - r->held[r->round - 1];
     uint64_t room = 2 * growth * GROWING;
-    room = room > 4 * r->peak_live ? room : 4 * r->peak_live;
+    room = gmd_max(room, 4 * r->peak_live);
     for (int device = 0; device < s->device_count; device++) {
         gmd_sim_device_state state = {0};
         s->runtime.sim->gmd_sim_device(device, &state);

@@ -36,9 +36,9 @@ static bool read_stats(gmd_session *s, int device)
     memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
     stats->struct_size = sizeof *stats;
     enter_for_question(s);
-    bool is_told = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
+    bool has_statistics = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
     leave_question();
-    return is_told;
+    return has_statistics;
 }
 
 /* --- questions to the simulated device --------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "elf_file.h"
 #include "gmd_log.h"
+#include "gmd_text.h"
 #include "gmd_torch.h"
 
 #include <dlfcn.h>
@@ -121,9 +122,7 @@ static int note_runtime(struct dl_phdr_info *object, size_t size, void *context)
 {
     (void)size;
     runtimes *r = context;
-    const char *slash = strrchr(object->dlpi_name, '/');
-    const char *base = slash ? slash + 1 : object->dlpi_name;
-    if (strncmp(base, "libcudart.so", 12) != 0) {
+    if (strncmp(gmd_file_name(object->dlpi_name), "libcudart.so", 12) != 0) {
         return 0;
     }
     size_t length = strlen(r->lib_directory);

@@ -1,10 +1,11 @@
 #define _GNU_SOURCE /* dladdr */
 #include "gmd_self_deadlock.h"
 
+#include "gmd_text.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 #define PATIENCE_NS   200000000
 #define NS_PER_SECOND 1000000000
@@ -59,8 +60,7 @@ void gmd_object_name(const void *object, char *text, size_t size)
     Dl_info info;
     text[0] = '\0';
     if (dladdr(object, &info) && info.dli_fname) {
-        const char *slash = strrchr(info.dli_fname, '/');
-        snprintf(text, size, "%s+0x%zx", slash ? slash + 1 : info.dli_fname,
+        snprintf(text, size, "%s+0x%zx", gmd_file_name(info.dli_fname),
                  (size_t)((const char *)object - (const char *)info.dli_fbase));
     }
 }

@@ -166,6 +166,7 @@ void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view)
             continue;
         }
         judge->speaking = l->oracle;
+        /* after_alloc(), at_end() and so on of oracles/NAME.c, as its gmd_oracle names them. */
         l->hook(l->state, view, judge);
     }
 }

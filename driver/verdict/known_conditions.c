@@ -1,5 +1,6 @@
 #include "known_conditions.h"
 
+#include "gmd_min.h"
 #include "gmd_sim.h"
 
 #include <stddef.h>
@@ -111,9 +112,9 @@ static size_t distance(words a, const char *b)
         row[0] = i;
         for (size_t j = 1; j <= columns; j++) {
             size_t changed = diagonal + (a.at[i - 1] != b[j - 1]);
-            size_t one_more = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            size_t one_more = gmd_min(row[j], row[j - 1]) + 1;
             diagonal = row[j];
-            row[j] = changed < one_more ? changed : one_more;
+            row[j] = gmd_min(changed, one_more);
         }
     }
     return row[columns];
@@ -127,7 +128,7 @@ static const char *nearest_function(words name)
     for (size_t i = 0; i < FUNCTIONS; i++) {
         size_t away = distance(name, functions[i]);
         nearest = away < least ? functions[i] : nearest;
-        least = away < least ? away : least;
+        least = gmd_min(away, least);
     }
     return nearest;
 }

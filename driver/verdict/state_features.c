@@ -5,7 +5,7 @@
 enum { SIGNED_CALLS = 6 }; /* of one request: those after them are much like these */
 
 enum {
-    FAMILY_CALLS = 0x100, /* above those that oracles are told by */
+    FAMILY_CALLS = 0x100, /* above those that name oracles */
     FAMILY_EDGE,
     FAMILY_FULLNESS,
     FAMILY_PENDING,

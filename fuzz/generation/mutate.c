@@ -1,6 +1,8 @@
 #include "gmd_mutate.h"
 #include "mutant.h"
 
+#include "gmd_min.h"
+
 #include <string.h>
 
 enum { RUN_MAX = 16, TARGET_MAX = UINT16_MAX };
@@ -86,7 +88,7 @@ static void follow_block(mutant *m, size_t from, uint32_t age, bool is_new)
 static size_t open_gap(mutant *m, size_t at, size_t count)
 {
     size_t room = m->most - m->count;
-    count = count < room ? count : room;
+    count = gmd_min(count, room);
     memmove(record_at(m, at + count), record_at(m, at), (m->count - at) * GMD_INPUT_RECORD);
     m->count += count;
     return count;
@@ -482,7 +484,7 @@ static gmd_mutation choose(mutant *m)
 bool mutant_open(mutant *m, uint8_t *data, size_t size, size_t max_size, uint64_t seed)
 {
     *m = (mutant){.data = data, .random = {seed}};
-    max_size = max_size < GMD_INPUT_BYTES_MAX ? max_size : GMD_INPUT_BYTES_MAX;
+    max_size = gmd_min(max_size, GMD_INPUT_BYTES_MAX);
     if (max_size < GMD_INPUT_HEADER) {
         return false;
     }
@@ -493,7 +495,7 @@ bool mutant_open(mutant *m, uint8_t *data, size_t size, size_t max_size, uint64_
         memset(data + size, 0, GMD_INPUT_HEADER - size);
     } else {
         m->count = (size - GMD_INPUT_HEADER) / GMD_INPUT_RECORD;
-        m->count = m->count < m->most ? m->count : m->most;
+        m->count = gmd_min(m->count, m->most);
     }
     return true;
 }
@@ -503,7 +505,7 @@ size_t gmd_mutate_once(gmd_mutation kind, uint8_t *data, size_t size, size_t max
 {
     mutant m;
     if (!mutant_open(&m, data, size, max_size, seed)) {
-        return size < max_size ? size : max_size;
+        return gmd_min(size, max_size);
     }
     mutations[kind].change(&m);
     return mutant_close(&m);
@@ -513,7 +515,7 @@ size_t gmd_mutate(uint8_t *data, size_t size, size_t max_size, uint64_t seed)
 {
     mutant m;
     if (!mutant_open(&m, data, size, max_size, seed)) {
-        return size < max_size ? size : max_size;
+        return gmd_min(size, max_size);
     }
     size_t changes = chance(&m, 45) ? 1 : chance(&m, 60) ? 2 : 3 + below(&m, 4);
     for (size_t done = 0, tries = 0; done < changes && tries < changes + 16; tries++) {

@@ -1,4 +1,5 @@
 /* mutate_cross.c - inputs of two others. */
+#include "gmd_min.h"
 #include "gmd_mutate.h"
 #include "mutant.h"
 
@@ -32,7 +33,7 @@ static run_of records_of(const uint8_t *data, size_t size)
 static void append(mutant *m, run_of source, size_t from, size_t end)
 {
     size_t count = end - from, room = m->most - m->count;
-    count = count < room ? count : room;
+    count = gmd_min(count, room);
     if (count) {
         memcpy(record_at(m, m->count), source.records + from * GMD_INPUT_RECORD,
                count * GMD_INPUT_RECORD);
@@ -49,7 +50,7 @@ static void interleave(mutant *m, run_of a, run_of b)
         run_of source = is_a ? a : b;
         size_t *next = is_a ? &next_a : &next_b;
         size_t left = source.count - *next, length = 1 + below(m, TURN_MAX);
-        length = length < left ? length : left;
+        length = gmd_min(length, left);
         append(m, source, *next, *next + length);
         *next += length;
     }
@@ -80,7 +81,7 @@ size_t gmd_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_siz
     size_t header_size = header == a ? a_size : b_size;
     if (header_size) {
         memset(out, 0, GMD_INPUT_HEADER);
-        memcpy(out, header, header_size < GMD_INPUT_HEADER ? header_size : GMD_INPUT_HEADER);
+        memcpy(out, header, gmd_min(header_size, GMD_INPUT_HEADER));
     }
     size_t other_size = header == a ? b_size : a_size;
     const uint8_t *other = header == a ? b : a;

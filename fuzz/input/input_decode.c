@@ -6,6 +6,7 @@
 #include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
+#include "gmd_min.h"
 #include "gmd_names.h"
 #include "gmd_text.h"
 #include "gmd_trace_validity.h"
@@ -335,7 +336,7 @@ static void forget_block(decoder *d, const gmd_request *r)
 {
     uint64_t bytes = d->trace->requests[d->live.request[r->block]].bytes;
     uint64_t *held = &d->live_bytes[r->device];
-    *held -= bytes < *held ? bytes : *held;
+    *held -= gmd_min(bytes, *held);
     input_live_remove(&d->live, r->block);
 }
 
@@ -559,7 +560,7 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
 {
     uint8_t header[GMD_INPUT_HEADER] = {0};
     size_t records = size > GMD_INPUT_HEADER ? (size - GMD_INPUT_HEADER) / GMD_INPUT_RECORD : 0;
-    size_t most = records < GMD_MAX_TRACE_LEN ? records : GMD_MAX_TRACE_LEN;
+    size_t most = gmd_min(records, GMD_MAX_TRACE_LEN);
     decoder d; /* not cleared as a whole: its tables are larger than most inputs */
     d.trace = trace;
     d.error = error;
@@ -573,7 +574,7 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
     d.thread_index[0] = 0;
     d.threads_used = 1;
     if (size) {
-        memcpy(header, data, size < sizeof header ? size : sizeof header);
+        memcpy(header, data, gmd_min(size, sizeof header));
     }
     trace->count = 0;
     gmd_status status = reserve_requests(trace, most, error);

@@ -3,6 +3,7 @@
 #include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
+#include "gmd_min.h"
 #include "input_live.h"
 
 #include <stdlib.h>
@@ -69,8 +70,7 @@ static void put_number(encoder *e, gmd_input_header_part part, uint64_t number)
 static void put_text(encoder *e, gmd_input_header_part part, const uint8_t *text, size_t length)
 {
     for (size_t at = 0; at < length; at += GMD_INPUT_TEXT_BYTES) {
-        size_t left = length - at,
-               count = left < GMD_INPUT_TEXT_BYTES ? left : GMD_INPUT_TEXT_BYTES;
+        size_t left = length - at, count = gmd_min(left, GMD_INPUT_TEXT_BYTES);
         uint8_t *record = new_record(e);
         if (record) {
             record[0] = GMD_RECORD_HEADER;

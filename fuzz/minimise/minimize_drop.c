@@ -1,4 +1,5 @@
 /* minimize_drop.c - fewer blocks, fewer requests. */
+#include "gmd_min.h"
 #include "gmd_pool_state.h"
 #include "minimizer.h"
 
@@ -82,7 +83,7 @@ static bool drop_blocks(minimizer *m, selection *s, size_t chunk)
         if (try_selection(m, s)) {
             has_changed = true;
             list_blocks(s, m->best);
-            start = start < s->block_count ? start : s->block_count;
+            start = gmd_min(start, s->block_count);
         }
         end = start;
     }

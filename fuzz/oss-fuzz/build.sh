@@ -11,7 +11,7 @@ targets=$(sed -n 's/^gmd_add_fuzz_target(\([a-z_]*\).*/\1/p' "$source/fuzz/targe
 
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
     -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DCMAKE_C_FLAGS_RELWITHDEBINFO= -DGMD_TESTS=OFF -DGMD_WERROR=OFF \
+    -DCMAKE_C_FLAGS_RELWITHDEBINFO= -DGMD_TESTS=OFF -DGMD_WERROR=OFF -DGMD_ASSERT_LEVEL=3 \
     -DGMD_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" \
     -DCMAKE_BUILD_RPATH='$ORIGIN/lib/gmd;$ORIGIN/lib/gmd/sim;$ORIGIN/lib' -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON
 # shellcheck disable=SC2046,SC2086 # words on purpose

@@ -1,6 +1,7 @@
 #include "guide.h"
 
 #include "gmd_input.h"
+#include "gmd_min.h"
 #include "gmd_mutate.h"
 #include "gmd_runner.h"
 #include "gmd_space.h"
@@ -72,7 +73,7 @@ static const gmd_corpus_entry *parent_of(guide *g)
 
 static size_t take_whole(const gmd_corpus_entry *e, uint8_t *to)
 {
-    size_t size = e->size < INPUT_MAX ? e->size : INPUT_MAX;
+    size_t size = gmd_min(e->size, INPUT_MAX);
     memcpy(to, e->bytes, size);
     return size;
 }

@@ -4,6 +4,7 @@
 #include "guide.h"
 
 #include "gmd_clock.h"
+#include "gmd_min.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +98,7 @@ static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint
     uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
                     : profile->thread_count > 1 ? THREADED_MAX
                                                 : count;
-    return count < most ? count : most;
+    return gmd_min(count, most);
 }
 
 /* A round that only comes upon what is found already is left: its inputs end too early to get
@@ -105,7 +106,7 @@ static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint
 static void search_round(campaign *c, const source *from, uint64_t count)
 {
     uint64_t left = c->options->runs ? c->options->runs - c->sequences : count;
-    count = left < count ? left : count;
+    count = gmd_min(left, count);
     batch *b = calloc(1, sizeof *b);
     bool goes_on = b != NULL;
     if (!b) {

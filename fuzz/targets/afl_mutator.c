@@ -2,6 +2,7 @@
  * (https://github.com/AFLplusplus/AFLplusplus/blob/stable/docs/custom_mutators.md):
  *   AFL_CUSTOM_MUTATOR_LIBRARY=libgmd_afl_mutator.so afl-fuzz ... */
 #include "gmd_input.h"
+#include "gmd_min.h"
 #include "gmd_mutate.h"
 #include "gmd_random.h"
 
@@ -35,13 +36,13 @@ size_t afl_custom_fuzz(void *data, unsigned char *buffer, size_t size, unsigned 
                        unsigned char *other, size_t other_size, size_t max_size)
 {
     afl_mutator *m = data;
-    max_size = max_size < sizeof m->made ? max_size : sizeof m->made;
+    max_size = gmd_min(max_size, sizeof m->made);
     *out = m->made;
     if (other && other_size > GMD_INPUT_HEADER && gmd_random_chance(&m->random, 20)) {
         return gmd_cross(buffer, size, other, other_size, m->made, max_size,
                          gmd_random_next(&m->random));
     }
-    size = size < max_size ? size : max_size;
+    size = gmd_min(size, max_size);
     memcpy(m->made, buffer, size);
     return gmd_mutate(m->made, size, max_size, gmd_random_next(&m->random));
 }

@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "gmd_allocator.h"
+#include "gmd_min.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
 
@@ -73,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gmd_sim_config config;
     gmd_error error = {""};
     gmd_allocator *a = NULL;
-    size = size < CONF_MAX ? size : CONF_MAX;
+    size = gmd_min(size, CONF_MAX);
     if (size) {
         memcpy(conf, data, size);
     }

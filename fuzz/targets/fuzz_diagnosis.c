@@ -1,5 +1,5 @@
-/* Any events, segments and annotations can be diagnosed: what is told agrees with itself, whatever
- * a damaged or hostile snapshot says.
+/* Any events, segments and annotations can be diagnosed: what is reported agrees with itself,
+ * whatever a damaged or hostile snapshot says.
  *
  * A snapshot is made of the bytes directly, four to an event: addresses are few, so that blocks and
  * segments meet, overlap and contradict each other. What reads the file is fuzz_snapshot's subject.
@@ -9,6 +9,7 @@
 #include "gmd_comparison.h"
 #include "gmd_diagnosis.h"
 #include "gmd_diagnosis_report.h"
+#include "gmd_min.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static void add_segments(gmd_snapshot *s, const uint8_t *bytes, size_t count)
     uint64_t at = UNIT;
     for (size_t i = 0; i + 1 < count; i += 2) {
         uint64_t size = (bytes[i] % 16u + 1) * UNIT, block = bytes[i + 1] % 16u * UNIT / 2;
-        block = block > size ? size : block;
+        block = gmd_min(block, size);
         at += (bytes[i] >> 6u) * UNIT;
         s->segments[s->segment_count++] = (gmd_snapshot_segment){.address = at,
                                                                  .total_size = size,
@@ -94,7 +95,7 @@ static void make_snapshot(gmd_snapshot *s, const uint8_t *data, size_t size)
 {
     uint32_t origins[STACKS];
     size_t events = (size - size / 10) / 4;
-    events = events < MOST_EVENTS ? events : MOST_EVENTS;
+    events = gmd_min(events, MOST_EVENTS);
     *s = (gmd_snapshot){.device_count = 2, .has_events = events > 0};
     s->events = malloc((events + 1) * sizeof *s->events);
     s->segments = calloc(size + 1, sizeof *s->segments);

@@ -14,6 +14,7 @@
 
 #include "fuzz_run.h"
 #include "gmd_input.h"
+#include "gmd_min.h"
 #include "gmd_naive_model.h"
 #include "gmd_pool_state.h"
 #include "gmd_runtime.h"
@@ -435,8 +436,8 @@ static void start(run *r)
         char message[512];
         uint64_t wanted =
             r->trace->conditions.capacity_bytes ? r->trace->conditions.capacity_bytes : GMD_GIB;
-        uint64_t at_least = wanted > CAPACITY_MIN ? wanted : CAPACITY_MIN;
-        fresh_device(m, at_least < CAPACITY_MAX ? at_least : CAPACITY_MAX);
+        uint64_t at_least = gmd_max(wanted, CAPACITY_MIN);
+        fresh_device(m, gmd_min(at_least, CAPACITY_MAX));
         FUZZ_REQUIRE(m->subject.restart("", message, sizeof message) == 0);
     }
     r->model.limit = m->capacity;
@@ -454,7 +455,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         open_machine(&shared);
         gmd_trace_init(&trace);
     }
-    size = size < GMD_INPUT_BYTES_MAX ? size : GMD_INPUT_BYTES_MAX;
+    size = gmd_min(size, GMD_INPUT_BYTES_MAX);
     FUZZ_REQUIRE(gmd_input_decode(data, size, &trace, &error) == GMD_OK);
     memset(addresses, 0, trace.blocks.count * sizeof *addresses);
     run r = {.machine = &shared,

@@ -4,6 +4,7 @@
 
 #include "fuzz_run.h"
 #include "gmd_input.h"
+#include "gmd_min.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!decoded.streams.count) {
         gmd_trace_init(&decoded);
     }
-    size = size < GMD_INPUT_BYTES_MAX ? size : GMD_INPUT_BYTES_MAX;
+    size = gmd_min(size, GMD_INPUT_BYTES_MAX);
     FUZZ_REQUIRE(gmd_input_decode(data, size, &decoded, &error) == GMD_OK);
     fuzz_fit(&decoded);
     fuzz_run(&decoded);

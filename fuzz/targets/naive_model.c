@@ -1,5 +1,6 @@
 #include "gmd_naive_model.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
 
 static void remove_block(gmd_naive_model *m, size_t i)
@@ -170,7 +171,7 @@ void gmd_naive_free(gmd_naive_model *m, uint64_t address)
     m->blocks[at].is_live = false;
     for (size_t i = find_neighbour(m, at); i < m->count; i = find_neighbour(m, at)) {
         gmd_naive_block *a = &m->blocks[at], *b = &m->blocks[i];
-        a->address = a->address < b->address ? a->address : b->address;
+        a->address = gmd_min(a->address, b->address);
         a->size += b->size;
         size_t last = m->count - 1;
         remove_block(m, i);

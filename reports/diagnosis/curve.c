@@ -1,5 +1,6 @@
 #include "curve.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
@@ -55,7 +56,7 @@ void curve_put_row(const char *label, const uint64_t *values, int cells, uint64_
     char size[24];
     uint64_t most = 0;
     for (int i = 0; i < cells; i++) {
-        most = values[i] > most ? values[i] : most;
+        most = gmd_max(values[i], most);
     }
     fprintf(out, "%-9s %9s ", label, gmd_format_size(most, size));
     for (int i = 0; i < cells; i++) {
@@ -97,9 +98,7 @@ gmd_status curve_put(const gmd_facts *facts, const gmd_diagnosis_view *view, FIL
     c->last = r->last;
     c->cells = cells;
     gmd_recording_walk(r, note, c);
-    uint64_t highest = r->peak.amount.reserved > r->peak.amount.allocated
-                           ? r->peak.amount.reserved
-                           : r->peak.amount.allocated;
+    uint64_t highest = gmd_max(r->peak.amount.reserved, r->peak.amount.allocated);
     if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
         curve_put_row("reserved", c->reserved, cells, highest, view, out);
     }

@@ -1,14 +1,14 @@
 #include "gmd_diff_report.h"
 
+#include "compared_line.h"
 #include "diff_figures.h"
 
 #include "gmd_json.h"
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BEFORE, AFTER };
 
@@ -103,15 +103,7 @@ static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
         fputs(gmd_category_name((uint32_t)row->key), out);
         return;
     }
-    gmd_place place = gmd_places_get(row->named_by, (uint32_t)row->key);
-    const char *slash = strrchr(place.file, '/');
-    if (!*place.file) {
-        fputs("no frames were recorded", out);
-        return;
-    }
-    put_text(slash ? slash + 1 : place.file, out);
-    fprintf(out, ":%" PRIu32 "%s", place.line, *place.function ? " " : "");
-    put_text(place.function, out);
+    compared_line_put(row, put_text, out);
 }
 
 static void put_rest(size_t count, uint32_t rows, FILE *out)
@@ -125,7 +117,7 @@ static void put_rest(size_t count, uint32_t rows, FILE *out)
 static void put_table(const gmd_comparison *c, const char *title, uint32_t rows, FILE *out)
 {
     char before[24], after[24], change[32];
-    size_t shown = c->row_count < rows ? c->row_count : rows;
+    size_t shown = gmd_min(c->row_count, rows);
     if (c->row_count == 0) {
         return;
     }

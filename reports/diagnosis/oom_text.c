@@ -1,6 +1,7 @@
 /* oom_text.c - each out-of-memory on a screen: what cost most first. */
 #include "oom_text.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
@@ -76,7 +77,7 @@ gmd_status oom_text_put(const page *p, const gmd_ooms *ooms)
 {
     enum { SHOWN = 3 };
     char count[32];
-    size_t room = p->view->rows < SHOWN ? p->view->rows : SHOWN, shown = room;
+    size_t room = gmd_min(p->view->rows, SHOWN), shown = room;
     gmd_status status = GMD_OK;
     for (int outcome = GMD_OOM_OUTCOME_COUNT; status == GMD_OK && outcome-- > 0;) {
         status = put_ooms_of(p, ooms, (gmd_oom_outcome)outcome, &room);

@@ -1,18 +1,18 @@
 /* page.c - places, moments, amounts and holders, as text on a screen. */
 #include "page.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* --- text ------------------------------------------------------------------------------------ */
 
 static const char *file_name(const char *path, bool whole)
 {
-    const char *slash = whole ? NULL : strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return whole ? path : gmd_file_name(path);
 }
 
 /* "train.py:37 in train" */
@@ -66,7 +66,7 @@ static gmd_status put_lines(const page *p, uint32_t moment, uint32_t rows)
     if (status != GMD_OK) {
         return status;
     }
-    size_t shown = holders.count < rows ? holders.count : rows;
+    size_t shown = gmd_min(holders.count, rows);
     for (size_t i = 0; i < shown; i++) {
         const gmd_holder *h = &holders.items[i];
         fprintf(p->out, "  %10s %7s blocks  ", gmd_format_size(h->bytes, bytes),

@@ -7,7 +7,7 @@
 typedef struct page {
     const gmd_diagnosis *diagnosis;
     const gmd_diagnosis_view *view;
-    const gmd_facts *facts; /* of the device that is told of */
+    const gmd_facts *facts; /* of the device that is reported */
     FILE *out;
     gmd_error *error;
 } page;

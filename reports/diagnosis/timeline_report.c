@@ -2,6 +2,7 @@
 
 #include "curve.h"
 #include "gmd_json.h"
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 
@@ -34,8 +35,8 @@ static void put_curve(const gmd_memory_timeline *t, const gmd_diagnosis_view *vi
     for (size_t i = 0; cells && i < t->count; i++) {
         uint64_t bytes = gmd_timeline_allocated(&t->rows[i]);
         uint64_t *value = &values[i * (size_t)cells / t->count];
-        *value = bytes > *value ? bytes : *value;
-        highest = bytes > highest ? bytes : highest;
+        *value = gmd_max(bytes, *value);
+        highest = gmd_max(bytes, highest);
     }
     if (cells && t->count) {
         curve_put_row("allocated", values, cells, highest, view, out);

@@ -1,13 +1,12 @@
 /* write_differences.c - the ranks of a job, or times of it, side by side on a screen. */
 #include "gmd_diagnosis_report.h"
 
+#include "compared_line.h"
 #include "peaks.h"
 
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 static void put_findings(const gmd_diagnosis *d, FILE *out)
 {
@@ -35,20 +34,6 @@ static void put_snapshots(const gmd_diagnosis *diagnoses, size_t count, FILE *ou
     }
 }
 
-static void put_line(const gmd_compared_row *row, FILE *out)
-{
-    gmd_place place = gmd_places_get(row->named_by, (uint32_t)row->key);
-    const char *slash = strrchr(place.file, '/');
-    if (!*place.file) {
-        fputs("no frames were recorded\n", out);
-        return;
-    }
-    gmd_put_line_text(slash ? slash + 1 : place.file, out);
-    fprintf(out, ":%" PRIu32 " ", place.line);
-    gmd_put_line_text(place.function, out);
-    fputc('\n', out);
-}
-
 /* From the first to the last as times of a job go, and the least and the most as ranks differ. */
 static void put_rows(const gmd_comparison *lines, uint32_t rows, FILE *out)
 {
@@ -59,13 +44,14 @@ static void put_rows(const gmd_comparison *lines, uint32_t rows, FILE *out)
         const gmd_compared_row *row = &lines->rows[shown];
         uint64_t low = row->bytes[0], high = row->bytes[0];
         for (size_t i = 1; i < lines->snapshot_count; i++) {
-            low = row->bytes[i] < low ? row->bytes[i] : low;
-            high = row->bytes[i] > high ? row->bytes[i] : high;
+            low = gmd_min(row->bytes[i], low);
+            high = gmd_max(row->bytes[i], high);
         }
         fprintf(out, " %10s %10s %10s %10s  ", gmd_format_size(row->bytes[0], first),
                 gmd_format_size(row->bytes[lines->snapshot_count - 1], last),
                 gmd_format_size(low, least), gmd_format_size(high, most));
-        put_line(row, out);
+        compared_line_put(row, gmd_put_line_text, out);
+        fputc('\n', out);
     }
     if (shown < lines->row_count) {
         fprintf(out, " and %s lines more\n", gmd_format_count(lines->row_count - shown, count));

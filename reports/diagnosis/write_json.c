@@ -246,7 +246,7 @@ static gmd_status put_unused(gmd_json *json, const gmd_facts *facts, gmd_error *
     return GMD_OK;
 }
 
-/* What holds for the device whose peak is highest is told at the top, too; of several snapshots,
+/* What holds for the device whose peak is highest is written at the top, too; of several snapshots,
  * what holds for that whose peak is highest. */
 static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device, gmd_error *error)
 {

@@ -50,7 +50,7 @@ static void put_completeness(const page *p)
     if (r->begins_late) {
         gmd_put_wrapped(p->out, p->view->columns, 0,
                         "The recording begins late: memory was there before its first event. What "
-                        "is told of it is since then; the job's own peak may have been earlier.");
+                        "is reported is since then; the job's own peak may have been earlier.");
     }
     if (r->ends_early) {
         gmd_put_wrapped(p->out, p->view->columns, 0,
@@ -145,7 +145,7 @@ static void put_iterations(const page *p, const gmd_facts *facts)
     }
 }
 
-/* An out-of-memory that cost nothing is no finding, and is told all the same. */
+/* An out-of-memory that cost nothing is no finding, and is reported all the same. */
 static void put_verdict(const page *p)
 {
     uint64_t ooms = gmd_diagnosis_oom_count(p->diagnosis);

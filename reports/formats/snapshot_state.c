@@ -4,6 +4,7 @@
 
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static size_t most_live(const builder *b)
         gmd_action action = action_of(&b->journal->events[i]);
         live += action == GMD_ACTION_ALLOC;
         live -= action == GMD_ACTION_FREE_COMPLETED && live;
-        most = live > most ? live : most;
+        most = gmd_max(live, most);
     }
     return most;
 }
@@ -216,7 +217,7 @@ static bool fill(snapshot_state *s, snapshot_state_segment *to, const gmd_snapsh
     for (; *next < count && live[*next].address < end && is_done; (*next)++) {
         gmd_snapshot_file_block b = live[*next];
         uint64_t b_end = b.address + b.size < end ? b.address + b.size : end;
-        b.address = b.address > at ? b.address : at;
+        b.address = gmd_max(b.address, at);
         if (b.address >= b_end) {
             continue;
         }
@@ -336,8 +337,7 @@ bool snapshot_state_make(snapshot_state *state, const gmd_journal *journal)
     *state = (snapshot_state){0};
     builder b = {.state = state,
                  .journal = journal,
-                 .event_count = journal->count < GMD_JOURNAL_EVENT_MAX ? journal->count
-                                                                       : GMD_JOURNAL_EVENT_MAX};
+                 .event_count = gmd_min(journal->count, GMD_JOURNAL_EVENT_MAX)};
     bool is_done =
         follow_events(&b) && (journal->is_walked ? make_from_walk(&b) : make_from_events(&b));
     gmd_address_table_free(&b.live);

@@ -1,6 +1,7 @@
 /* write_snapshot.c - a run as PyTorch's memory snapshot, for torch.cuda._memory_viz,
  * pytorch.org/memory_viz, and whatever else reads what torch.cuda.memory._snapshot() gives; gmd's
  * own readers among them. */
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_trace.h"
 #include "outcome.h"
@@ -252,7 +253,7 @@ static gmd_status write_journal(const gmd_outcome *o, const gmd_journal *journal
     if (has_memory) {
         uint64_t count = journal ? journal->count : 0;
         w->journal = journal;
-        w->event_count = count < GMD_JOURNAL_EVENT_MAX ? count : GMD_JOURNAL_EVENT_MAX;
+        w->event_count = gmd_min(count, GMD_JOURNAL_EVENT_MAX);
         outcome_source(o, w->source);
         w->workload = o->name;
         gmd_snapshot_file_begin(&w->file, out, put_frames, w);

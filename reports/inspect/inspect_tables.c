@@ -1,5 +1,6 @@
 /* inspect_tables.c - the line profile and the timeline by category, for people. */
 #include "gmd_inspect.h"
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "inspect_words.h"
 
@@ -78,7 +79,7 @@ static void measure(const gmd_inspection *inspection, uint32_t *count, int *labe
     for (*count = 0; (row = gmd_inspection_phase(inspection, *count)); (*count)++) {
         uint64_t peak = sum_of(row->peak);
         size_t length = strlen(gmd_inspection_text(inspection, row->label));
-        largest.max_allocated = peak > largest.max_allocated ? peak : largest.max_allocated;
+        largest.max_allocated = gmd_max(peak, largest.max_allocated);
         *label_width = length > (size_t)*label_width && length < 64 ? (int)length : *label_width;
     }
     *unit = gmd_table_unit_for(&largest, 1);

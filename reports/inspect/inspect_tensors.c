@@ -1,5 +1,6 @@
 /* inspect_tensors.c - the tensors that are alive, and who holds them, for people. */
 #include "gmd_inspect.h"
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "inspect_words.h"
 #include "retention_groups.h"
@@ -169,7 +170,7 @@ void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_termin
 {
     size_t count;
     retention_group *groups = retention_groups_of(inspection, true, &count);
-    size_t shown = count < SHOWN_TENSORS ? count : SHOWN_TENSORS;
+    size_t shown = gmd_min(count, SHOWN_TENSORS);
     int width = name_width(inspection, groups, shown);
     fprintf(out, "  %sTensors ", bold(terminal));
     put_moment(inspection, out);

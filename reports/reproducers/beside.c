@@ -1,6 +1,7 @@
 /* beside.c - the C program and the Python script of a case, beside the case. */
 #include "gmd_output.h"
 #include "gmd_reproducer.h"
+#include "gmd_text.h"
 
 #include <string.h>
 
@@ -11,10 +12,9 @@ static gmd_status write_to(const gmd_reproducer *reproducer, const char *stem, i
 {
     char path[4400];
     int length = snprintf(path, sizeof path, "%.*s%s", stem_length, stem, ending);
-    const char *slash = strrchr(path, '/');
     gmd_reproducer named = *reproducer;
     gmd_output out;
-    named.name = slash ? slash + 1 : path;
+    named.name = gmd_file_name(path);
     if (length >= (int)sizeof path) {
         return gmd_fail(error, GMD_BAD_INPUT, "%.200s...: the name of the file is too long", path);
     }

@@ -4,6 +4,8 @@
  * oracle has. */
 #include "checks.h"
 
+#include "gmd_min.h"
+
 #include <string.h>
 
 /* `verdict` is "KIND" or "KIND NAME=VALUE...": as much of an identity as must be the same. The
@@ -120,7 +122,7 @@ static bool holds(const gmd_reproducer *r, const check_row *row)
     size_t best = 0;
     for (size_t i = 0; i < ROWS; i++) {
         size_t length = match(r, &rows[i]);
-        best = length > best ? length : best;
+        best = gmd_max(length, best);
     }
     return checks_oracle(r, row->oracle) && (best == 0 || match(r, row) == best);
 }

@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_pool_state.h"
 
 #include <stdlib.h>
@@ -215,7 +216,7 @@ static void wait_for(planner *p, uint8_t device, uint32_t waiting, uint32_t othe
         return;
     }
     stream_state *to = state_of(p, device, waiting), *from = state_of(p, device, other);
-    to->end_ns = from->end_ns > to->end_ns ? from->end_ns : to->end_ns;
+    to->end_ns = gmd_max(from->end_ns, to->end_ns);
 }
 
 /* --- blocks ------------------------------------------------------------------------------ */
@@ -292,12 +293,12 @@ static void free_block(planner *p, live_block *b)
     for (size_t i = 0; i < b->user_count; i++) {
         const user *u = &b->users[i];
         bool is_in = is_captured(p, b->device, u->stream);
-        bool is_told = u->is_used && u->is_recorded && u->stream != b->stream;
+        bool is_known_use = u->is_used && u->is_recorded && u->stream != b->stream;
         if (is_untold(b, u) && is_in) {
             join(p, b->device, b->stream, u->stream);
         } else if (is_untold(b, u)) {
             wait_for(p, b->device, b->stream, u->stream, STEP_WAIT);
-        } else if (is_told && !is_in) {
+        } else if (is_known_use && !is_in) {
             wait_for(p, b->device, b->stream, u->stream, STEP_WAIT_IF_UNTOLD);
         }
     }
@@ -324,7 +325,7 @@ static void work_on(planner *p, live_block *b, const gmd_request *r)
         return;
     }
     b->last_work = s->number;
-    on->end_ns = (on->end_ns > p->now_ns ? on->end_ns : p->now_ns) + r->duration_ns;
+    on->end_ns = gmd_max(on->end_ns, p->now_ns) + r->duration_ns;
     if (p->trace->conditions.schedule.kind == GMD_SCHEDULE_EAGER) {
         return;
     }

@@ -6,6 +6,8 @@
 
 #include "program.c.in.h"
 
+#include "gmd_min.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,8 +32,8 @@ static const struct {
     {"snapshot", "Look at the allocator's own list of its segments and blocks at the end."},
     {"leak",
      "Events, streams, handles and address ranges that are left are not counted: check them in "
-     "the allocator. Other processes have memory of a real device, too: what it has lost is told "
-     "and no verdict, unless the allocator's statistics say so."},
+     "the allocator. Other processes have memory of a real device, too: what it has lost is "
+     "printed and no verdict, unless the allocator's statistics say so."},
 };
 
 static const char *hint_for(const gmd_reproducer *r)
@@ -251,7 +253,7 @@ static size_t line_length(const char *line, size_t *statement)
 {
     size_t length = strcspn(line, "\n");
     *statement = strcspn(line, "\t");
-    *statement = *statement < length ? *statement : length;
+    *statement = gmd_min(*statement, length);
     return length;
 }
 
@@ -262,7 +264,7 @@ static size_t aligned_lines(const char *lines, size_t *column)
     *column = 0;
     for (size_t length; *lines; lines += length + 1, count++) {
         length = line_length(lines, &statement);
-        size_t width = statement > *column ? statement : *column, own = length - statement - 1;
+        size_t width = gmd_max(statement, *column), own = length - statement - 1;
         own = statement < length && own < comment ? comment : own;
         if (statement == length || (count > 0 && width + 1 + own > LINE_MOST)) {
             break;

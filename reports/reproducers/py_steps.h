@@ -22,7 +22,7 @@ bool py_guards_captures(const py_writer *w);
 /* Whether it is noted which graphs can be launched: it is not certain, or changes. */
 bool py_notes_graphs(const py_writer *w);
 
-/* Whether it is told which failures of captures are the script's own doing. */
+/* Whether it is known which failures of captures are the script's own doing. */
 bool py_knows_spoilt(const py_writer *w);
 
 /* Whether it asks for more than a tensor can have. */

@@ -135,7 +135,7 @@ static void write_row(const struct line_profile *p, uint32_t number, const char 
     while (length > 0 && (code[length - 1] == '\r' || code[length - 1] == ' ')) {
         length--;
     }
-    length = length < sizeof text - 1 ? length : sizeof text - 1;
+    length = gmd_min(length, sizeof text - 1);
     memcpy(text, code, length);
     text[length] = '\0';
     out->lines[out->line_count++] = (gmd_line_row){.line = number,

@@ -466,7 +466,7 @@ TEST_F(history, a_file_that_cannot_be_written_is_named)
     assert_non_null(strstr(error.text, "no_such_folder/s.pickle: cannot be written"));
 }
 
-TEST_F(history, a_full_disk_is_told)
+TEST_F(history, a_full_disk_missing)
 {
     fixture *f = *state;
     gmd_error error = {""};
@@ -518,10 +518,10 @@ TEST_F(history, a_link_goes_on_leading_to_the_file)
     assert_int_equal(symlink(f->path, link), 0);
     gmd_status status = gmd_allocator_dump_snapshot(f->a, link, NULL);
     struct stat seen;
-    int is_told = lstat(link, &seen);
+    int missing = lstat(link, &seen);
     unlink(link);
     assert_int_equal(status, GMD_OK);
-    assert_int_equal(is_told, 0);
+    assert_int_equal(missing, 0);
     assert_true(S_ISLNK(seen.st_mode));
 }
 

@@ -287,10 +287,10 @@ static void use_a_pool_for_a_while(recorder *r)
     }
 }
 
-static bool record_some(void *is_told, uint64_t nth, bool every_later)
+static bool record_some(void *has_source, uint64_t nth, bool every_later)
 {
     recorder r = open_recorder();
-    gmd_allocator_set_stack_source(r.b.a, is_told ? tell : NULL, &r);
+    gmd_allocator_set_stack_source(r.b.a, has_source ? tell : NULL, &r);
     begin_refusals(nth, every_later);
     gmd_status status = gmd_allocator_record_history(r.b.a, 1500, GMD_STACKS_ALL, NULL);
     take_in_turns(&r, 1500);

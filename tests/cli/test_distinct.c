@@ -1,10 +1,10 @@
 /* Runs of files that have one name: each report says which file each is of. */
 #include "distinct.h"
 #include "gmd_test.h"
+#include "gmd_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { RUNS = 3 };
 
@@ -35,8 +35,7 @@ static void given(const char *first, const char *second, const char *third)
 {
     const char *const paths[RUNS] = {first, second, third};
     for (size_t i = 0; i < RUNS; i++) {
-        const char *slash = strrchr(paths[i], '/');
-        const char *base = slash ? slash + 1 : paths[i];
+        const char *base = gmd_file_name(paths[i]);
         snprintf(runs[i]->path, sizeof runs[i]->path, "%s", paths[i]);
         snprintf(runs[i]->name, sizeof runs[i]->name, "%.200s", *base ? base : "c.gmd");
     }

@@ -1,6 +1,7 @@
 # lengths.sh - to be sourced: how long a reproducer may be. It is there to be read: 150 lines of C, 80 of Python, for a case
-# of up to 10 requests, and 5 for each further one. Half as much again where nobody has said which kind of the oracle's
-# verdicts it is: then the program makes all its checks.
+# of up to 10 requests, and 5 for each further one. Half as much again where only the oracle is known and not the kind of its
+# verdict: then the program makes all checks of that oracle. print_unnamed says how many those were.
+unnamed=0
 
 requests='expect|alloc|free|use|record|wait|sync|advance|empty_cache|fraction|device|destroy|fault|budget|(begin|end|release)_pool'
 requests+='|(begin|end)_capture|launch'
@@ -28,6 +29,11 @@ most_lines() {
 demand_length() {
     local lines most
     lines=$(wc -l <"$1")
+    case $3 in *.*) ;; *) unnamed=$((unnamed + 1)) ;; esac
     most=$(most_lines "$2" "$3" "$4")
     [ "$lines" -le "$most" ] || { echo "$2, $3: $lines lines of $4, more than $most" >&2; exit 1; }
+}
+
+print_unnamed() {
+    echo "$unnamed programs and scripts of verdicts whose kind is not known: half as many lines again"
 }

@@ -62,4 +62,5 @@ both faulty/cases/first_stream_only stream_order.reused_early
 for oracle in accounting alignment api_misuse backing leak oom_retry peak_bound private_pool progress size stream_order; do
     both faulty/cases/pytorch175015 "$oracle"
 done
+print_unnamed
 ! command -v python3 >/dev/null || python3 -m py_compile "$folder"/*.py

@@ -1,6 +1,8 @@
 /* engine.c - the state of an engine, its host memory, its requests and its random numbers. */
 #include "gmd_engine.h"
 
+#include "gmd_min.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +84,7 @@ void *host_take_more(struct engine *engine, void *memory, size_t bytes)
     void *larger = host_take(engine, bytes);
     if (memory) {
         size_t kept = host_block_of(memory)->bytes;
-        memcpy(larger, memory, kept < bytes ? kept : bytes);
+        memcpy(larger, memory, gmd_min(kept, bytes));
         host_give(engine, memory);
     }
     return larger;

@@ -1,5 +1,6 @@
 #include "gmd_storage.h"
 
+#include "gmd_min.h"
 #include "gmd_observer.h"
 
 struct storage *storage_new(struct engine *engine, uint64_t bytes)
@@ -19,8 +20,7 @@ struct storage *storage_new(struct engine *engine, uint64_t bytes)
             engine->observer->made(engine->observer->context, storage);
         }
         engine->live_bytes += storage->has_block ? bytes : 0;
-        engine->peak_bytes =
-            engine->live_bytes > engine->peak_bytes ? engine->live_bytes : engine->peak_bytes;
+        engine->peak_bytes = gmd_max(engine->live_bytes, engine->peak_bytes);
     }
     return storage;
 }

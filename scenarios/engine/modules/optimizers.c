@@ -1,3 +1,4 @@
+#include "gmd_min.h"
 #include "gmd_optimizer.h"
 
 typedef struct slot {
@@ -265,7 +266,7 @@ static void count_gradient(struct engine *engine, struct tensor *parameter, void
     if (parameter->grad) {
         uint64_t elements = shape_count(&parameter->shape);
         all->count++;
-        all->largest = elements > all->largest ? elements : all->largest;
+        all->largest = gmd_max(elements, all->largest);
     }
 }
 

@@ -3,6 +3,8 @@
  * first_iteration_* and resnet50_*_benchmark for those that it tries. */
 #include "conv_workspace.h"
 
+#include "gmd_min.h"
+
 #include <string.h>
 
 #define MIB ((uint64_t)1 << 20)
@@ -46,7 +48,7 @@ static uint64_t chosen(const struct conv_call *call, sizes of)
         return in + out + 2 * weight;
     }
     uint64_t partial = in + out > weight ? in + out : weight;
-    return partial < 32 * weight ? partial : 32 * weight;
+    return gmd_min(partial, 32 * weight);
 }
 
 /* --- what is tried ----------------------------------------------------------------------- */
@@ -78,7 +80,7 @@ static uint64_t largest_tried(const struct conv_call *call, sizes of)
     switch (call->pass) {
     case CONV_FORWARD: {
         uint64_t read = maps_in + pairs;
-        return 2 * spectrum(side) * (read > maps_out ? read : maps_out) + of.weight;
+        return 2 * spectrum(side) * gmd_max(read, maps_out) + of.weight;
     }
     case CONV_INPUT_GRAD:
         return kernel == 1 || span > 32 ? of.input + of.output

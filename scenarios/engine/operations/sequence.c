@@ -1,4 +1,5 @@
 /* sequence.c - embeddings, and padded batches of sequences packed for cuDNN and back. */
+#include "gmd_min.h"
 #include "gmd_operations.h"
 
 /* --- Embedding --------------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ static struct tensor *sorted_gradient(struct engine *engine, const struct node *
     struct storage *partial_offsets = storage_new(engine, list);
     storage_scratch(engine, SCAN_FIXED);
     struct storage *partial_count = storage_new(engine, 8);
-    uint64_t parts = count / ROWS_PER_BLOCK + (count < entries ? count : entries);
+    uint64_t parts = count / ROWS_PER_BLOCK + gmd_min(count, entries);
     struct storage *part_offsets = storage_new(engine, parts * sizeof(int64_t));
     storage_scratch(engine, parts * column * 4); /* summed in 32 bits */
     struct storage *all[] = {part_offsets, partial_count, partial_offsets, partials, segments,
