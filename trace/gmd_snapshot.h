@@ -114,9 +114,9 @@ typedef struct gmd_snapshot {
 const char *gmd_recorder_name(unsigned recorder);
 
 /* Reads FILE, a snapshot or another recorder's file (gmd_memory_file.h; any name, gzip is
- * recognised by its magic); gmd_file_read_any_size says how large it may be. A segments-only snapshot (a bare list, as old
- * versions wrote) is accepted. On failure `snapshot` is left empty and the error names the file,
- * the byte (in the uncompressed data) and what was expected. */
+ * recognised by its magic); gmd_file_read_any_size says how large it may be. A segments-only
+ * snapshot (a bare list, as old versions wrote) is accepted. On failure `snapshot` is left empty
+ * and the error names the file, the byte (in the uncompressed data) and what was expected. */
 gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error);
 
 /* The same from memory (uncompressed pickle); `name` is used in messages. */

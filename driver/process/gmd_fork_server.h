@@ -53,7 +53,7 @@ typedef struct gmd_persistent_result {
     const uint32_t *fresh;      /* of each that passed: the features that no input had before (with
                                    options->features); likewise */
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
-    uint64_t known; /* violations, likewise */
+    uint64_t known;                                    /* violations, likewise */
     /* For each that passed, a hash of what is seen of the allocator after the last request: current
      * statistics, and where live blocks lie in their device allocations. 0: it ended with
      * questions. Valid until the next call. */
