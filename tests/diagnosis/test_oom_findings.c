@@ -70,6 +70,17 @@ TEST_F(job, a_limit_that_ends_the_job_is_its_capacity)
     gmd_job_findings_free(&findings);
 }
 
+TEST(nothing_that_was_refused_with_nothing_held_has_no_share)
+{
+    planted *p = planted_new();
+    planted_refuse(p, 0);
+    gmd_job_findings findings = planted_findings(p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].fix, "asks for 0 % of all"));
+    gmd_job_findings_free(&findings);
+    planted_free(p);
+}
+
 TEST_F(job, iterations_that_are_given_up_are_a_finding)
 {
     planted_job *job = *state;
