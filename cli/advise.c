@@ -2,7 +2,7 @@
  * with. */
 #include "commands.h"
 #include "options.h"
-#include "probe.h"
+#include "values.h"
 #include "version.h"
 
 #include "gmd_advice.h"
@@ -55,23 +55,6 @@ static const struct argp_option advise_options[] = {
     {0},
 };
 
-static void need_size(struct argp_state *state, const char *option, const char *text, uint64_t *out)
-{
-    if (!gmd_parse_size(text, out) || *out < 2 * GMD_MIB || *out > 16384 * GMD_GIB) {
-        argp_error(state, "%s %s: expected a size from 2MiB to 16384GiB", option, text);
-    }
-}
-
-static uint64_t need_number(struct argp_state *state, const char *option, const char *text,
-                            uint64_t most)
-{
-    uint64_t value = 0;
-    if (!gmd_parse_u64(text, &value) || value < 1 || value > most) {
-        argp_error(state, "%s %s: expected a whole number from 1 to %" PRIu64, option, text, most);
-    }
-    return value;
-}
-
 static void need_scale(struct argp_state *state, const char *text, double *scale)
 {
     char *end;
@@ -91,28 +74,23 @@ static void add_conf(struct argp_state *state, advise_arguments *a, const char *
 
 static void check_arguments(struct argp_state *state, const advise_arguments *a)
 {
-    gmd_error error = {""};
     if (!a->request.path) {
         argp_error(state, "expected a PyTorch memory snapshot");
     }
-    if (a->json_path && cli_is_same_file(a->json_path, a->request.path)) {
-        argp_error(state, "--json %s: is the same file as the snapshot", a->json_path);
-    }
-    if (a->json_path && cli_probe_file(a->json_path, &error) != GMD_OK) {
-        argp_error(state, "--json %s", error.text);
-    }
+    cli_need_writable(state, "--json", a->json_path, &a->request.path, 1);
 }
 
 static error_t parse_advise(int key, char *text, struct argp_state *state)
 {
     advise_arguments *a = state->input;
     gmd_advice_request *r = &a->request;
+    uint64_t number = 0;
     switch (key) {
     case KEY_CAPACITY:
-        need_size(state, "--capacity", text, &r->capacity_bytes);
+        cli_need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB, &r->capacity_bytes);
         return 0;
     case KEY_LIMIT:
-        need_size(state, "--limit", text, &r->limit_bytes);
+        cli_need_size(state, "--limit", text, 2 * GMD_MIB, 16384 * GMD_GIB, &r->limit_bytes);
         return 0;
     case KEY_CONF:
         add_conf(state, a, text);
@@ -124,10 +102,12 @@ static error_t parse_advise(int key, char *text, struct argp_state *state)
         need_scale(state, text, &r->scale);
         return 0;
     case KEY_ROWS:
-        r->rows = need_number(state, "--rows", text, MOST_ROWS);
+        cli_need_number(state, "--rows", text, 1, MOST_ROWS, &number);
+        r->rows = number;
         return 0;
     case KEY_JOBS:
-        r->processes = (unsigned)need_number(state, "--jobs", text, MOST_JOBS);
+        cli_need_number(state, "--jobs", text, 1, MOST_JOBS, &number);
+        r->processes = (unsigned)number;
         return 0;
     case KEY_JSON:
         a->json_path = text;

@@ -1,7 +1,7 @@
 /* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
 #include "commands.h"
 #include "options.h"
-#include "probe.h"
+#include "values.h"
 #include "version.h"
 
 #include "gmd_comparison.h"
@@ -36,7 +36,7 @@ typedef struct diagnose_arguments {
     size_t input_count;
     const char *json_path, *pprof_path, *folded_path;
     bool all_frames, quiet;
-    uint32_t rows;
+    uint64_t rows;
     uint64_t capacity_bytes; /* 0: not known */
 } diagnose_arguments;
 
@@ -55,16 +55,6 @@ static const struct argp_option diagnose_options[] = {
     {0},
 };
 
-static void need_rows(struct argp_state *state, const char *text, uint32_t *rows)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-    if (end == text || *end || value == 0 || value > MOST_ROWS) {
-        argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
-    }
-    *rows = (uint32_t)value;
-}
-
 static void need_capacity(struct argp_state *state, const char *text, uint64_t *bytes)
 {
     if (!gmd_parse_size(text, bytes) || *bytes == 0) {
@@ -75,20 +65,6 @@ static void need_capacity(struct argp_state *state, const char *text, uint64_t *
 static bool takes_stdout(const char *path)
 {
     return path && strcmp(path, "-") == 0;
-}
-
-static void check_report(struct argp_state *state, const diagnose_arguments *a, const char *option,
-                         const char *path)
-{
-    gmd_error error = {""};
-    for (size_t i = 0; path && i < a->input_count; i++) {
-        if (cli_is_same_file(path, a->inputs[i])) {
-            argp_error(state, "%s %s: is the same file as a snapshot", option, path);
-        }
-    }
-    if (path && cli_probe_file(path, &error) != GMD_OK) {
-        argp_error(state, "%s %s", option, error.text);
-    }
 }
 
 static int count_stdout(const diagnose_arguments *a)
@@ -107,9 +83,9 @@ static void check_arguments(struct argp_state *state, const diagnose_arguments *
     if (count_stdout(a) > 1) {
         argp_error(state, "only one report can go to standard output");
     }
-    check_report(state, a, "--json", a->json_path);
-    check_report(state, a, "--pprof", a->pprof_path);
-    check_report(state, a, "--folded", a->folded_path);
+    cli_need_writable(state, "--json", a->json_path, a->inputs, a->input_count);
+    cli_need_writable(state, "--pprof", a->pprof_path, a->inputs, a->input_count);
+    cli_need_writable(state, "--folded", a->folded_path, a->inputs, a->input_count);
 }
 
 static error_t parse_diagnose(int key, char *text, struct argp_state *state)
@@ -120,7 +96,7 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         a->all_frames = true;
         return 0;
     case KEY_ROWS:
-        need_rows(state, text, &a->rows);
+        cli_need_number(state, "--rows", text, 1, MOST_ROWS, &a->rows);
         return 0;
     case KEY_CAPACITY:
         need_capacity(state, text, &a->capacity_bytes);
@@ -229,7 +205,7 @@ static gmd_status write_text(const diagnose_arguments *a, const diagnosed *all, 
                                      .columns =
                                          terminal.columns ? terminal.columns : DEFAULT_COLUMNS,
                                      .all_frames = a->all_frames,
-                                     .rows = a->rows};
+                                     .rows = (uint32_t)a->rows};
     gmd_status status = GMD_OK;
     if (all->timeline_name) {
         return gmd_timeline_write_text(&all->timeline, all->timeline_name, &view, stdout, error);

@@ -1,7 +1,7 @@
 /* diff.c - gmd diff BEFORE AFTER: what grew between two recordings, or two results, by line. */
 #include "commands.h"
 #include "options.h"
-#include "probe.h"
+#include "values.h"
 #include "version.h"
 
 #include "gmd_compared_result.h"
@@ -22,12 +22,12 @@ enum { DEFAULT_ROWS = 20, MOST_ROWS = 1000000 };
 
 typedef struct diff_arguments {
     const char *inputs[2];
-    int input_count;
+    size_t input_count;
     const char *json_path, *markdown_path;
     bool is_of_end, quiet, has_threshold;
     uint64_t threshold_bytes;
     double threshold_percent; /* of what was there before; 0: the threshold is in bytes */
-    uint32_t rows;
+    uint64_t rows;
 } diff_arguments;
 
 static const struct argp_option diff_options[] = {
@@ -61,32 +61,6 @@ static void need_moment(struct argp_state *state, const char *text, bool *is_of_
     }
 }
 
-static void need_rows(struct argp_state *state, const char *text, uint32_t *rows)
-{
-    uint64_t value;
-    if (!gmd_parse_u64(text, &value) || value == 0 || value > MOST_ROWS) {
-        argp_error(state, "--rows %s: expected a number from 1 to %d", text, MOST_ROWS);
-    }
-    *rows = (uint32_t)value;
-}
-
-static void check_report(struct argp_state *state, const diff_arguments *a, const char *option,
-                         const char *path)
-{
-    gmd_error error = {""};
-    if (!path) {
-        return;
-    }
-    for (int i = 0; i < a->input_count; i++) {
-        if (cli_is_same_file(path, a->inputs[i])) {
-            argp_error(state, "%s %s: is the same file as a snapshot", option, path);
-        }
-    }
-    if (cli_probe_file(path, &error) != GMD_OK) {
-        argp_error(state, "%s %s", option, error.text);
-    }
-}
-
 static void check_arguments(struct argp_state *state, const diff_arguments *a)
 {
     if (a->input_count != 2) {
@@ -96,8 +70,8 @@ static void check_arguments(struct argp_state *state, const diff_arguments *a)
         strcmp(a->markdown_path, "-") == 0) {
         argp_error(state, "only one report can go to standard output");
     }
-    check_report(state, a, "--json", a->json_path);
-    check_report(state, a, "--markdown", a->markdown_path);
+    cli_need_writable(state, "--json", a->json_path, a->inputs, a->input_count);
+    cli_need_writable(state, "--markdown", a->markdown_path, a->inputs, a->input_count);
 }
 
 static error_t parse_diff(int key, char *text, struct argp_state *state)
@@ -111,7 +85,7 @@ static error_t parse_diff(int key, char *text, struct argp_state *state)
         need_threshold(state, text, a);
         return 0;
     case KEY_ROWS:
-        need_rows(state, text, &a->rows);
+        cli_need_number(state, "--rows", text, 1, MOST_ROWS, &a->rows);
         return 0;
     case KEY_JSON:
         a->json_path = text;
@@ -171,7 +145,7 @@ static gmd_status write_report(const diff_arguments *a, const gmd_diff *diff, co
     }
     status = is_json
                  ? gmd_diff_write_json(diff, GMD_VERSION, threshold_of(a, diff), out.stream, error)
-                 : gmd_diff_write_markdown(diff, a->rows, out.stream, error);
+                 : gmd_diff_write_markdown(diff, (uint32_t)a->rows, out.stream, error);
     return gmd_output_close(&out, status, error);
 }
 
@@ -184,7 +158,7 @@ static gmd_status report(const diff_arguments *a, const gmd_diff *diff, gmd_erro
 {
     gmd_status status = GMD_OK;
     if (!a->quiet && !takes_stdout(a->json_path) && !takes_stdout(a->markdown_path)) {
-        status = gmd_diff_write_text(diff, a->rows, stdout, error);
+        status = gmd_diff_write_text(diff, (uint32_t)a->rows, stdout, error);
     }
     if (status == GMD_OK) {
         status = write_report(a, diff, a->json_path, true, error);

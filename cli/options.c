@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "probe.h"
+#include "values.h"
 
 #include "gmd_promises.h"
 #include "gmd_size.h"
@@ -136,25 +137,6 @@ void cli_options_free(cli_options *options)
     gmd_schedule_free(&options->interleave);
 }
 
-static void need_size(struct argp_state *state, const char *option, const char *text, uint64_t low,
-                      uint64_t high, uint64_t *out)
-{
-    if (!gmd_parse_size(text, out) || *out < low || *out > high) {
-        char least[24], most[24];
-        argp_error(state, "%s %s: expected a size from %s to %s, such as 2560MiB", option, text,
-                   gmd_format_exact_size(low, least), gmd_format_exact_size(high, most));
-    }
-}
-
-static void need_number(struct argp_state *state, const char *option, const char *text,
-                        uint64_t low, uint64_t high, uint64_t *out)
-{
-    if (!gmd_parse_u64(text, out) || *out < low || *out > high) {
-        argp_error(state, "%s %s: expected a whole number from %" PRIu64 " to %" PRIu64, option,
-                   text, low, high);
-    }
-}
-
 static void need_device(struct argp_state *state, const char *text, gmd_device_kind *out)
 {
     if (strcmp(text, "sim") == 0) {
@@ -212,21 +194,12 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
     o->run.interleave_seeds = 0;
     if (strncmp(text, "seeds ", strlen("seeds ")) == 0) {
         o->interleave.kind = GMD_SCHEDULE_SEEDED;
-        need_number(state, "--interleave seeds", text + strlen("seeds "), 1, UINT32_MAX,
-                    &o->run.interleave_seeds);
+        cli_need_number(state, "--interleave seeds", text + strlen("seeds "), 1, UINT32_MAX,
+                        &o->run.interleave_seeds);
     } else if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
         argp_error(state, "--interleave: %s (or 'seeds N', to try N of them)", error.text);
     }
     o->run.conditions.interleave = o->interleave;
-}
-
-/* Before anything runs: hours of a campaign must not end in a report that cannot be written. */
-static void need_writable(struct argp_state *state, const char *option, const char *path)
-{
-    gmd_error error = {""};
-    if (path && cli_probe_file(path, &error) != GMD_OK) {
-        argp_error(state, "%s %s", option, error.text);
-    }
 }
 
 /* gmd-cases, where nothing is said, is made when there is a case: many runs have none. */
@@ -322,7 +295,7 @@ static void check_reports(struct argp_state *state, const cli_options *options)
         if (options->store_path && files[i].path == options->store_path) {
             need_store(state, files[i].path);
         } else {
-            need_writable(state, files[i].option, files[i].path);
+            cli_need_writable(state, files[i].option, files[i].path, NULL, 0);
         }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(files[i].path, "-") != 0 && cli_is_same_file(files[i].path, files[j].path)) {
@@ -382,17 +355,17 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         need_device(state, text, &o->run.device.kind);
         return 0;
     case KEY_DEVICES:
-        need_number(state, "--devices", text, 1, GMD_SIM_DEVICE_MAX, &number);
+        cli_need_number(state, "--devices", text, 1, GMD_SIM_DEVICE_MAX, &number);
         o->run.conditions.device_count = (uint32_t)number;
         o->has_devices = true;
         return 0;
     case KEY_CAPACITY:
-        need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB,
-                  &o->run.conditions.capacity_bytes);
+        cli_need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB,
+                      &o->run.conditions.capacity_bytes);
         o->has_capacity = true;
         return 0;
     case KEY_LIMIT:
-        need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.conditions.limit_bytes);
+        cli_need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.conditions.limit_bytes);
         return 0;
     case KEY_CONF:
         o->run.conditions.conf = text;
@@ -402,7 +375,8 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         o->promises = text;
         return 0;
     case KEY_SEED:
-        need_number(state, "--seed", text, 0, INT64_MAX, &o->run.seed); /* what JSON readers take */
+        cli_need_number(state, "--seed", text, 0, INT64_MAX,
+                        &o->run.seed); /* what JSON readers take */
         return 0;
     case KEY_SCHEDULE:
         need_schedule(state, text, o);
@@ -413,7 +387,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         o->interleave_text = text;
         return 0;
     case KEY_TIMEOUT:
-        need_number(state, "--timeout", text, 1, 86400, &number);
+        cli_need_number(state, "--timeout", text, 1, 86400, &number);
         o->run.process.call_budget_s = (double)number;
         return 0;
     default:

@@ -40,10 +40,10 @@ if(GMD_FUZZ)
   target_link_options(gmd_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# gmd_static_tls(TARGET): the few thread-local bytes of a library that is loaded at run time lie in the room that the loader
-# keeps for such libraries: reading one costs no call. It also keeps them out of reach of LeakSanitizer's
-# guess at the headers of old C libraries, which takes what lies before a block at offset 16 of a page
-# for such a header (gcc 12, sanitizer_tls_get_addr.cpp) and ends the process.
+# gmd_static_tls(TARGET): the few thread-local bytes of a library that is loaded at run time lie in the room
+# that the loader keeps for such libraries: reading one costs no call. It also keeps them out of reach of
+# LeakSanitizer's guess at the headers of old C libraries, which takes what lies before a block at offset 16
+# of a page for such a header (gcc 12, sanitizer_tls_get_addr.cpp) and ends the process.
 function(gmd_static_tls target)
   target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
 endfunction()

@@ -29,13 +29,6 @@ static void blame_holders(const class_view *view, gmd_job_finding *finding)
     }
 }
 
-/* A damaged recording may have a request for nothing that was refused with nothing held. */
-static unsigned percent_of_all(uint64_t refused, uint64_t held)
-{
-    double all = (double)refused + (double)held;
-    return all > 0 ? (unsigned)((double)refused / all * 100) : 0;
-}
-
 /* By what holds most, or by the request itself where that is more. */
 static void tell_fix(const class_view *view, gmd_job_finding *finding)
 {
@@ -48,12 +41,12 @@ static void tell_fix(const class_view *view, gmd_job_finding *finding)
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         by_category[f->categories.of_lifetime[i]] += is_held(view, l) ? l->size : 0;
     }
-    if (refused >= finding->bytes) {
+    if (refused > 0 && refused >= finding->bytes) { /* a damaged recording may refuse nothing */
         say_fix(
             finding,
             "for part in x.split(n):  # %s asks for %u %% of all at once: do it in parts, or by "
             "an operation that does not store it (scaled_dot_product_attention)",
-            first, percent_of_all(refused, finding->bytes));
+            first, (unsigned)((double)refused / ((double)refused + (double)finding->bytes) * 100));
     } else if (by_category[GMD_OPTIMIZER_STATE] * 2 > finding->bytes) {
         say_fix(finding, "optimizer = torch.optim.SGD(model.parameters(), lr)  # or another with "
                          "less state, 8-bit or sharded (FSDP): the state holds most");
