@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Labels what record_all.py brought back: python place.py FOLDER DESTINATION
 
-FOLDER holds the unpacked jobs.tar.gz. Each recording gets a number that says nothing, its JSON the bytes that the
-mistake holds, and a place: DESTINATION/seen or DESTINATION/held, half of each class, a job's two variants together.
-Both are drawn with SEED, so that the same table gives the same names. DESTINATION/README.md gets its tables anew:
-all of the seen half, names and modes of the held one.
+FOLDER holds the unpacked jobs.tar.gz. Each recording gets a number that says nothing, drawn with SEED among those of
+its table, its JSON the bytes that the mistake holds, and a place: DESTINATION/seen or DESTINATION/held, as table.py
+says. DESTINATION/README.md gets its tables anew: all of the seen half, names and modes of the held one.
 """
 import gzip
 import json
@@ -15,11 +14,16 @@ import shutil
 import statistics
 import sys
 
-from table import classes, recordings
+from table import TABLES, recordings, rows
 
 SEED = 18
 UNUSED = ("fragmentation", "cached_not_released")
-TABLES = "<!-- place.py writes what follows -->\n"
+BEGIN = "<!-- place.py writes what follows -->\n"
+
+
+def job_of(label):
+    """Its name without that of the module, which may be in a package."""
+    return label["job"].rsplit(".", 1)[1]
 
 
 def figure(kind, iteration):
@@ -68,8 +72,10 @@ def verify(name, label, snapshot):
 def stale(label):
     """The marked lines that are no longer what they were when the job was recorded."""
     found = []
+    package = label["job"].split(".")[:-2]
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), *package)
     for place in label["guilty"] + label["cause"]:
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), place["file"]), encoding="utf-8") as source:
+        with open(os.path.join(folder, place["file"]), encoding="utf-8") as source:
             lines = source.readlines()
         if len(lines) < place["line"] or not lines[place["line"] - 1].strip().startswith(place["text"]):
             found.append(f"{place['file']}:{place['line']} has changed since {label['job']} was recorded")
@@ -91,23 +97,20 @@ def load(folder):
 
 
 def draw():
-    """Names by (job, variant), and the jobs that are seen."""
-    chance = random.Random(SEED)
-    order = [(r.job, r.variant) for r in recordings()]
-    chance.shuffle(order)
-    names = {key: f"job_{number:03}" for number, key in enumerate(order, 1)}
-    seen, upward = set(), True
-    for jobs in classes():
-        chance.shuffle(jobs)
-        half = (len(jobs) + upward) // 2
-        upward ^= len(jobs) % 2
-        seen.update(jobs[:half])
-    return names, seen
+    """Names and halves by (job, variant)."""
+    names, halves = {}, {}
+    for table, half in TABLES:
+        order = [(r.job, r.variant) for r in rows(table)]
+        random.Random(SEED).shuffle(order)
+        for key in order:
+            names[key] = f"job_{len(names) + 1:03}"
+            halves[key] = half
+    return names, halves
 
 
 def complete(label, name, names, fixed):
     """The label with its name, its other variant, and the bytes."""
-    job, variant = label["job"].split(".")[1], label["variant"]
+    job, variant = job_of(label), label["variant"]
     result = {"name": name, "class": label["class"]}
     result["twin"] = names.get((job, "leak" if variant == "fixed" else "fixed"))
     result["bytes_held"], result["bytes_held_is"], result["bytes_per_iteration"] = 0, None, 0
@@ -126,18 +129,18 @@ def table(headings, rows):
 def write_readme(destination, placed):
     file = os.path.join(destination, "README.md")
     with open(file, encoding="utf-8") as text:
-        head = text.read().partition(TABLES)[0]
+        head = text.read().partition(BEGIN)[0]
     seen, kept_back = [], []
     for folder, label, events in sorted(placed, key=lambda item: item[1]["name"]):
         mode = " ".join(label["mode"]) or "-"
         if folder == "held":
             kept_back.append([label["name"], mode, str(events)])
             continue
-        job = label["job"].split(".")[1]
+        job = job_of(label)
         figures = [f"{label[key] / 2**20:.1f}" for key in ("bytes_held", "bytes_per_iteration")]
         seen.append([label["name"], label["class"], job, mode, *figures])
     with open(file, "w", encoding="utf-8") as text:
-        text.write(head + TABLES + "\n## Seen\n\n")
+        text.write(head + BEGIN + "\n## Seen\n\n")
         text.write(table(["name", "class", "job", "mode", "MiB held", "MiB/it."], seen))
         text.write("\n## Held\n\n" + table(["name", "mode", "events"], kept_back))
 
@@ -153,7 +156,7 @@ def lines_in_stacks(snapshot):
 
 def place(source, folder, label):
     """Copies the recording and writes its label; its number of events."""
-    job = label["job"].split(".")[1]
+    job = job_of(label)
     file = os.path.join(folder, label["name"])
     shutil.copyfile(os.path.join(source, f"{job}.{label['variant']}.pickle.gz"), file + ".pickle.gz")
     with gzip.open(file + ".pickle.gz") as packed:
@@ -171,15 +174,14 @@ def place(source, folder, label):
 def main():
     source, destination = sys.argv[1:]
     labels = load(source)
-    names, seen = draw()
+    names, halves = draw()
     for folder in ("seen", "held"):
         shutil.rmtree(os.path.join(destination, folder), ignore_errors=True)
         os.makedirs(os.path.join(destination, folder))
     placed = []
-    for (job, variant), label in labels.items():
-        folder = "seen" if job in seen else "held"
-        label = complete(label, names[job, variant], names, labels.get((job, "fixed")))
-        placed.append((folder, label, place(source, os.path.join(destination, folder), label)))
+    for key, label in labels.items():
+        label = complete(label, names[key], names, labels.get((key[0], "fixed")))
+        placed.append((halves[key], label, place(source, os.path.join(destination, halves[key]), label)))
     write_readme(destination, placed)
 
 
