@@ -40,6 +40,20 @@ static void open_device(device_allocator *d, int device, const gmd_allocator *a)
     pthread_mutex_init(&d->lock, NULL);
 }
 
+/* Aligned to cache lines, as heaps are, so that the distance between the two does not follow what
+ * the process has allocated before, such as the copy of a path. At some distances a cached request
+ * takes 3 % longer: a load from the device waits for a store to the heap just before it where the
+ * lower 12 bits of both addresses are the same. */
+static gmd_allocator *make(int device_count)
+{
+    size_t size = sizeof(gmd_allocator) + (size_t)device_count * sizeof(device_allocator);
+    gmd_allocator *a = aligned_alloc(_Alignof(gmd_allocator), size);
+    if (a) {
+        memset(a, 0, size);
+    }
+    return a;
+}
+
 static void free_allocator(gmd_allocator *a)
 {
     stacks_destroy(a->stacks);
@@ -58,7 +72,7 @@ gmd_status gmd_allocator_create(gmd_allocator **allocator, int device_count, con
     if (status != GMD_OK) {
         return status;
     }
-    gmd_allocator *a = calloc(1, sizeof *a + (size_t)device_count * sizeof(device_allocator));
+    gmd_allocator *a = make(device_count);
     if (!a) {
         return gmd_fail(error, GMD_NO_MEMORY, "reference allocator: no host memory");
     }

@@ -58,7 +58,7 @@ typedef struct memory_callback {
 } memory_callback;
 
 struct device_allocator {
-    pthread_mutex_t lock;
+    _Alignas(64) pthread_mutex_t lock; /* a cache line, as heaps have: see allocator.c */
     int device;
     const settings *settings;
     _Atomic uint32_t attention; /* ATTEND_ bits */

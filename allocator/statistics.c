@@ -27,6 +27,15 @@ static uint64_t value_of(const heap_statistics *h, int row, int which)
                            : value_in(h, row, which);
 }
 
+static uint64_t pending_of(const heap_statistics *h, int row, int which)
+{
+    uint64_t pending = 0;
+    for (int kind = 0; kind < POOL_KINDS; kind++) {
+        pending += row == POOL_ALL || row == kind ? h->pending[kind][which] : 0;
+    }
+    return pending;
+}
+
 /* Where the room for a counted figure ends: at its own ceiling, and where what is active, which is
  * more by what is pending, comes to its ceiling. */
 static uint64_t end_of(const heap_statistics *h, int row, int which)
@@ -34,8 +43,7 @@ static uint64_t end_of(const heap_statistics *h, int row, int which)
     uint64_t end = h->shares[row][which].ceiling;
     int active = FIGURE_ACTIVE + which;
     if (active < HEAP_FIGURE_COUNT) {
-        uint64_t pending = value_of(h, row, active) - value_of(h, row, which);
-        end = gmd_min(end, h->shares[row][active].ceiling - pending);
+        end = gmd_min(end, h->shares[row][active].ceiling - pending_of(h, row, which));
     }
     return end;
 }

@@ -26,6 +26,25 @@ static bool is_of_requests_only(const gmd_reproducer *r)
     return r->verdict && checks_oracle(r, "backing") && !checks_has(r, "backed_later");
 }
 
+/* Programs ask for memory only through the allocator, and do not call the driver. */
+static bool is_called_by_programs(const char *function)
+{
+    return strncmp(function, "cuda", 4) == 0 && strncmp(function, "cudaMalloc", 10) != 0 &&
+           strncmp(function, "cudaFree", 8) != 0;
+}
+
+bool c_marks_calls(const c_writer *w)
+{
+    const gmd_trace *t = w->reproducer->trace;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (r->op == GMD_OP_FAULT && is_called_by_programs(t->functions.items[r->function])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The program makes forbidden calls itself. */
 static bool notes_misuse(const c_writer *w)
 {
@@ -49,9 +68,9 @@ bool c_checks(const c_writer *w, c_check check)
         return checks_has(r, "backed_later") || checks_has_group(r, "statistics") ||
                checks_oracle(r, "peak_bound");
     case C_CHECK_BEFORE:
-        return checks_oracle(r, "device_state") || needs_simulator(r->trace) || notes_misuse(w);
+        return checks_oracle(r, "device_state") || c_marks_calls(w) || notes_misuse(w);
     case C_CHECK_AFTER:
-        return checks_oracle(r, "device_state") || needs_simulator(r->trace) ||
+        return checks_oracle(r, "device_state") || c_marks_calls(w) ||
                checks_oracle(r, "api_misuse");
     case C_CHECK_FAILURE:
         return checks_has(r, "order_by_failure") || c_checks(w, C_CHECK_FILLED);

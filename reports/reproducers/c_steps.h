@@ -12,6 +12,10 @@ typedef struct c_writer {
     FILE *out;
 } c_writer;
 
+/* A call that is to fail is counted among the allocator's: the device must be told which calls are
+ * the program's own. */
+bool c_marks_calls(const c_writer *w);
+
 /* What the program looks for. */
 typedef enum c_check {
     C_CHECK_ORDER,   /* of work on different streams, outside of captures */

@@ -147,6 +147,36 @@ static bool has_limits(const c_writer *w)
            (checks_has(r, "all_free") && plan_has(w->plan, STEP_FRACTION));
 }
 
+enum { SEGMENT_BYTES = 32 << 20 }; /* more than allocators take of the device for a small request */
+
+/* Whether the requests may come near to filling the device, even if nothing is freed. */
+static bool may_fill(const plan *p, uint64_t capacity)
+{
+    uint64_t left = capacity / 2;
+    for (size_t i = 0; i < p->step_count; i++) {
+        const step *s = &p->steps[i];
+        if (s->kind == STEP_ALLOC) {
+            if (left < SEGMENT_BYTES || s->bytes > left - SEGMENT_BYTES) {
+                return true;
+            }
+            left -= SEGMENT_BYTES + s->bytes;
+        }
+    }
+    return false;
+}
+
+/* The case's capacity, where it matters that a real device may have more; else 0. The simulated
+ * device has that capacity. */
+static uint64_t smaller_capacity(const c_writer *w)
+{
+    const gmd_trace *t = w->reproducer->trace;
+    uint64_t capacity = t->conditions.capacity_bytes;
+    bool has_conf = t->conditions.conf && *t->conditions.conf; /* may name parts of the capacity */
+    bool matters = has_conf || has_limits(w) || plan_has(w->plan, STEP_FRACTION) ||
+                   may_fill(w->plan, capacity);
+    return matters && !needs_simulator(t) ? capacity : 0;
+}
+
 static bool moves_limit(const c_writer *w)
 {
     return has_limits(w) || plan_has(w->plan, STEP_FRACTION);
@@ -157,7 +187,7 @@ static bool uses_held_bytes(const c_writer *w)
 {
     const gmd_reproducer *r = w->reproducer;
     return checks_has(r, "leak_held") || checks_has(r, "handed") || checks_has(r, "limit_held") ||
-           (checks_has(r, "all_free") && moves_limit(w));
+           (checks_has(r, "all_free") && plan_has(w->plan, STEP_FRACTION));
 }
 
 static void choose_flags(const c_writer *w, fragment_choice *choice)
@@ -167,7 +197,7 @@ static void choose_flags(const c_writer *w, fragment_choice *choice)
     checks_choose(r, choice);
     fragment_flag(choice, "devices", w->plan->device_count > 1);
     fragment_flag(choice, "captures", plan_has(w->plan, STEP_BEGIN_CAPTURE));
-    fragment_flag(choice, "faults", needs_simulator(t));
+    fragment_flag(choice, "marks", c_marks_calls(w));
     fragment_flag(choice, "held",
                   t->conditions.schedule.kind != GMD_SCHEDULE_EAGER && w->plan->work_count);
     bool orders = c_checks(w, C_CHECK_ORDER), fills = c_checks(w, C_CHECK_FILLED);
@@ -177,9 +207,10 @@ static void choose_flags(const c_writer *w, fragment_choice *choice)
                   checks_oracle(r, "overlap") || checks_oracle(r, "alignment") ||
                       checks_oracle(r, "size") || checks_has(r, "backed_at_once") ||
                       (!plan_has(w->plan, STEP_BEGIN_CAPTURE) && (orders || fills)));
-    fragment_flag(choice, "capacity", t->conditions.capacity_bytes != 0);
+    fragment_flag(choice, "capacity", smaller_capacity(w) != 0);
     fragment_flag(choice, "limits", has_limits(w));
     fragment_flag(choice, "fractions", moves_limit(w));
+    fragment_flag(choice, "new_limits", plan_has(w->plan, STEP_FRACTION));
     fragment_flag(choice, "spoils", plan_has(w->plan, STEP_SPOIL));
     fragment_flag(choice, "joins", plan_has(w->plan, STEP_JOIN));
     fragment_flag(choice, "before_calls", c_checks(w, C_CHECK_BEFORE));
@@ -394,14 +425,16 @@ static void put_start_of(const c_writer *w, const char *at, const char *device, 
 {
     const gmd_reproducer *r = w->reproducer;
     const char *comma = *device ? ", " : "";
-    uint64_t capacity = r->trace->conditions.capacity_bytes;
+    uint64_t capacity = smaller_capacity(w);
+    bool is_limited = capacity || plan_has(w->plan, STEP_FRACTION); /* to less than the device */
     bool needs_size = has_limits(w) || (moves_limit(w) && capacity);
     if (uses_held_bytes(w) || (needs_size && *device)) {
         fprintf(out, "taken%s = held_bytes(%s);\n", at, device);
     } else if (needs_size) {
-        fprintf(out, "size_t left;\nCUDA(cudaMemGetInfo(&left, &device_bytes));\n");
+        fprintf(out, "size_t left;\nCUDA(cudaMemGetInfo(&left, &%s));\n",
+                is_limited ? "device_bytes" : "limit");
     }
-    if (has_limits(w)) {
+    if (has_limits(w) && (is_limited || uses_held_bytes(w) || *device)) {
         fprintf(out, "limit%s = device_bytes%s;\n", at, at);
     }
     if (capacity && moves_limit(w)) {
@@ -450,8 +483,11 @@ static bool put_main(const c_writer *w)
     fprintf(w->out, "    setbuf(stdout, NULL);\n");
     fprintf(w->out, "    NEED(!cudaDeviceSynchronize(), \"there is no device\\n\");\n");
     if (needs_simulator(r->trace)) {
-        fprintf(w->out, "    NEED(gmd_sim_harness, \"this needs gmd's simulated device\\n\");\n"
-                        "    gmd_sim_harness(true);\n");
+        fprintf(w->out, "    NEED(%s, \"this needs gmd's simulated device\\n\");\n",
+                plan_has(w->plan, STEP_FAULT) ? "gmd_sim_fault" : "gmd_sim_budget");
+    }
+    if (c_marks_calls(w)) {
+        fprintf(w->out, "    gmd_sim_harness(true);\n");
     }
     put_settings(w);
     fprintf(w->out, "    if (gmd_init) {\n        gmd_init(%" PRIu32 ");\n    }\n",

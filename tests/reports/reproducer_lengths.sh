@@ -58,6 +58,12 @@ c_program faulty/cases/eight_devices "backing.wrong_device when=handed_out"
 c_program faulty/cases/eight_devices device_state.current_device
 both faulty/cases/first_stream_only stream_order.reused_early
 
+# Found by fuzzing: calls of the device fail, or a stream's handle is used again.
+c_program ../fuzz/cases/torch-2.11/failed_access_memory_lost accounting.device
+c_program ../fuzz/cases/torch-2.11/failed_event_wrong_device device_state.current_device
+c_program ../fuzz/cases/torch-2.11/failed_create_no_memory oom_retry.refused_when_all_is_free
+c_program ../fuzz/cases/reference/record_on_a_stream_that_is_gone stream_order.reused_early
+
 # The kind is not known.
 for oracle in accounting alignment api_misuse backing leak oom_retry peak_bound private_pool progress size stream_order; do
     both faulty/cases/pytorch175015 "$oracle"
