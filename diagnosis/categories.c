@@ -179,7 +179,9 @@ enum { TEMPORARY_EVENTS = 8 }; /* freed within so many events: inside one operat
 static bool is_input(const inference *in, const gmd_lifetime *l)
 {
     uint32_t at = gmd_iteration_of(in->iterations, l->born);
-    return at < in->iterations->count && !parts_of(in, l) && l->born < in->first_of_module[at];
+    const unsigned OWN = GMD_PART_CONSTRUCTOR | GMD_PART_EVALUATION; /* of the program */
+    return at < in->iterations->count && !(parts_of(in, l) & ~OWN) &&
+           l->born < in->first_of_module[at];
 }
 
 static gmd_category category_within_iteration(const inference *in, const gmd_lifetime *l)

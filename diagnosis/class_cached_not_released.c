@@ -24,17 +24,19 @@ static void blame_takers(const class_view *view, gmd_job_finding *finding)
  * or in its first half. What was taken bit by bit is fragmentation. */
 static bool was_needed(const class_view *view)
 {
+    enum { LEAST_PERCENT = 35 };
     const gmd_recording *r = &view->facts->recording;
     uint64_t once = gmd_max(r->peak.amount.active, r->at_start.reserved);
-    return once > view->course.needed && (once - view->course.needed) * 4 >= view->course.idle;
+    return once > view->course.needed &&
+           (once - view->course.needed) * 100 >= view->course.idle * LEAST_PERCENT;
 }
 
 bool look_for_cached_not_released(const class_view *view, gmd_job_finding *finding)
 {
     enum {
         LEAST_ITERATIONS = 3,
-        LEAST_PERCENT = 60, /* of reserved: an evaluation after a training needs 40 % of it */
-        LEAST_MIB = 256     /* that another process could use */
+        LEAST_PERCENT = 45, /* of reserved */
+        LEAST_MIB = 192     /* that another process could use */
     };
     const course *c = &view->course;
     uint64_t at_end = reserved_at_end(view);

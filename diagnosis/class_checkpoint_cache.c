@@ -1,8 +1,9 @@
-/* class_checkpoint_cache.c - activations that are computed again in backward(), and kept.
+/* class_checkpoint_cache.c - activations that are stored beside the graph or computed again in
+ * backward(), and kept.
  *
  * It looks at what grows from iteration to iteration and was allocated by Python that backward()
- * itself ran (a custom autograd.Function, torch.utils.checkpoint), or by way of
- * torch.utils.checkpoint. */
+ * itself ran (a custom autograd.Function, torch.utils.checkpoint), by way of
+ * torch.utils.checkpoint, or by hooks that a layer calls. */
 #include "classes.h"
 
 #include "gmd_size.h"
@@ -10,7 +11,8 @@
 static bool is_recomputed(const class_view *view, const retained_group *group)
 {
     unsigned parts = parts_of_group(view, group);
-    return group->stack && (parts & (GMD_PART_CHECKPOINT | GMD_PART_BACKWARD));
+    return (parts & GMD_PART_PYTHON) &&
+           (parts & (GMD_PART_CHECKPOINT | GMD_PART_BACKWARD | GMD_PART_HOOK));
 }
 
 bool look_for_checkpoint_cache(const class_view *view, gmd_job_finding *finding)
@@ -26,7 +28,7 @@ bool look_for_checkpoint_cache(const class_view *view, gmd_job_finding *finding)
     finding->confidence = weigh(view, 0.9);
     say_evidence(finding,
                  "%s more in each iteration, up to %s, %u %% of it allocated by what backward() "
-                 "computes again: something keeps the recomputed activations.",
+                 "computes again or hooks store: something keeps these activations.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
                  gmd_format_size(finding->bytes, most),
                  (unsigned)(recomputed.bytes * 100 / all.bytes));

@@ -2,8 +2,9 @@
  *
  * It looks at iterations without a backward pass. What grows there, and is more than a result, is
  * graphs. Where nothing grows: without graphs each layer's output is freed as soon as the next
- * layer has it; with them all are there until the iteration's output goes. Recurrent modules are
- * left out: one call makes all that they keep. */
+ * layer has it; with them all are there until the iteration's output goes. So they are beside a
+ * backward pass that does not go through them: a teacher's, a target's, a reward's. Recurrent
+ * modules are left out: one call makes all that they keep. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -14,13 +15,36 @@
 
 /* --- graphs that stay ------------------------------------------------------------------------ */
 
+/* Whether parameters get gradients, as far as is seen. */
+static bool trains(const class_view *view, bool is_other)
+{
+    const gmd_facts *f = view->facts;
+    return loop_has_backward(view->loops, f, is_other) &&
+           (!loops_see_backward(f) || loop_has_gradients(view->loops, f, is_other) ||
+            (!is_other && f->iterations.source == GMD_ITERATIONS_ANNOTATED));
+}
+
+static bool is_of_evaluation(const class_view *view, const retained_group *group)
+{
+    unsigned parts = parts_of_group(view, group);
+    return (parts & GMD_PART_EVALUATION) && !(parts & GMD_PART_BACKWARD);
+}
+
+/* In a loop that trains, a graph is of an evaluation if the program's function says so. */
+static bool is_named_evaluation(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 70 };
+    return growth_of(view, is_of_evaluation).bytes * 100 >= all.bytes * LEAST_PERCENT;
+}
+
 static bool keeps_graphs(const class_view *view, growth all)
 {
     enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
     const gmd_facts *f = view->facts;
     bool sees_backward = loops_see_backward(f);
     bool may_be_told = sees_backward || f->iterations.source != GMD_ITERATIONS_ANNOTATED;
-    return may_be_told && !loop_has_backward(view->loops, f, all.is_of_other_loop) &&
+    return may_be_told && may_be_graph(view) &&
+           (!trains(view, all.is_of_other_loop) || is_named_evaluation(view, all)) &&
            all.blocks_per_iteration >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
 }
 
@@ -34,8 +58,8 @@ static bool look_for_kept_graphs(const class_view *view, gmd_job_finding *findin
     blame_growth(finding, view, NULL);
     finding->confidence = weigh(view, loops_see_backward(view->facts) ? 0.9 : 0.7);
     say_evidence(finding,
-                 "%s more in each iteration, up to %s, in %" PRIu64 " blocks, and no backward() "
-                 "follows: each result is kept with the graph of its evaluation.",
+                 "%s more in each iteration, up to %s, in %" PRIu64 " blocks, which no training "
+                 "step goes through: each result is kept with the graph of its evaluation.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
                  gmd_format_size(finding->bytes, most), all.blocks_per_iteration);
     return true;
@@ -45,9 +69,9 @@ static bool look_for_kept_graphs(const class_view *view, gmd_job_finding *findin
 
 typedef struct pass {   /* one iteration */
     uint64_t allocated; /* bytes that do not outlive the iteration after */
-    uint64_t held;      /* of them, still there when the last of them was allocated */
+    uint64_t held;      /* of them, still there after a moment */
     uint32_t held_blocks;
-    uint32_t last;               /* moment of the last of them */
+    uint32_t after; /* the moment: when the last of them was allocated, or the last by backward() */
     uint32_t free_from, free_to; /* moments between which the held ones are freed */
     uint64_t usual;              /* the size that most of the held ones have, if most have one */
     uint32_t lead;               /* of the vote for it */
@@ -77,21 +101,37 @@ static void note_held(pass *p, const gmd_lifetime *l)
     p->lead += l->requested == p->usual ? 1 : (uint32_t)-1;
 }
 
+static bool has_backward(const class_view *view, uint32_t at)
+{
+    return view->loops->backward_blocks[at] > 0;
+}
+
+static void note_allocated(const class_view *view, pass *passes, const gmd_lifetime *l)
+{
+    const gmd_facts *f = view->facts;
+    uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+    if (l->born == GMD_BEFORE || at >= f->iterations.count) {
+        return;
+    }
+    bool is_backward = gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD;
+    bool is_pass = is_of_pass(view, l, &at);
+    passes[at].allocated += is_pass ? l->size : 0;
+    if (has_backward(view, at) ? is_backward : is_pass) {
+        passes[at].after = l->born; /* they come in the order of their births */
+    }
+}
+
 static pass *list_passes(const class_view *view)
 {
     const gmd_facts *f = view->facts;
     pass *passes = calloc((size_t)f->iterations.count + 1, sizeof *passes);
     uint32_t at;
     for (size_t i = 0; passes && i < f->recording.lifetime_count; i++) {
-        const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (is_of_pass(view, l, &at)) {
-            passes[at].allocated += l->size;
-            passes[at].last = l->born > passes[at].last ? l->born : passes[at].last;
-        }
+        note_allocated(view, passes, &f->recording.lifetimes[i]);
     }
     for (size_t i = 0; passes && i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (is_of_pass(view, l, &at) && l->freed > passes[at].last) {
+        if (is_of_pass(view, l, &at) && l->freed > passes[at].after) {
             note_held(&passes[at], l);
         }
     }
@@ -101,7 +141,7 @@ static pass *list_passes(const class_view *view)
 static bool is_held(const class_view *view, const gmd_lifetime *l, const pass *passes, uint32_t at)
 {
     uint32_t of;
-    return is_of_pass(view, l, &of) && of == at && l->freed > passes[at].last;
+    return is_of_pass(view, l, &of) && of == at && l->freed > passes[at].after;
 }
 
 /* Whether most of what is held goes at once, with nothing allocated in between: a backward pass
@@ -145,13 +185,44 @@ static bool has_layers(const class_view *view, const pass *passes, uint32_t at)
     return count >= LEAST_LAYERS && count * passes[at].usual * 2 >= passes[at].held;
 }
 
+/* Bytes of modules that backward() itself freed: the free has no line of the program. A pass whose
+ * graph is kept on purpose (retain_graph) has none. */
+static uint64_t freed_by_backward(const class_view *view, const pass *passes, uint32_t at)
+{
+    const gmd_facts *f = view->facts;
+    uint64_t bytes = 0;
+    uint32_t of;
+    for (uint32_t moment = f->iterations.starts[at]; moment <= passes[at].after; moment++) {
+        uint32_t index = f->recording.lifetime_of_event[moment - 1];
+        const gmd_lifetime *l = index == GMD_NO_LIFETIME ? NULL : &f->recording.lifetimes[index];
+        const gmd_snapshot_event *e = gmd_event_at(&f->recording, moment);
+        if (l && l->freed == moment && is_of_pass(view, l, &of) && of == at &&
+            (gmd_places_parts(&f->places, e->origin) & GMD_PART_BACKWARD)) {
+            bytes += l->size;
+        }
+    }
+    return bytes;
+}
+
+/* Without a backward pass much of what modules allocate must be held. With one, what is held
+ * outlives it, though that pass freed what it went through. */
+static bool is_untrained(const class_view *view, const pass *passes, uint32_t at)
+{
+    enum { HELD_PERCENT = 40, FREED_PERCENT = 5 };
+    const pass *p = &passes[at];
+    return has_backward(view, at)
+               ? loops_see_backward(view->facts) &&
+                     freed_by_backward(view, passes, at) * 100 >= p->held * FREED_PERCENT
+               : p->held * 100 >= p->allocated * HELD_PERCENT;
+}
+
 static bool builds_graph(const class_view *view, const pass *passes, uint32_t at)
 {
-    enum { LEAST_BLOCKS = 6, HELD_PERCENT = 40, OF_PEAK_PERCENT = 10 };
+    enum { LEAST_BLOCKS = 6, OF_PEAK_PERCENT = 10, OF_PEAK_TRAINING_PERCENT = 20 };
     const pass *p = &passes[at];
-    return view->loops->backward_blocks[at] == 0 && p->held_blocks >= LEAST_BLOCKS &&
-           p->held * 100 >= p->allocated * HELD_PERCENT &&
-           p->held * 100 >= view->facts->recording.peak.amount.allocated * OF_PEAK_PERCENT &&
+    uint64_t percent = has_backward(view, at) ? OF_PEAK_TRAINING_PERCENT : OF_PEAK_PERCENT;
+    return p->held_blocks >= LEAST_BLOCKS && is_untrained(view, passes, at) &&
+           p->held * 100 >= view->facts->recording.peak.amount.allocated * percent &&
            goes_at_once(view, passes, at) && has_layers(view, passes, at);
 }
 
@@ -188,8 +259,12 @@ static bool look_for_passing_graphs(const class_view *view, const pass *passes,
     blame_pass(view, passes, largest, finding);
     finding->confidence = weigh(view, loops_see_backward(view->facts) ? 0.9 : 0.7);
     say_evidence(finding,
-                 "%" PRIu32 " of %" PRIu32 " iterations have no backward(), and yet %s in %" PRIu32
-                 " blocks is held until the iteration's end, as a graph would.",
+                 has_backward(view, largest)
+                     ? "In %" PRIu32 " of %" PRIu32 " iterations %s in %" PRIu32 " blocks outlives "
+                       "backward(), which frees the graph that it goes through, and then goes at "
+                       "once: the graph of something that is not trained."
+                     : "%" PRIu32 " of %" PRIu32 " iterations have no backward(), and yet %s in "
+                       "%" PRIu32 " blocks is held until the iteration's end, as a graph would.",
                  building, it->count, gmd_format_size(finding->bytes, held),
                  passes[largest].held_blocks);
     return true;

@@ -67,15 +67,28 @@ static bool look_for_defect(const class_view *view, gmd_job_finding *finding)
 
 /* --- beside blocks that stay ----------------------------------------------------------------- */
 
+/* What was idle throughout the second half, and is not in segments that could go back. */
+static uint64_t idle_beside_blocks(const class_view *view)
+{
+    enum { LEAST_ITERATIONS = 3 };
+    uint64_t cached = view->free->by_cause[GMD_FREE_CACHED];
+    return goes_round(view, LEAST_ITERATIONS) && view->course.idle > cached
+               ? view->course.idle - cached
+               : 0;
+}
+
 static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
 {
     enum {
-        LEAST_PERCENT = 40, /* of reserved: at an iteration's end up to 25 % in healthy jobs */
-        LEAST_MIB = 64      /* less is a few segments' rest */
+        LEAST_PERCENT = 40,      /* of reserved: at an iteration's end up to 32 % in healthy jobs */
+        LEAST_IDLE_PERCENT = 20, /* idle all the time: none in healthy jobs */
+        LEAST_MIB = 64           /* less is a few segments' rest */
     };
     uint64_t free = view->free->by_cause[GMD_FREE_SPLIT], all = reserved_at_end(view);
+    uint64_t idle = gmd_min(idle_beside_blocks(view), free);
     char split[24], reserved[24];
-    if (free < LEAST_MIB * GMD_MIB || free * 100 < all * LEAST_PERCENT) {
+    if (free < LEAST_MIB * GMD_MIB || has_material_growth(view) || /* what leaks keeps segments */
+        (free * 100 < all * LEAST_PERCENT && idle * 100 < all * LEAST_IDLE_PERCENT)) {
         return false;
     }
     uint64_t blocks = blame_keepers(view->free, finding);

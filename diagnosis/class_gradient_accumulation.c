@@ -3,8 +3,8 @@
  * It looks at two things. Blocks of the sizes of parameters that are added in each iteration: the
  * program stores gradients. And steps of an optimizer in whose iteration no gradient was made,
  * since backward() adds to those of earlier iterations: nothing frees them. A program that zeroes
- * them in place (zero_grad(set_to_none=False)) keeps them, too, on purpose: zero_grad is annotated
- * then. A recording without annotations cannot tell, so this class is silent there. */
+ * them in place (zero_grad(set_to_none=False)) keeps them, too. A recording without annotations
+ * cannot tell, so this class is silent there. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -32,24 +32,30 @@ static bool may_be_gradient(const gmd_facts *f, size_t lifetime)
 {
     const gmd_lifetime *l = &f->recording.lifetimes[lifetime];
     unsigned parts = gmd_places_parts(&f->places, l->origin);
-    bool is_pythons = gmd_origins_get(f->places.origins, l->origin).stack != 0;
     return f->categories.of_lifetime[lifetime] != GMD_OPTIMIZER_STATE &&
            !(parts & (GMD_PART_MODULE | GMD_PART_FUNCTION)) &&
-           !((parts & GMD_PART_BACKWARD) && is_pythons);
+           !((parts & GMD_PART_BACKWARD) && (parts & GMD_PART_PYTHON));
 }
 
 /* What backward() itself allocated, and no Python that it ran, is gradients of whatever size. */
 static bool is_of_backward(const class_view *view, const retained_group *group)
 {
-    (void)view;
-    return group->is_of_backward && group->stack == 0;
+    unsigned parts = parts_of_group(view, group);
+    return (parts & GMD_PART_BACKWARD) && !(parts & GMD_PART_PYTHON);
 }
 
+static bool is_of_program(const class_view *view, const retained_group *group)
+{
+    return !is_of_backward(view, group);
+}
+
+/* With the graph of a forward pass, what backward() made is of a graph, too (create_graph). */
 static bool is_from_backward(const class_view *view)
 {
-    enum { LEAST_PERCENT = 70 };
+    enum { LEAST_PERCENT = 70, MOST_OTHER_BLOCKS = 2 };
     return growth_of(view, is_of_backward).bytes * 100 >=
-           growth_of(view, NULL).bytes * LEAST_PERCENT;
+               growth_of(view, NULL).bytes * LEAST_PERCENT &&
+           growth_of(view, is_of_program).blocks_per_iteration <= MOST_OTHER_BLOCKS;
 }
 
 static bool are_of_sizes(const gmd_facts *f, parameter_sizes *sizes)
@@ -75,7 +81,8 @@ static bool are_of_sizes(const gmd_facts *f, parameter_sizes *sizes)
         }
     }
     uint32_t percent = f->places.has_modules ? SIZES_PERCENT : SIZES_PERCENT_UNSEEN;
-    uint32_t least = f->places.has_modules ? LEAST_SIZES : LEAST_SIZES_UNSEEN;
+    bool is_seen = f->places.has_modules && !f->recording.begins_late;
+    uint32_t least = is_seen ? LEAST_SIZES : LEAST_SIZES_UNSEEN;
     return matched * 100 >= kept * MATCHED_PERCENT && distinct >= least &&
            (uint64_t)distinct * 100 >= (uint64_t)sizes->count * percent &&
            matched * 100 >= sizes->bytes * LEAST_OF_PARAMETERS_PERCENT;
@@ -199,6 +206,20 @@ static made_gradients count_made(const gmd_facts *f, parameter_sizes *sizes)
     return made;
 }
 
+/* Where zero_grad() is recorded, gradients may be of a part of the model that the optimizer does
+ * not have, or zeroed in place. Most parameters must have one then, and what was there before the
+ * recording may be no parameter. */
+static bool is_of_most_parameters(const gmd_facts *f, made_gradients made)
+{
+    enum { LEAST_PERCENT = 5 }; /* of the peak */
+    uint64_t parameters = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        parameters += f->categories.of_lifetime[i] == GMD_PARAMETER;
+    }
+    return !f->recording.begins_late && made.blocks * 2 >= parameters &&
+           made.temporary * 100 >= f->recording.peak.amount.allocated * LEAST_PERCENT;
+}
+
 static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
                              gmd_job_finding *finding)
 {
@@ -210,13 +231,14 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
     const gmd_facts *f = view->facts;
     char kept[24], all[24], line[LINE_TEXT];
     if (f->iterations.source != GMD_ITERATIONS_ANNOTATED ||
-        f->iterations.count < LEAST_ITERATIONS || !is_annotated(f, "Optimizer.step#") ||
-        is_annotated(f, "Optimizer.zero_grad#")) {
+        f->iterations.count < LEAST_ITERATIONS || !is_annotated(f, "Optimizer.step#")) {
         return false;
     }
     made_gradients made = count_made(f, sizes);
+    bool is_zeroed = is_annotated(f, "Optimizer.zero_grad#");
     if (made.temporary * 100 < sizes->bytes * LEAST_PERCENT || made.temporary == 0 ||
-        made.kept * 100 > made.temporary * FRESH_PERCENT) {
+        made.kept * 100 > made.temporary * FRESH_PERCENT ||
+        (is_zeroed && !is_of_most_parameters(f, made))) {
         return false;
     }
     uint64_t seen = unfreed_bytes(f);
@@ -225,15 +247,19 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
     blame_line(finding, line_before(f, made.first), finding->bytes, true);
     say_evidence(finding,
                  "backward() makes %" PRIu64 " gradients (%s, for %s that stays from iteration to "
-                 "iteration) and adds each to one that is there from the iteration before. No "
-                 "zero_grad() is recorded: they add up, or are zeroed in place and kept.",
+                 "iteration) and adds each to one that is there from the iteration before. %s",
                  made.blocks, gmd_format_size(finding->bytes, kept),
-                 gmd_format_size(sizes->bytes, all));
-    say_fix(
-        finding,
-        "optimizer.zero_grad(set_to_none=True)  # after each optimizer.step(): %s adds to what it "
-        "made before",
-        first_line(view, finding, line));
+                 gmd_format_size(sizes->bytes, all),
+                 is_zeroed ? "zero_grad() zeroes them in place, or is of an optimizer that does "
+                             "not have these parameters."
+                           : "No zero_grad() is recorded: they add up, or are zeroed in place and "
+                             "kept.");
+    say_fix(finding,
+            is_zeroed ? "optimizer.zero_grad(set_to_none=True)  # %s adds to what it made before; "
+                        "requires_grad_(False) for parameters that the optimizer does not have"
+                      : "optimizer.zero_grad(set_to_none=True)  # after each optimizer.step(): %s "
+                        "adds to what it made before",
+            first_line(view, finding, line));
     return true;
 }
 

@@ -2,9 +2,9 @@
  *
  * It looks at what grows from iteration to iteration. Most of it is of recurrent modules, more than
  * one block of each call: not an output is kept, but the graph. Or each backward pass is longer
- * than the one before: it goes through the graphs of all iterations. Or, where the stacks are lines
- * only, blocks like those that each iteration adds are made once more in the first one: its state,
- * which later iterations take from the one before. */
+ * than the one before: it goes through the graphs of all iterations. Or a block like one that each
+ * iteration adds was made before the first one, or is made once more in it: its state, which later
+ * iterations take from the one before. */
 #include "classes.h"
 
 #include "gmd_size.h"
@@ -64,6 +64,31 @@ static bool begins_with_state(const class_view *view, const retained_group *grou
     return false;
 }
 
+/* Whether the program made a block before its loop, in a line of its own, that is like one that a
+ * growing line keeps of each iteration: the state that the first one began with. It goes when it is
+ * detached from what comes after. */
+static bool follows_first_state(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    const unsigned NOT_OWN = GMD_PART_MODULE | GMD_PART_LAYER | GMD_PART_BACKWARD;
+    if (!group->stack || (parts_of_group(view, group) & NOT_OWN) ||
+        loop_has_backward(view->loops, f, false)) {
+        return false;
+    }
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (l->born != GMD_BEFORE && gmd_iteration_of(&f->iterations, l->born) != GMD_SET_UP) {
+            break; /* they come in order */
+        }
+        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == group->requested &&
+            gmd_origins_get(f->places.origins, l->origin).stack &&
+            !(gmd_places_parts(&f->places, l->origin) & NOT_OWN)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_chain(const class_view *view, growth all)
 {
     enum { RECURRENT_PERCENT = 50, LEAST_BLOCKS = 2 };
@@ -71,7 +96,8 @@ static bool is_chain(const class_view *view, growth all)
     return (recurrent.bytes * 100 >= all.bytes * RECURRENT_PERCENT &&
             recurrent.blocks_per_iteration >= LEAST_BLOCKS) ||
            backward_lengthens(view->loops, view->facts) ||
-           growth_of(view, begins_with_state).bytes > 0;
+           growth_of(view, begins_with_state).bytes > 0 ||
+           growth_of(view, follows_first_state).bytes > 0;
 }
 
 bool look_for_hidden_state(const class_view *view, gmd_job_finding *finding)

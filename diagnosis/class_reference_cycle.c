@@ -171,7 +171,47 @@ static bool look_for_contexts(const class_view *view, gmd_job_finding *finding)
     return true;
 }
 
+/* Whether what grows is what objects of the program hold, and no graph: it is allocated as they, or
+ * layers of models that are called, are made; or without a module's help in a job that trains
+ * nothing, in several lines or where no module is ever called. */
+static bool is_of_objects(const class_view *view, growth all)
+{
+    enum { LEAST_LINES = 2, MOST_BLOCKS = 2 };
+    const gmd_facts *f = view->facts;
+    if (all.is_of_constructors || (all.is_of_layers && f->places.has_modules)) {
+        return true;
+    }
+    if (!f->places.has_frames || loop_has_backward(view->loops, f, all.is_of_other_loop)) {
+        return false;
+    }
+    return f->places.has_modules ? !may_be_graph(view) && all.lines >= LEAST_LINES
+                                 : all.blocks_per_iteration <= MOST_BLOCKS;
+}
+
+static bool look_for_objects(const class_view *view, gmd_job_finding *finding)
+{
+    char rate[24], most[24], line[LINE_TEXT];
+    growth all = growth_of(view, NULL);
+    if (!is_growth_material(view, all) || !is_of_objects(view, all)) {
+        return false;
+    }
+    blame_growth(finding, view, NULL);
+    finding->confidence = weigh(view, 0.7);
+    say_evidence(finding,
+                 "%s more in each iteration, up to %s, held by objects that each iteration makes "
+                 "and none frees: they refer to each other in a circle and wait for Python's "
+                 "cyclic garbage collector, or something lists them.",
+                 gmd_format_size(finding->bytes_per_iteration, rate),
+                 gmd_format_size(finding->bytes, most));
+    say_fix(finding,
+            "self.other = weakref.ref(other)  # break the circle that holds what %s makes, or del "
+            "it when done; gc.collect() every few iterations bounds it",
+            first_line(view, finding, line));
+    return true;
+}
+
 bool look_for_reference_cycle(const class_view *view, gmd_job_finding *finding)
 {
-    return look_for_collections(view, finding) || look_for_contexts(view, finding);
+    return look_for_collections(view, finding) || look_for_contexts(view, finding) ||
+           look_for_objects(view, finding);
 }

@@ -46,7 +46,10 @@ typedef struct growth {
     uint64_t grown;               /* bytes by which the last end has more than the first */
     uint64_t blocks;
     uint64_t blocks_per_iteration; /* on average, rounded up */
+    uint64_t lines;                /* of the program that allocate it */
     bool is_of_other_loop;         /* most of it is of the loop after the optimizer's steps */
+    bool is_of_constructors;       /* most of it is allocated as objects of the program are made */
+    bool is_of_layers;             /* a good part of it is allocated as layers are made */
 } growth;
 
 typedef bool group_test(const class_view *view, const retained_group *group);
@@ -93,6 +96,10 @@ __attribute__((format(printf, 2, 3))) void say_evidence(gmd_job_finding *finding
                                                         const char *format, ...);
 __attribute__((format(printf, 2, 3))) void say_fix(gmd_job_finding *finding, const char *format,
                                                    ...);
+
+/* Whether modules of PyTorch allocate any of what grows: what a module allocates and the program
+ * does not get from it is of a graph. Where no stack shows modules, it may be. */
+bool may_be_graph(const class_view *view);
 
 /* The parts of PyTorch that the requests of a group go through: gmd_part. */
 unsigned parts_of_group(const class_view *view, const retained_group *group);

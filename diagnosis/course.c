@@ -5,7 +5,7 @@
 #include "gmd_min.h"
 #include "gmd_size.h"
 
-enum { QUARTERS = 4, LATELY = 16 }; /* parts of all events */
+enum { QUARTERS = 4, PARTS = 16 }; /* of all events */
 
 typedef struct walk {
     course found;
@@ -20,8 +20,8 @@ typedef struct walk {
     uint64_t events;
     uint32_t warmed_up; /* moment */
     size_set sizes;
-    uint64_t asked[QUARTERS], asked_new[QUARTERS]; /* bytes; the latter of sizes that no quarter
-                                                      before asked for */
+    uint64_t asked[PARTS], asked_new[PARTS]; /* bytes; the latter of sizes that no part before asked
+                                                for */
     bool is_out_of_memory;
 } walk;
 
@@ -41,7 +41,7 @@ static void note_pending(walk *w, uint32_t moment, const gmd_amount *amount)
 static bool asks_for_new_size(walk *w, uint32_t moment)
 {
     const gmd_snapshot_event *e = gmd_event_at(w->r, moment);
-    uint64_t first, all = w->r->event_count, quarter = w->events * QUARTERS / all;
+    uint64_t first, all = w->r->event_count, part = w->events * PARTS / all;
     if (e->action != GMD_ACTION_ALLOC || e->size <= GMD_MIB || w->is_out_of_memory) {
         return false;
     }
@@ -50,15 +50,15 @@ static bool asks_for_new_size(walk *w, uint32_t moment)
         return false;
     }
     w->found.asked += e->size;
-    w->asked[quarter] += e->size;
-    w->asked_new[quarter] += first * QUARTERS / all == quarter ? e->size : 0;
-    return (w->events - first) * LATELY <= all;
+    w->asked[part] += e->size;
+    w->asked_new[part] += first * PARTS / all == part ? e->size : 0;
+    return (w->events - first) * PARTS <= all;
 }
 
 /* What is taken once, for a part of the program that comes later than others, is none of it. */
 static void note_taken_late(walk *w)
 {
-    bool is_again = w->late_from && (w->events - w->late_from) * LATELY > w->r->event_count;
+    bool is_again = w->late_from && (w->events - w->late_from) * PARTS > w->r->event_count;
     w->late_from = w->late_from ? w->late_from : w->events;
     w->late += w->taken;
     w->found.taken_late = is_again || w->found.taken_late ? w->late : 0;
@@ -99,13 +99,12 @@ static void note(void *context, uint32_t moment, const gmd_amount *amount)
 
 static bool is_ever_new(const walk *w)
 {
-    enum { LEAST_PERCENT = 10 };
-    for (int i = 1; i < QUARTERS; i++) {
-        if (w->asked_new[i] == 0 || w->asked_new[i] * 100 < w->asked[i] * LEAST_PERCENT) {
-            return false;
-        }
+    enum { LEAST_PERCENT = 10, PARTS_PERCENT = 60, FIRST = PARTS / QUARTERS };
+    int with_new = 0;
+    for (int i = FIRST; i < PARTS; i++) {
+        with_new += w->asked_new[i] > 0 && w->asked_new[i] * 100 >= w->asked[i] * LEAST_PERCENT;
     }
-    return true;
+    return with_new * 100 >= (PARTS - FIRST) * PARTS_PERCENT;
 }
 
 gmd_status course_find(course *found, const gmd_recording *r, const gmd_iterations *iterations,

@@ -17,8 +17,8 @@ typedef struct course {
     uint64_t needed;   /* the most that was active then */
     uint64_t reserved; /* the most that was reserved in the last quarter */
     uint64_t asked;    /* bytes of all requests but small ones */
-    bool is_ever_new; /* in each quarter of the events after the first, a good part of what is asked
-                         for is of sizes that no quarter before asked for */
+    bool is_ever_new; /* in most parts of the recording after its first quarter, a good part of what
+                         is asked for is of sizes that no part before asked for */
 } course;
 
 /* Fails for want of host memory only. */

@@ -21,13 +21,32 @@ static uint64_t rate_of(const retained_group *group)
     return group->compared ? group->grown / group->compared : 0;
 }
 
+/* Whether no group before this one, of those that are summed up, is of the same line. */
+static bool is_new_line(const class_view *view, size_t at, group_test *test)
+{
+    const retained_group *groups = view->retained->groups;
+    for (size_t i = 0; i < at; i++) {
+        if (groups[i].frame == groups[at].frame && is_meant(view, &groups[i], test)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static growth sum_growth(const class_view *view, group_test *test, bool with_explained)
 {
+    enum { LAYERS_PERCENT = 20 }; /* the rest is their gradients, moments and activations */
     growth g = {0};
-    uint64_t of_other_loop = 0, iterations = view->facts->iterations.count;
+    uint64_t of_other_loop = 0, of_objects = 0, of_layers = 0,
+             iterations = view->facts->iterations.count;
     for (size_t i = 0; i < view->retained->count; i++) {
         const retained_group *group = &view->retained->groups[i];
         if ((!group->is_explained || with_explained) && is_meant(view, group, test)) {
+            unsigned parts = parts_of_group(view, group);
+            bool makes_layer = (parts & GMD_PART_LAYER) && !(parts & GMD_PART_MODULE);
+            g.lines += is_new_line(view, i, test);
+            of_objects += parts & GMD_PART_CONSTRUCTOR ? group->most : 0;
+            of_layers += makes_layer ? group->most : 0;
             g.bytes += group->most;
             g.bytes_per_iteration += rate_of(group);
             g.grown += group->grown;
@@ -37,6 +56,8 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
         }
     }
     g.is_of_other_loop = of_other_loop * 2 > g.bytes;
+    g.is_of_constructors = of_objects * 2 > g.bytes;
+    g.is_of_layers = g.bytes > 0 && of_layers * 100 >= g.bytes * LAYERS_PERCENT;
     return g;
 }
 
@@ -46,15 +67,22 @@ growth growth_of(const class_view *view, group_test *test)
 }
 
 /* A loop that does nothing but make what it keeps fills something: data are loaded, a pool is set
- * up. */
+ * up, a model is built. Objects that work in place need no more than what they are made with. */
 static bool does_more(const class_view *view, growth g)
 {
-    enum { MANY_BLOCKS = 3 }; /* an iteration: a graph that is kept as a whole is no such loop */
+    enum {
+        MANY_BLOCKS = 3, /* an iteration: a graph that is kept as a whole is no such loop */
+        LEAST_WITH_LAYERS_PERCENT = 150 /* of what is kept: a model that is made is used, too */
+    };
     uint64_t allocated = 0, iterations = view->facts->iterations.count;
     for (uint32_t i = 0; i < iterations; i++) {
         allocated += view->loops->allocated_blocks[i];
     }
-    return allocated >= 2 * g.blocks || g.blocks_per_iteration >= MANY_BLOCKS;
+    if (g.is_of_layers) {
+        return allocated * 100 >= g.blocks * LEAST_WITH_LAYERS_PERCENT;
+    }
+    return allocated >= 2 * g.blocks || g.blocks_per_iteration >= MANY_BLOCKS ||
+           g.is_of_constructors;
 }
 
 /* What grows in place of something that goes, in a recording that begins late the entries of a
@@ -94,6 +122,16 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
             blame_line(finding, group->frame, group->most, false);
         }
     }
+}
+
+static bool is_of_module(const class_view *view, const retained_group *group)
+{
+    return parts_of_group(view, group) & GMD_PART_MODULE;
+}
+
+bool may_be_graph(const class_view *view)
+{
+    return !view->facts->places.has_modules || growth_of(view, is_of_module).bytes > 0;
 }
 
 unsigned parts_of_group(const class_view *view, const retained_group *group)

@@ -22,21 +22,25 @@ typedef struct gmd_place {
     bool is_library; /* the stack has no frame of the user's own */
 } gmd_place;
 
-/* What a stack goes through, by the files of its frames; a stack may have several. */
+/* What a stack goes through, by the files and functions of its frames; a stack may have several. */
 typedef enum gmd_part {
-    GMD_PART_MODULE = 1 << 0,     /* a call of an nn.Module */
-    GMD_PART_RECURRENT = 1 << 1,  /* torch.nn.RNN, LSTM, GRU and their cells */
-    GMD_PART_OPTIMIZER = 1 << 2,  /* torch.optim */
-    GMD_PART_CHECKPOINT = 1 << 3, /* torch.utils.checkpoint */
-    GMD_PART_FUNCTION = 1 << 4,   /* an autograd.Function of the program's own */
-    GMD_PART_BACKWARD = 1 << 5,   /* the thread of backward(): no line of the program called it */
-    GMD_PART_LAYER = 1 << 6,      /* any file of torch.nn: a layer is made, moved or called */
+    GMD_PART_MODULE = 1 << 0,      /* a call of an nn.Module */
+    GMD_PART_RECURRENT = 1 << 1,   /* torch.nn.RNN, LSTM, GRU and their cells */
+    GMD_PART_OPTIMIZER = 1 << 2,   /* torch.optim */
+    GMD_PART_CHECKPOINT = 1 << 3,  /* torch.utils.checkpoint */
+    GMD_PART_FUNCTION = 1 << 4,    /* an autograd.Function of the program's own */
+    GMD_PART_BACKWARD = 1 << 5,    /* the thread of backward(): no line of the program called it */
+    GMD_PART_LAYER = 1 << 6,       /* a layer of torch.nn is made, moved or called */
+    GMD_PART_CONSTRUCTOR = 1 << 7, /* the user's line is in an __init__() */
+    GMD_PART_HOOK = 1 << 8,        /* torch.nn called the user's function, which is no forward() */
+    GMD_PART_EVALUATION = 1 << 9,  /* a function of the user's is named as one that evaluates */
+    GMD_PART_PYTHON = 1 << 10,     /* Python, not C++ alone */
 } gmd_part;
 
 typedef struct gmd_places {
     const gmd_origins *origins;
     uint32_t *user_frame_of; /* by stack: a frame; GMD_NO_PLACE: the stack has no frames */
-    uint8_t *parts_of;       /* by stack: gmd_part */
+    uint16_t *parts_of;      /* by stack: gmd_part */
     bool *is_library;        /* by frame */
     bool has_frames;         /* there are stacks; then what has none is of the thread of backward(),
                                 which runs no Python */

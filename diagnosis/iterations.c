@@ -19,12 +19,15 @@ static bool is_alloc(const gmd_recording *r, size_t event)
     return lifetime != GMD_NO_LIFETIME && r->lifetimes[lifetime].born == event + 1;
 }
 
-/* What one request of a program is known by, over its iterations. */
-static uint64_t key_of(const gmd_recording *r, size_t event)
+/* What one request of a program is known by, over its iterations: its stack and its size; or the
+ * stack alone, where each iteration has sizes of its own. */
+typedef enum request_key { BY_STACK_AND_SIZE, BY_STACK } request_key;
+
+static uint64_t key_of(const gmd_recording *r, size_t event, request_key by)
 {
     const gmd_snapshot_event *e = &r->snapshot->events[event];
     uint32_t stack = gmd_origins_get(&r->snapshot->origins, e->origin).stack;
-    return gmd_hash_add(gmd_hash_number(e->size + 1), stack);
+    return gmd_hash_add(gmd_hash_number(by == BY_STACK ? 0 : e->size + 1), stack);
 }
 
 /* --- by annotations -------------------------------------------------------------------------- */
@@ -99,9 +102,9 @@ static uint32_t begin_of_first(const gmd_recording *r, uint32_t first_end)
     if (event >= r->last) {
         return r->first;
     }
-    uint64_t key = key_of(r, event);
+    uint64_t key = key_of(r, event, BY_STACK_AND_SIZE);
     for (size_t i = r->first - 1; i + 1 < first_end; i++) {
-        if (is_alloc(r, i) && key_of(r, i) == key) {
+        if (is_alloc(r, i) && key_of(r, i, BY_STACK_AND_SIZE) == key) {
             return (uint32_t)i + 1;
         }
     }
@@ -166,13 +169,17 @@ static int compare_requests(const void *a, const void *b)
     return (x->moment > y->moment) - (x->moment < y->moment);
 }
 
-/* What the device was asked for from one moment up to another. */
-static uint32_t list_requests(const gmd_recording *r, uint32_t from, uint32_t end, request *to)
+/* What the program asked the device for from one moment up to another. What backward() asks for
+ * follows from that, and not in step with it where it goes through the graphs of all iterations so
+ * far: it is left out where stacks tell. */
+static uint32_t list_requests(const gmd_recording *r, const gmd_places *places, uint32_t from,
+                              uint32_t end, request_key by, request *to)
 {
     uint32_t count = 0;
     for (size_t i = from ? from - 1 : 0; i + 1 < end; i++) {
-        if (is_alloc(r, i)) {
-            to[count] = (request){key_of(r, i), (uint32_t)i + 1, count};
+        unsigned parts = gmd_places_parts(places, r->snapshot->events[i].origin);
+        if (is_alloc(r, i) && !(parts & GMD_PART_BACKWARD)) {
+            to[count] = (request){key_of(r, i, by), (uint32_t)i + 1, count};
             count++;
         }
     }
@@ -236,17 +243,24 @@ static beat beat_of(const repetition *it)
     return is_even ? (beat){it->first, each, bursts} : (beat){it->first, 1, it->count};
 }
 
+/* Requests from the start of a group to that of the next one, at most. */
+static uint64_t longest_gap(const beat *b)
+{
+    uint64_t longest = 0;
+    for (size_t i = 1; i < b->count; i++) {
+        uint64_t gap = b->first[i * b->each].number - b->first[(i - 1) * b->each].number;
+        longest = gmd_max(gap, longest);
+    }
+    return longest;
+}
+
 /* Whether groups come at about even distances, and over at least half of the recording: a loop of
  * the set-up is over soon. */
 static bool is_regular(const beat *b, uint32_t requests)
 {
     enum { MOST_OF_OTHERS = 4 };
-    uint64_t longest = 0;
+    uint64_t longest = longest_gap(b);
     uint64_t span = b->first[(b->count - 1) * b->each].number - b->first[0].number;
-    for (size_t i = 1; i < b->count; i++) {
-        uint64_t gap = b->first[i * b->each].number - b->first[(i - 1) * b->each].number;
-        longest = gmd_max(gap, longest);
-    }
     return longest * (b->count - 2) <= MOST_OF_OTHERS * (span - longest) && span * 2 >= requests;
 }
 
@@ -367,12 +381,31 @@ static bool has_several_lines(const gmd_recording *r, const gmd_places *places, 
     return false;
 }
 
-/* A job that ran out of memory in its first pass has repeated nothing but the layers of its model.
- * Where stacks cannot tell that from a loop, no iterations are found in such a recording. */
-static bool is_loop(const gmd_recording *r, const gmd_places *places, const beat *anchor)
+/* Whether the groups are of a loop that is over when the recording ends: something else goes on for
+ * as long as many of them. */
+static bool is_over(const beat *b, uint32_t requests)
+{
+    enum { MOST_GROUPS = 4 };
+    uint64_t last = b->first[(b->count - 1) * b->each].number;
+    return requests - last > MOST_GROUPS * longest_gap(b);
+}
+
+static bool may_be_first_pass(const gmd_recording *r)
+{
+    return r->ended_by_oom || r->ends_early;
+}
+
+/* A job that ran out of memory in its first pass has repeated nothing but what builds its model,
+ * and the layers of it; a recording that stops there has nothing else. Where stacks cannot tell
+ * layers from a loop, no iterations are found in such a one. */
+static bool is_loop(const gmd_recording *r, const gmd_places *places, const beat *anchor,
+                    uint32_t requests)
 {
     enum { LEAST_PERCENT = 80 };
-    if (!places->has_modules && !r->ended_by_oom) {
+    if (may_be_first_pass(r) && is_over(anchor, requests)) {
+        return false;
+    }
+    if (!places->has_modules && !may_be_first_pass(r)) {
         return true;
     }
     size_t returned = 0;
@@ -413,6 +446,7 @@ typedef struct search { /* for a loop among the requests of a stretch of the rec
     request *requests; /* by key, then by moment */
     uint32_t count;
     frequency *by_count;
+    uint32_t least_keys; /* that must keep step */
 } search;
 
 /* What begins each iteration; `count` 0: nothing repeats. In a loop within a loop the outer one
@@ -436,7 +470,8 @@ static beat find_anchor(const search *s)
         bool is_better = found.keys > most || (found.keys == most && anchor->count < best.count);
         bool is_enough = found.requests * 100 >= (uint64_t)s->count * LEAST_PERCENT ||
                          (uint64_t)found.keys * 100 >= (uint64_t)often * KEYS_PERCENT;
-        if (is_better && is_enough && is_loop(s->r, s->places, anchor)) {
+        if (found.keys >= s->least_keys && is_better && is_enough &&
+            is_loop(s->r, s->places, anchor, s->count)) {
             best = *anchor;
             most = found.keys;
         }
@@ -473,16 +508,18 @@ static bool add_starts(gmd_iterations *it, const gmd_recording *r, const beat *b
 
 /* Adds the iterations of the loop between two moments, if there is one. False: no host memory. */
 static bool add_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_places *places,
-                         uint32_t from, uint32_t end)
+                         uint32_t from, uint32_t end, request_key by)
 {
+    enum { LEAST_STACKS = 3 }; /* without sizes any two lines take turns */
     size_t most = (size_t)(end - from) + 2;
     search s = {.r = r,
                 .places = places,
+                .least_keys = by == BY_STACK ? LEAST_STACKS : 1,
                 .requests = malloc(most * sizeof *s.requests),
                 .by_count = calloc(most, sizeof *s.by_count)};
     bool ok = s.requests && s.by_count;
     if (ok) {
-        s.count = list_requests(r, from, end, s.requests);
+        s.count = list_requests(r, places, from, end, by, s.requests);
         qsort(s.requests, s.count, sizeof *s.requests, compare_requests);
         beat anchor = find_anchor(&s);
         beat begins = anchor.count ? earliest_in_step(&s, &anchor) : anchor;
@@ -495,8 +532,13 @@ static bool add_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_p
 
 static bool find_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_places *places)
 {
-    if (r->first && !add_repeated(it, r, places, r->first, r->last + 1)) {
-        return false;
+    const request_key keys[] = {BY_STACK_AND_SIZE, BY_STACK};
+    size_t ways = places->has_modules ? 2 : 1; /* lines alone do not tell a loop from its parts */
+    ways -= ways > 1 && may_be_first_pass(r);
+    for (size_t i = 0; i < ways && it->count == 0 && r->first; i++) {
+        if (!add_repeated(it, r, places, r->first, r->last + 1, keys[i])) {
+            return false;
+        }
     }
     it->source = it->count ? GMD_ITERATIONS_FROM_EVENTS : GMD_ITERATIONS_UNKNOWN;
     return true;
@@ -553,7 +595,7 @@ static bool find_other(gmd_iterations *it, const gmd_recording *r, const gmd_pla
         length_of(it, steps - 1) < LEAST_LENGTHS * it->period_events) {
         return true;
     }
-    bool ok = add_repeated(it, r, places, tail, r->last + 1);
+    bool ok = add_repeated(it, r, places, tail, r->last + 1, BY_STACK_AND_SIZE);
     it->starts[it->count] = r->last + 1;
     return ok;
 }

@@ -1,6 +1,7 @@
 #include "loops.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool loops_see_backward(const gmd_facts *facts)
 {
@@ -35,7 +36,10 @@ static void count_gradients(loops *found, const gmd_facts *f, parameter_sizes *s
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         uint32_t iteration = iteration_of(f, l);
-        size_count *size = iteration == GMD_SET_UP ? NULL : parameter_size(sizes, l->requested);
+        bool may_be = iteration != GMD_SET_UP &&
+                      (!loops_see_backward(f) ||
+                       (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD));
+        size_count *size = may_be ? parameter_size(sizes, l->requested) : NULL;
         if (!size) {
             continue;
         }
@@ -48,7 +52,7 @@ static void count_gradients(loops *found, const gmd_facts *f, parameter_sizes *s
         blocks++;
         if (distinct >= LEAST_SIZES &&
             (uint64_t)distinct * 100 >= (uint64_t)sizes->count * LEAST_PERCENT) {
-            found->backward_blocks[at] = blocks;
+            found->gradient_blocks[at] = blocks;
         }
     }
 }
@@ -58,14 +62,17 @@ gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *siz
 {
     size_t count = (size_t)facts->iterations.count + 1;
     found->backward_blocks = calloc(count, sizeof *found->backward_blocks);
+    found->gradient_blocks = calloc(count, sizeof *found->gradient_blocks);
     found->allocated_blocks = calloc(count, sizeof *found->allocated_blocks);
-    if (!found->backward_blocks || !found->allocated_blocks) {
+    if (!found->backward_blocks || !found->gradient_blocks || !found->allocated_blocks) {
         loops_free(found);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what iterations do");
     }
     count_blocks(found, facts);
+    count_gradients(found, facts, sizes);
     if (!loops_see_backward(facts)) {
-        count_gradients(found, facts, sizes);
+        memcpy(found->backward_blocks, found->gradient_blocks,
+               count * sizeof *found->backward_blocks);
     }
     return GMD_OK;
 }
@@ -73,18 +80,29 @@ gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *siz
 void loops_free(loops *found)
 {
     free(found->backward_blocks);
+    free(found->gradient_blocks);
     free(found->allocated_blocks);
     *found = (loops){0};
 }
 
-bool loop_has_backward(const loops *found, const gmd_facts *facts, bool is_other)
+/* Whether most iterations of a loop have blocks of a kind. */
+static bool most_have(const uint32_t *blocks, const gmd_iterations *it, bool is_other)
 {
-    const gmd_iterations *it = &facts->iterations;
     uint32_t from = is_other ? it->other : 0, end = is_other ? it->count : it->other, with = 0;
     for (uint32_t i = from; i < end; i++) {
-        with += found->backward_blocks[i] > 0;
+        with += blocks[i] > 0;
     }
     return with * 2 > end - from;
+}
+
+bool loop_has_backward(const loops *found, const gmd_facts *facts, bool is_other)
+{
+    return most_have(found->backward_blocks, &facts->iterations, is_other);
+}
+
+bool loop_has_gradients(const loops *found, const gmd_facts *facts, bool is_other)
+{
+    return most_have(found->gradient_blocks, &facts->iterations, is_other);
 }
 
 bool backward_lengthens(const loops *found, const gmd_facts *facts)

@@ -10,6 +10,7 @@
 typedef struct loops {
     uint32_t *backward_blocks; /* by iteration: allocated by the thread of backward(); where that is
                                   not known, blocks of sizes of parameters */
+    uint32_t *gradient_blocks; /* by iteration: of sizes of parameters, where they are of most */
     uint32_t *allocated_blocks; /* by iteration */
 } loops;
 
@@ -22,6 +23,9 @@ bool loops_see_backward(const gmd_facts *facts);
 
 /* Whether most iterations of the main loop, or of the other one, have a backward pass. */
 bool loop_has_backward(const loops *found, const gmd_facts *facts, bool is_other);
+
+/* Whether most of them have gradients of most sizes that parameters have. */
+bool loop_has_gradients(const loops *found, const gmd_facts *facts, bool is_other);
 
 /* Whether each backward pass takes longer than the one before: it goes through the graphs of all
  * iterations so far. */

@@ -86,24 +86,25 @@ typedef struct file_kind {
     bool is_known, is_library;
     bool is_python;     /* else of C++ */
     bool runs_backward; /* as the outermost frame: Python that the engine of autograd called */
-    uint8_t parts;      /* gmd_part */
+    bool is_of_modules; /* torch/nn/modules/module.py */
+    uint16_t parts;     /* gmd_part */
 } file_kind;
 
-static uint8_t parts_of_file(const char *file)
+static uint16_t parts_of_file(const char *file)
 {
     static const struct {
         const char *end;
         gmd_part part;
-    } parts[] = {{"torch/nn/modules/module.py", GMD_PART_MODULE},
-                 {"torch/nn/modules/rnn.py", GMD_PART_RECURRENT},
+    } parts[] = {{"torch/nn/modules/rnn.py", GMD_PART_RECURRENT},
                  {"torch/utils/checkpoint.py", GMD_PART_CHECKPOINT},
                  {"torch/autograd/function.py", GMD_PART_FUNCTION}};
-    unsigned found = strstr(file, "torch/nn/") ? GMD_PART_LAYER : 0;
+    bool is_layer = strstr(file, "torch/nn/modules/") || strstr(file, "torch/nn/parameter.py");
+    unsigned found = is_layer ? GMD_PART_LAYER : 0;
     found |= strstr(file, "torch/optim/") ? GMD_PART_OPTIMIZER : 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         found |= gmd_is_path_end(file, parts[i].end) ? parts[i].part : 0;
     }
-    return (uint8_t)found;
+    return (uint16_t)found;
 }
 
 static file_kind classify_file(const char *file)
@@ -114,6 +115,7 @@ static file_kind classify_file(const char *file)
                        .runs_backward = gmd_is_path_end(file, "torch/autograd/function.py") ||
                                         gmd_is_path_end(file, "torch/autograd/graph.py") ||
                                         gmd_is_path_end(file, "torch/utils/checkpoint.py"),
+                       .is_of_modules = gmd_is_path_end(file, "torch/nn/modules/module.py"),
                        .parts = parts_of_file(file)};
 }
 
@@ -130,6 +132,73 @@ static void classify_frames(gmd_places *places, file_kind *kinds)
     }
 }
 
+static const char *function_of(const gmd_places *places, uint32_t frame)
+{
+    uint32_t function = gmd_origins_frame(places->origins, frame).function;
+    return gmd_origins_text(places->origins, function, NULL);
+}
+
+/* module.py calls a module in these; in others it makes, moves or initialises one. */
+static bool is_call(const char *function)
+{
+    static const char *const names[] = {"_call_impl", "_wrapped_call_impl", "__call__",
+                                        "_slow_forward", "inner"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(function, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a part of a name between underscores begins so: "evaluate_model", but not "retrieval". */
+static bool names_evaluation(const char *function)
+{
+    static const char *const words[] = {"eval", "valid", "infer"};
+    for (const char *part = function; part; part = strchr(part, '_')) {
+        part += *part == '_';
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            if (begins_with(part, words[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What the user's own line tells, beside its file. */
+static uint16_t parts_of_line(const gmd_places *places, const file_kind *kinds,
+                              const uint32_t *frames, size_t at, size_t count)
+{
+    const char *function = function_of(places, frames[at]);
+    unsigned parts = strcmp(function, "__init__") == 0 ? GMD_PART_CONSTRUCTOR : 0;
+    if (at + 1 < count && strcmp(function, "forward") != 0 &&
+        (kinds[gmd_origins_frame(places->origins, frames[at + 1]).file].parts & GMD_PART_LAYER)) {
+        parts |= GMD_PART_HOOK;
+    }
+    return (uint16_t)parts;
+}
+
+static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds,
+                                const uint32_t *frames, size_t count)
+{
+    unsigned parts = 0;
+    bool is_innermost = true;
+    for (size_t i = 0; i < count; i++) {
+        const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i]).file];
+        parts |= kind->parts | (kind->is_python ? GMD_PART_PYTHON : 0u);
+        if (kind->is_of_modules && is_call(function_of(places, frames[i]))) {
+            parts |= GMD_PART_MODULE;
+        }
+        if (!kind->is_library) {
+            parts |= is_innermost ? parts_of_line(places, kinds, frames, i, count) : 0;
+            parts |= names_evaluation(function_of(places, frames[i])) ? GMD_PART_EVALUATION : 0;
+            is_innermost = false;
+        }
+    }
+    return (uint16_t)parts;
+}
+
 /* The thread of backward() has no Python but what it calls itself; its C++ frames may be recorded.
  */
 static bool is_of_backward(const gmd_places *places, const file_kind *kinds, const uint32_t *frames,
@@ -142,8 +211,7 @@ static bool is_of_backward(const gmd_places *places, const file_kind *kinds, con
         }
     }
     for (size_t i = 0; i < count; i++) {
-        uint32_t function = gmd_origins_frame(places->origins, frames[i]).function;
-        if (strstr(gmd_origins_text(places->origins, function, NULL), "autograd::Engine")) {
+        if (strstr(function_of(places, frames[i]), "autograd::Engine")) {
             return true;
         }
     }
@@ -155,12 +223,10 @@ static void classify_stacks(gmd_places *places, const file_kind *kinds)
     for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
         size_t count;
         const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
-        uint8_t parts = is_of_backward(places, kinds, frames, count) ? GMD_PART_BACKWARD : 0;
-        for (size_t i = 0; i < count; i++) {
-            parts |= kinds[gmd_origins_frame(places->origins, frames[i]).file].parts;
-        }
-        places->parts_of[stack] = parts;
+        uint16_t parts = parts_of_frames(places, kinds, frames, count);
+        parts |= is_of_backward(places, kinds, frames, count) ? GMD_PART_BACKWARD : 0;
         places->user_frame_of[stack] = user_frame(places, stack);
+        places->parts_of[stack] = parts;
         places->has_frames = places->has_frames || count > 0;
         places->has_modules = places->has_modules || (parts & GMD_PART_MODULE);
     }

@@ -111,31 +111,38 @@ static int compare_changes(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* A group by the ends of iterations; one array for all groups, one after the other. */
+/* A group at the end of an iteration. */
+typedef struct group_end {
+    int64_t bytes;     /* that are there */
+    uint64_t gone;     /* bytes that were there at the end before, and are not */
+    uint32_t gone_of;  /* iterations whose blocks they were */
+    uint32_t gone_old; /* the last of them that was counted */
+    uint32_t longest;  /* the last end that a block of the iteration sees */
+} group_end;
+
+/* Arrays for all groups, one after the other. */
 typedef struct group_ends {
-    int64_t *bytes;    /* that are there */
-    uint64_t *gone;    /* bytes that were there at the end before, and are not */
-    uint32_t *longest; /* the last end that a block of the iteration sees */
-    int64_t *changes;  /* of the ends that are compared */
+    group_end *at;    /* by iteration */
+    int64_t *changes; /* of the ends that are compared */
 } group_ends;
 
-static void sum_ends(const gmd_facts *f, const candidate *c, group_ends *of)
+/* Blocks come in the order of their iterations. */
+static void sum_ends(const gmd_facts *f, const candidate *c, group_end *ends)
 {
-    size_t count = (size_t)f->iterations.count + 1;
-    memset(of->bytes, 0, count * sizeof *of->bytes);
-    memset(of->gone, 0, count * sizeof *of->gone);
-    memset(of->longest, 0, count * sizeof *of->longest);
+    memset(ends, 0, ((size_t)f->iterations.count + 1) * sizeof *ends);
     for (size_t i = 0; i < c->count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[c->first[i].lifetime];
         uint32_t from, to;
         ends_seen(f, l, &from, &to);
-        of->bytes[from] += (int64_t)l->size;
-        of->bytes[to] -= (int64_t)l->size;
-        of->gone[to] += l->size;
-        of->longest[from] = to > of->longest[from] ? to : of->longest[from];
+        ends[from].bytes += (int64_t)l->size;
+        ends[from].longest = to > ends[from].longest ? to : ends[from].longest;
+        ends[to].bytes -= (int64_t)l->size;
+        ends[to].gone += l->size;
+        ends[to].gone_of += ends[to].gone_of == 0 || ends[to].gone_old != from;
+        ends[to].gone_old = from;
     }
     for (uint32_t i = 1; i <= f->iterations.count; i++) {
-        of->bytes[i] += of->bytes[i - 1];
+        ends[i].bytes += ends[i - 1].bytes;
     }
 }
 
@@ -154,11 +161,11 @@ static ends_range range_of_loop(const gmd_iterations *it, bool is_other)
     return end > first ? range : (ends_range){0};
 }
 
-static void measure_changes(ends_range range, const int64_t *ends, int64_t *changes,
+static void measure_changes(ends_range range, const group_end *ends, int64_t *changes,
                             retained_group *g)
 {
     for (uint32_t i = range.from + 1; i < range.to; i++) {
-        int64_t change = ends[i] - ends[i - 1];
+        int64_t change = ends[i].bytes - ends[i - 1].bytes;
         uint64_t size = (uint64_t)(change < 0 ? -change : change);
         if (change > 0) {
             uint32_t pause = g->rises ? g->compared - g->last_rise : 0;
@@ -176,7 +183,7 @@ static void measure_changes(ends_range range, const int64_t *ends, int64_t *chan
         changes[g->compared++] = change;
     }
     if (g->compared) {
-        int64_t grown = ends[range.to - 1] - ends[range.from];
+        int64_t grown = ends[range.to - 1].bytes - ends[range.from].bytes;
         g->grown = grown > 0 ? (uint64_t)grown : 0;
         qsort(changes, g->compared, sizeof *changes, compare_changes);
         g->growth = changes[g->compared / 2];
@@ -194,16 +201,19 @@ static void compare_floors(retained_group *g, int64_t before, int64_t floor, uin
     }
 }
 
-/* Where more goes than an iteration adds, whatever comes meanwhile. Two ends after one another are
- * one drop: it may come at an iteration's end. */
-static void measure_drops(ends_range range, const group_ends *of, retained_group *g)
+/* Where more goes than an iteration adds, and blocks of several, whatever comes meanwhile. Two ends
+ * after one another are one drop: it may come at an iteration's end. */
+static void measure_drops(ends_range range, const group_end *ends, retained_group *g)
 {
-    enum { LEAST_PERCENT = 150 }; /* of what an iteration adds: less is what a variable let go */
+    enum {
+        LEAST_PERCENT = 150, /* of what an iteration adds: less is what a variable let go */
+        LEAST_ITERATIONS = 3 /* whose blocks go: fewer are a variable's and the one's before it */
+    };
     uint64_t usual = g->rises ? g->risen / g->rises : 0, least = usual * LEAST_PERCENT / 100;
     uint32_t last = range.from, run_before = 0;
     int64_t floor = NO_FLOOR, before = NO_FLOOR;
     for (uint32_t i = range.from + 1; i < range.to && least; i++) {
-        if (of->gone[i] < least) {
+        if (ends[i].gone < least || ends[i].gone_of < LEAST_ITERATIONS) {
             continue;
         }
         uint32_t run = i - last;
@@ -220,8 +230,8 @@ static void measure_drops(ends_range range, const group_ends *of, retained_group
             run_before = run;
             g->drops++;
         }
-        g->largest_drop = of->gone[i] > g->largest_drop ? of->gone[i] : g->largest_drop;
-        floor = of->bytes[i];
+        g->largest_drop = gmd_max(ends[i].gone, g->largest_drop);
+        floor = ends[i].bytes;
         last = i;
     }
     compare_floors(g, before, floor, usual);
@@ -232,11 +242,11 @@ static void measure_drops(ends_range range, const group_ends *of, retained_group
 static void measure_loops(const gmd_iterations *it, const group_ends *of, retained_group *g)
 {
     retained_group other = *g;
-    measure_changes(range_of_loop(it, false), of->bytes, of->changes, g);
-    measure_drops(range_of_loop(it, false), of, g);
+    measure_changes(range_of_loop(it, false), of->at, of->changes, g);
+    measure_drops(range_of_loop(it, false), of->at, g);
     if (it->other < it->count) {
         other.is_of_other_loop = true;
-        measure_changes(range_of_loop(it, true), of->bytes, of->changes, &other);
+        measure_changes(range_of_loop(it, true), of->at, of->changes, &other);
         *g = other.grown > g->grown ? other : *g;
     }
 }
@@ -255,6 +265,14 @@ static bool is_full(const retained_group *g)
     return g->replaced > 0 && g->compared - 1 - g->last_rise > g->longest_pause;
 }
 
+/* Whether what goes is made up for, all the time: a queue that grows at one end faster than it is
+ * emptied at the other. */
+static bool outgrows(const retained_group *g)
+{
+    enum { MOST_FREED_PERCENT = 60 };
+    return g->falls == 0 && is_even(g) && g->freed * 100 <= g->kept * MOST_FREED_PERCENT;
+}
+
 bool retained_group_grows(const retained_group *g)
 {
     enum {
@@ -271,7 +289,7 @@ bool retained_group_grows(const retained_group *g)
     bool is_up_to_late = (g->last_rise + 1) * 3 >= g->compared * 2;
     return !is_full(g) && is_from_early && is_up_to_late &&
            g->largest_fall * 100 <= g->grown * FALLS_PERCENT &&
-           g->freed * 100 <= g->kept * FREED_PERCENT &&
+           (g->freed * 100 <= g->kept * FREED_PERCENT || outgrows(g)) &&
            (g->rises == LEAST_RISES || g->largest_rise * 100 <= g->grown * LARGEST_PERCENT);
 }
 
@@ -311,12 +329,12 @@ static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_g
 
 /* Whether a block goes though a younger one stays that had seen two ends by then. Only the last
  * iterations are asked, so that time is linear. */
-static bool is_overtaken(const group_ends *of, uint32_t from, uint32_t to)
+static bool is_overtaken(const group_end *ends, uint32_t from, uint32_t to)
 {
     enum { NEW = 2, MOST_ASKED = 64 };
     uint32_t first = to > MOST_ASKED && to - MOST_ASKED > from ? to - MOST_ASKED : from + 1;
     for (uint32_t i = first; i + NEW < to; i++) {
-        if (of->longest[i] > to + 1) {
+        if (ends[i].longest > to + 1) {
             return true;
         }
     }
@@ -324,7 +342,7 @@ static bool is_overtaken(const group_ends *of, uint32_t from, uint32_t to)
 }
 
 /* Blocks that went before the job's end. */
-static void count_gone(const gmd_facts *f, const candidate *c, const group_ends *of,
+static void count_gone(const gmd_facts *f, const candidate *c, const group_end *ends,
                        retained_group *g)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -333,7 +351,7 @@ static void count_gone(const gmd_facts *f, const candidate *c, const group_ends 
         if (to + 1 < f->iterations.count) {
             g->gone++;
             g->replaced += g->rises && to > g->last_rise_in;
-            g->overtaken += is_overtaken(of, from, to);
+            g->overtaken += is_overtaken(ends, from, to);
         }
     }
 }
@@ -352,26 +370,48 @@ static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g
     }
 }
 
+/* What a line that grows adds from its first iteration to its last, if those that are not compared
+ * add as much as the others. What it needs in each iteration is no part of it. */
+static uint64_t bytes_by_growth(const retained_group *g)
+{
+    enum { NOT_COMPARED = 2 };
+    return g->grown + g->grown * NOT_COMPARED / g->compared;
+}
+
+/* What a line that grows had added before the recording begins, as far as it is still there: a
+ * history whose beginning was overwritten knows the stacks of blocks that live. */
+static uint64_t bytes_from_before(const gmd_facts *f, const retained_group *g)
+{
+    const gmd_recording *r = &f->recording;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < r->lifetime_count && g->stack; i++) {
+        const gmd_lifetime *l = &r->lifetimes[i];
+        if (l->born == GMD_BEFORE && l->freed == GMD_NEVER &&
+            gmd_origins_get(f->places.origins, l->origin).stack == g->stack) {
+            bytes += l->size;
+        }
+    }
+    return bytes;
+}
+
 static retained_group measure_group(const gmd_facts *f, const candidate *c, group_ends *of)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
     retained_group g = {.stack = c->first->stack,
                         .requested = first->requested,
                         .frame = gmd_places_frame(&f->places, first->origin),
-                        .is_of_backward =
-                            (gmd_places_parts(&f->places, first->origin) & GMD_PART_BACKWARD) != 0,
                         .freed_in = GMD_NO_PLACE};
     count_kept(f, c, &g);
-    sum_ends(f, c, of);
+    sum_ends(f, c, of->at);
     for (uint32_t i = 0; i < f->iterations.count; i++) {
-        if (of->bytes[i] > (int64_t)g.most) {
-            g.most = (uint64_t)of->bytes[i];
-            g.most_at = i;
-        }
+        g.most = of->at[i].bytes > (int64_t)g.most ? (uint64_t)of->at[i].bytes : g.most;
     }
     measure_loops(&f->iterations, of, &g);
-    count_gone(f, c, of, &g);
+    count_gone(f, c, of->at, &g);
     find_freeing_line(f, c, &g);
+    if (retained_group_grows(&g)) {
+        g.most = gmd_min(g.most, bytes_by_growth(&g)) + bytes_from_before(f, &g);
+    }
     return g;
 }
 
@@ -379,18 +419,14 @@ static bool measure_groups(retention *kept, const gmd_facts *f, const candidate 
                            size_t count)
 {
     size_t ends = (size_t)f->iterations.count + 2;
-    group_ends of = {.bytes = malloc(ends * sizeof *of.bytes),
-                     .gone = malloc(ends * sizeof *of.gone),
-                     .longest = malloc(ends * sizeof *of.longest),
+    group_ends of = {.at = malloc(ends * sizeof *of.at),
                      .changes = malloc(ends * sizeof *of.changes)};
     kept->groups = malloc((count + 1) * sizeof *kept->groups);
-    bool ok = of.bytes && of.gone && of.longest && of.changes && kept->groups;
+    bool ok = of.at && of.changes && kept->groups;
     for (size_t i = 0; ok && i < count; i++) {
         kept->groups[kept->count++] = measure_group(f, &chosen[i], &of);
     }
-    free(of.bytes);
-    free(of.gone);
-    free(of.longest);
+    free(of.at);
     free(of.changes);
     return ok;
 }

@@ -12,10 +12,9 @@ typedef struct retained_group {
     uint32_t frame;        /* the user's line; GMD_NO_PLACE */
     uint64_t kept;         /* bytes of blocks that outlived the iteration after theirs */
     uint64_t freed;        /* of them, those freed before the job's end */
-    uint64_t most;         /* bytes at the end of an iteration, where it was most */
-    uint32_t most_at;      /* the iteration */
+    uint64_t most;         /* bytes at the end of an iteration, where it was most; with what a line
+                              that grows had added before the recording */
     uint64_t blocks;       /* kept and not freed */
-    bool is_of_backward;   /* allocated by the thread of backward() */
     bool is_of_other_loop; /* what follows is about the loop that comes after the steps */
     uint64_t grown;        /* bytes by which the last end has more than the first, after warm-up */
     int64_t growth;        /* the same from one end to the next: the median */

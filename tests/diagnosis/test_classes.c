@@ -55,15 +55,32 @@ TEST_F(job, gradients_that_nothing_zeroes_accumulate)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
-TEST_F(job, gradients_that_are_zeroed_in_place_do_not)
+/* Gradients are zeroed, and stay where they are. */
+static void train_and_zero_in_place(planted_job *job)
+{
+    planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_START);
+    planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_END);
+    planted_forward(job);
+    planted_backward(job, false);
+    planted_step(job);
+}
+
+TEST_F(job, gradients_that_are_zeroed_in_place_are_kept)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        train_and_zero_in_place(*state);
+    }
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
+TEST_F(job, blocks_of_before_the_recording_tell_of_no_gradients_that_are_zeroed_in_place)
 {
     planted_job *job = *state;
     for (int i = 0; i < ITERATIONS; i++) {
-        planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_START);
-        planted_annotate(job->p, "Optimizer.zero_grad#SGD.zero_grad", GMD_ANNOTATION_END);
-        planted_forward(job);
-        planted_backward(job, false);
-        planted_step(job);
+        if (i == 2) {
+            planted_begin_late(job->p);
+        }
+        train_and_zero_in_place(job);
     }
     assert_healthy(job->p);
 }
@@ -114,6 +131,38 @@ TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
 }
 
 /* --- retained_graph -------------------------------------------------------------------------- */
+
+TEST_F(job, a_queue_that_is_emptied_more_slowly_than_it_fills_grows)
+{
+    planted_job *job = *state;
+    size_t queue[2 * ITERATIONS];
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        queue[2 * i] = planted_alloc(job->p, 4 * GMD_MIB);
+        queue[2 * i + 1] = planted_alloc(job->p, 4 * GMD_MIB);
+        planted_free_block(job->p, queue[i]);
+    }
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, what_a_growing_line_made_before_the_recording_counts)
+{
+    enum { KEPT = 3 * GMD_MIB };
+    planted_job *job = *state;
+    for (int i = 0; i < 20; i++) {
+        if (i == 14) {
+            planted_begin_late(job->p); /* as a ring does that overflows */
+        }
+        planted_train(job);
+        planted_at(job->p, job->call);
+        planted_alloc(job->p, KEPT);
+    }
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].bytes, 19 * KEPT); /* the last one may go yet */
+    gmd_job_findings_free(&findings);
+}
 
 TEST_F(job, an_output_of_each_iteration_that_is_kept_is_a_retained_graph)
 {
@@ -264,6 +313,37 @@ TEST_F(job, a_recurrent_state_that_is_detached_is_not)
     assert_healthy(job->p);
 }
 
+/* A state goes from iteration to iteration; `first` is where it begins. */
+static void carry_on(planted_job *job, uint32_t first)
+{
+    uint32_t update = planted_origin(job->p, "train.py:12 train train.py:99 <module>");
+    planted_at(job->p, first);
+    planted_alloc(job->p, 5 * GMD_MIB);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->call);
+        planted_free_block(job->p, planted_alloc(job->p, 2 * GMD_MIB));
+        planted_alloc(job->p, 7 * GMD_MIB);
+        planted_at(job->p, update);
+        planted_alloc(job->p, 5 * GMD_MIB); /* the state, and what is saved for backward() */
+        planted_alloc(job->p, 5 * GMD_MIB);
+    }
+}
+
+TEST_F(job, a_state_that_began_before_the_loop_and_stays_is_a_hidden_state)
+{
+    planted_job *job = *state;
+    carry_on(job, planted_origin(job->p, "train.py:8 train train.py:99 <module>"));
+    assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, a_parameter_of_that_size_is_no_state)
+{
+    planted_job *job = *state;
+    carry_on(job,
+             planted_origin(job->p, "torch/nn/modules/linear.py:99 __init__ train.py:8 train"));
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
 TEST_F(job, backward_passes_that_lengthen_go_through_a_chain)
 {
     planted_job *job = *state;
@@ -308,6 +388,78 @@ TEST_F(job, an_evaluation_that_frees_each_layer_does_not)
     assert_healthy(job->p);
 }
 
+/* A second model's pass stands beside each training step; its graph goes as the next pass of it is
+ * done. `keeps_graph`: the step keeps its own graph, too. */
+static void train_beside(planted_job *job, bool keeps_graph)
+{
+    planted_job teacher = *job;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_job next = *job;
+        planted_forward(&next);
+        if (i > 0) {
+            planted_drop_graph(&teacher);
+        }
+        teacher = next;
+        planted_forward(job);
+        planted_backward(job, keeps_graph);
+        if (keeps_graph) {
+            planted_drop_graph(job);
+        }
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+}
+
+TEST_F(job, the_graph_of_a_teacher_that_outlives_each_backward_pass_is_an_evaluations)
+{
+    train_beside(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, a_graph_that_outlives_backward_as_all_do_is_kept_on_purpose)
+{
+    train_beside(*state, true);
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* After each step a pass is kept, in a function of this name. */
+static void train_and_pass(planted_job *job, const char *frames)
+{
+    uint32_t call = planted_origin(job->p, frames);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, call);
+        for (int k = 0; k < PLANTED_LAYERS; k++) {
+            planted_alloc(job->p, job->activation);
+        }
+    }
+}
+
+TEST_F(job, graphs_that_a_function_named_for_it_keeps_are_of_an_evaluation)
+{
+    train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 validate_all");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, graphs_of_another_function_beside_the_training_are_retained)
+{
+    train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 embed_all");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+/* Derivatives by inputs: backward() runs, and no parameter gets a gradient. */
+TEST_F(job, an_evaluation_by_derivatives_keeps_graphs_of_its_own)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job); /* all of it stays */
+        planted_at(job->p, 0);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_free_block(job->p, planted_alloc(job->p, 7 * GMD_MIB));
+    }
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
 TEST_F(job, graphs_that_an_evaluation_after_the_training_keeps_are_its_own)
 {
     planted_job *job = *state;
@@ -321,6 +473,90 @@ TEST_F(job, graphs_that_an_evaluation_after_the_training_keeps_are_its_own)
 }
 
 /* --- reference_cycle ------------------------------------------------------------------------- */
+
+TEST_F(script, what_objects_are_made_with_in_each_iteration_waits_for_the_collector)
+{
+    uint32_t made =
+        planted_origin(*state, "nodes.py:4 __init__ nodes.py:20 run nodes.py:30 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(*state, made);
+        planted_alloc(*state, 16 * GMD_MIB);
+    }
+    assert_found(*state, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, models_that_each_iteration_makes_and_uses_wait_for_the_collector)
+{
+    planted_job *job = *state;
+    uint32_t made =
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ search.py:9 build "
+                               "search.py:20 main");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, made);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, 2 * GMD_MIB);
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, output);
+    }
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, layers_of_one_large_model_do_not)
+{
+    planted_job *job = *state;
+    uint32_t made = planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ big.py:9 build "
+                                           "big.py:20 main");
+    planted_at(job->p, made);
+    for (int i = 0; i < 40; i++) {
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_alloc(job->p, GMD_MIB);
+        planted_alloc(job->p, 2 * GMD_MIB);
+    }
+    planted_forward(job);
+    planted_drop_graph(job);
+    assert_healthy(job->p);
+}
+
+TEST_F(script, what_a_loop_loads_does_not)
+{
+    uint32_t loaded = planted_origin(*state, "load.py:4 load load.py:20 run load.py:30 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(*state, loaded);
+        planted_alloc(*state, 16 * GMD_MIB);
+    }
+    assert_healthy(*state);
+}
+
+/* Each iteration evaluates with the model, and keeps two blocks of its own. */
+static void keep_of_evaluation(planted_job *job, uint32_t second)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, job->activation);
+        planted_at(job->p, job->loop);
+        planted_alloc(job->p, 8 * GMD_MIB);
+        planted_at(job->p, second);
+        planted_alloc(job->p, 4 * GMD_MIB);
+        planted_alloc(job->p, 2 * GMD_MIB);
+        planted_free_block(job->p, output);
+    }
+}
+
+TEST_F(job, blocks_of_several_lines_and_no_module_that_stay_are_of_objects)
+{
+    planted_job *job = *state;
+    keep_of_evaluation(job, planted_origin(job->p, "train.py:12 train train.py:99 <module>"));
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, with_those_of_modules_they_are_a_graph)
+{
+    planted_job *job = *state;
+    keep_of_evaluation(job, job->call);
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
 
 /* Pairs pile up, and are collected in a line after as many iterations as given, one after the
  * other.
@@ -454,7 +690,70 @@ TEST_F(job, recomputed_activations_that_go_are_not)
     assert_healthy(((planted_job *)*state)->p);
 }
 
+TEST_F(job, what_a_hook_stores_of_each_pass_is_a_checkpoint_cache)
+{
+    planted_job *job = *state;
+    uint32_t hook =
+        planted_origin(job->p, "train.py:50 pack torch/nn/modules/linear.py:134 forward "
+                               "torch/nn/modules/module.py:1790 _call_impl "
+                               "train.py:11 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, hook);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        planted_train(job);
+    }
+    assert_found(job->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
+
 /* --- fragmentation --------------------------------------------------------------------------- */
+
+/* Before the loop large blocks go, but small ones in the same segments stay if it `keeps` them. */
+static void set_up_in_segments(planted_job *job, bool keeps)
+{
+    enum { SEGMENTS = 4 };
+    size_t large[SEGMENTS], small[SEGMENTS];
+    planted_at(job->p, job->loop);
+    for (int i = 0; i < SEGMENTS; i++) {
+        large[i] = planted_alloc_in(job->p, 100 * GMD_MIB, 80 * GMD_MIB);
+        small[i] = planted_alloc_behind(job->p, large[i], GMD_MIB);
+    }
+    for (int i = 0; i < SEGMENTS; i++) {
+        planted_free_block(job->p, large[i]);
+        if (!keeps) {
+            planted_free_block(job->p, small[i]);
+        }
+    }
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+    }
+}
+
+TEST_F(job, what_is_idle_all_the_time_beside_blocks_that_stay_is_fragmentation)
+{
+    set_up_in_segments(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(job, idle_segments_that_nothing_keeps_are_not)
+{
+    set_up_in_segments(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+/* Each shape stays for some iterations. */
+TEST_F(job, a_few_sizes_after_one_another_do_not_fragment)
+{
+    planted_job *job = *state;
+    planted_at(job->p, job->loop);
+    for (uint64_t i = 0; i < 4; i++) {
+        planted_free_block(job->p, planted_alloc(job->p, (100 + i) * GMD_MIB));
+    }
+    for (uint64_t i = 0; i < 40; i++) {
+        uint64_t size = (50 + i / 10) * GMD_MIB;
+        planted_free_block(job->p, planted_alloc_in(job->p, 100 * GMD_MIB, size));
+    }
+    assert_healthy(job->p);
+}
 
 static void ask_for_new_sizes(planted_job *job, uint64_t more)
 {
@@ -603,7 +902,7 @@ static void load_ahead(planted_job *job, int behind)
     size_t batches[ITERATIONS];
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, job->loop);
-        batches[i] = planted_alloc(job->p, 8 * GMD_MIB);
+        batches[i] = planted_alloc(job->p, 16 * GMD_MIB);
         planted_train(job);
         planted_at(job->p, job->loop);
         planted_request_free(job->p, batches[i]);
@@ -619,9 +918,9 @@ TEST_F(job, frees_that_wait_for_a_stream_far_behind_are_pending)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_CROSS_STREAM_PENDING);
 }
 
-TEST_F(job, a_batch_in_flight_is_wanted)
+TEST_F(job, two_batches_in_flight_are_wanted)
 {
-    load_ahead(*state, 1);
+    load_ahead(*state, 2);
     assert_healthy(((planted_job *)*state)->p);
 }
 

@@ -140,3 +140,49 @@ TEST_F(script, layers_that_are_applied_now_more_now_less_do_not_hide_iterations)
     }
     assert_int_equal(find(p).count, 8);
 }
+
+TEST_F(job, backward_passes_that_lengthen_hide_no_iterations)
+{
+    enum { ITERATIONS = 9 };
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        for (int k = 0; k <= 3 * i; k++) {
+            planted_backward(job, true);
+        }
+    }
+    assert_int_equal(find(job->p).count, ITERATIONS);
+}
+
+TEST_F(job, iterations_of_ever_new_sizes_are_known_by_their_stacks)
+{
+    enum { ITERATIONS = 9 };
+    planted_job *job = *state;
+    for (uint64_t i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, (2 + i) * GMD_MIB);
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc(job->p, (1 + 2 * i) * GMD_MIB));
+        planted_at(job->p, job->step);
+        planted_free_block(job->p, planted_alloc(job->p, (3 + i) * GMD_MIB));
+        planted_free_block(job->p, output);
+    }
+    assert_int_equal(find(job->p).count, ITERATIONS);
+}
+
+/* A model of many layers is built, and used until the job runs out of memory. */
+TEST_F(job, what_builds_a_model_is_no_loop_of_a_job_that_ends_in_its_first_pass)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 30; i++) {
+        planted_at(job->p, job->loop);
+        planted_alloc(job->p, 3 * GMD_MIB);
+        planted_alloc(job->p, GMD_MIB);
+    }
+    planted_at(job->p, job->call);
+    for (uint64_t i = 0; i < 30; i++) {
+        planted_alloc(job->p, (10 + i) * GMD_MIB);
+    }
+    planted_refuse(job->p, 50 * GMD_MIB);
+    assert_int_equal(find(job->p).count, 0);
+}

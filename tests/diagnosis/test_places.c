@@ -76,7 +76,49 @@ TEST_F(history, a_functions_forward_is_not)
     uint32_t origin = planted_origin(
         *state, "flow.py:9 forward torch/autograd/function.py:317 apply train.py:3 <module>");
     place_of(*state, origin, &parts);
-    assert_int_equal(parts, GMD_PART_FUNCTION);
+    assert_int_equal(parts, GMD_PART_FUNCTION | GMD_PART_PYTHON);
+}
+
+static unsigned parts_of(planted *p, const char *frames)
+{
+    unsigned parts;
+    place_of(p, planted_origin(p, frames), &parts);
+    return parts;
+}
+
+TEST_F(history, a_module_is_called_in_some_functions_of_its_file_and_moved_in_others)
+{
+    assert_true(parts_of(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:3 main") &
+                GMD_PART_MODULE);
+    assert_int_equal(parts_of(*state, "torch/nn/modules/module.py:1300 convert train.py:3 main"),
+                     GMD_PART_LAYER | GMD_PART_PYTHON);
+}
+
+TEST_F(history, functional_makes_no_layer)
+{
+    assert_int_equal(parts_of(*state, "torch/nn/functional.py:9 mse_loss train.py:3 main"),
+                     GMD_PART_PYTHON);
+}
+
+TEST_F(history, the_users_innermost_function_tells_whether_an_object_is_made)
+{
+    assert_true(parts_of(*state, "node.py:4 __init__ train.py:3 main") & GMD_PART_CONSTRUCTOR);
+    assert_false(parts_of(*state, "node.py:4 make node.py:9 __init__") & GMD_PART_CONSTRUCTOR);
+}
+
+TEST_F(history, what_a_layer_calls_is_a_hook_unless_it_is_a_forward)
+{
+    assert_true(parts_of(*state, "train.py:9 keep torch/nn/modules/module.py:1806 inner") &
+                GMD_PART_HOOK);
+    assert_false(parts_of(*state, "net.py:9 forward torch/nn/modules/module.py:1790 _call_impl") &
+                 GMD_PART_HOOK);
+}
+
+TEST_F(history, a_word_of_a_functions_name_tells_of_an_evaluation)
+{
+    assert_true(parts_of(*state, "train.py:9 step train.py:20 run_evaluation") &
+                GMD_PART_EVALUATION);
+    assert_false(parts_of(*state, "train.py:9 step train.py:20 retrieval") & GMD_PART_EVALUATION);
 }
 
 TEST(files_of_the_interpreter_and_of_shared_libraries_are_libraries)

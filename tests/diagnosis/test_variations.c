@@ -42,6 +42,23 @@ static void look_at_file(const char *folder, const char *name, look_at *look)
     gmd_snapshot_free(&snapshot);
 }
 
+/* Whether the label of a recording says that its class may be disputed. Histories without a label
+ * are what they are. */
+static bool is_contested(const char *folder, const char *name)
+{
+    char path[1024], line[1024];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/%.*s.json", folder, (int)strcspn(name, "."), name);
+    FILE *label = fopen(path, "r");
+    while (label && !found && fgets(line, sizeof line, label)) {
+        found = strstr(line, "\"contested\": \"") != NULL;
+    }
+    if (label) {
+        fclose(label);
+    }
+    return found;
+}
+
 static void look_at_folder(const char *path, look_at *look)
 {
     static const char ending[] = ".pickle.gz";
@@ -50,7 +67,7 @@ static void look_at_folder(const char *path, look_at *look)
     assert_non_null(folder);
     for (const struct dirent *entry; (entry = readdir(folder));) {
         const char *end = strstr(entry->d_name, ending);
-        if (end && end[sizeof ending - 1] == '\0') {
+        if (end && end[sizeof ending - 1] == '\0' && !is_contested(path, entry->d_name)) {
             look_at_file(path, entry->d_name, look);
             count++;
         }
