@@ -35,7 +35,7 @@ bool look_for_cached_not_released(const class_view *view, gmd_job_finding *findi
 {
     enum {
         LEAST_ITERATIONS = 3,
-        LEAST_PERCENT = 45, /* of reserved */
+        LEAST_PERCENT = 52, /* of reserved: shapes that change leave up to 50 % idle */
         LEAST_MIB = 192     /* that another process could use */
     };
     const course *c = &view->course;

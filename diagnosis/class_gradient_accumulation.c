@@ -58,7 +58,21 @@ static bool is_from_backward(const class_view *view)
            growth_of(view, is_of_program).blocks_per_iteration <= MOST_OTHER_BLOCKS;
 }
 
-static bool are_of_sizes(const gmd_facts *f, parameter_sizes *sizes)
+/* The line that most of what grows is of. */
+static uint32_t main_line(const class_view *view)
+{
+    gmd_job_finding all = {0};
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if (retained_group_grows(group)) {
+            blame_line(&all, group->frame, group->most, false);
+        }
+    }
+    return all.where_count ? all.where[0].frame : GMD_NO_PLACE;
+}
+
+/* A program copies gradients of all sizes in one line. */
+static bool are_of_sizes(const class_view *view, parameter_sizes *sizes)
 {
     enum {
         MATCHED_PERCENT = 85,
@@ -68,6 +82,8 @@ static bool are_of_sizes(const gmd_facts *f, parameter_sizes *sizes)
         SIZES_PERCENT_UNSEEN = 80, /* where stacks do not tell activations from gradients */
         LEAST_OF_PARAMETERS_PERCENT = 30
     };
+    const gmd_facts *f = view->facts;
+    const uint32_t line = main_line(view);
     uint64_t kept = 0, matched = 0;
     uint32_t distinct = 0;
     parameter_sizes_forget(sizes);
@@ -77,12 +93,12 @@ static bool are_of_sizes(const gmd_facts *f, parameter_sizes *sizes)
             size_count *size = may_be_gradient(f, i) ? parameter_size(sizes, l->requested) : NULL;
             kept += l->size;
             matched += size ? l->size : 0;
-            distinct += size && size->seen++ == 0;
+            distinct +=
+                size && gmd_places_frame(&f->places, l->origin) == line && size->seen++ == 0;
         }
     }
     uint32_t percent = f->places.has_modules ? SIZES_PERCENT : SIZES_PERCENT_UNSEEN;
-    bool is_seen = f->places.has_modules && !f->recording.begins_late;
-    uint32_t least = is_seen ? LEAST_SIZES : LEAST_SIZES_UNSEEN;
+    uint32_t least = f->places.has_modules ? LEAST_SIZES : LEAST_SIZES_UNSEEN;
     return matched * 100 >= kept * MATCHED_PERCENT && distinct >= least &&
            (uint64_t)distinct * 100 >= (uint64_t)sizes->count * percent &&
            matched * 100 >= sizes->bytes * LEAST_OF_PARAMETERS_PERCENT;
@@ -136,7 +152,7 @@ static bool look_for_stored(const class_view *view, parameter_sizes *sizes,
 {
     growth all = growth_of(view, NULL);
     if (!is_growth_material(view, all) || all.is_of_other_loop ||
-        (!is_from_backward(view) && !are_of_sizes(view->facts, sizes))) {
+        (!is_from_backward(view) && !are_of_sizes(view, sizes))) {
         return false;
     }
     tell_stored(view, finding);

@@ -238,15 +238,24 @@ static void measure_drops(ends_range range, const group_end *ends, retained_grou
     g->last_run = range.to > last ? range.to - 1 - last : 0;
 }
 
+/* A recording that begins late does not know the line of what was there before: a line whose blocks
+ * come and go seems to grow until that is gone. */
+static ends_range range_of_group(const gmd_facts *f, bool is_other, const retained_group *g)
+{
+    ends_range range = range_of_loop(&f->iterations, is_other);
+    range.from += f->recording.begins_late && g->goes_at_last && range.from < range.to;
+    return range;
+}
+
 /* The one of two loops in which it grows more. */
-static void measure_loops(const gmd_iterations *it, const group_ends *of, retained_group *g)
+static void measure_loops(const gmd_facts *f, const group_ends *of, retained_group *g)
 {
     retained_group other = *g;
-    measure_changes(range_of_loop(it, false), of->at, of->changes, g);
-    measure_drops(range_of_loop(it, false), of->at, g);
-    if (it->other < it->count) {
+    measure_changes(range_of_group(f, false, g), of->at, of->changes, g);
+    measure_drops(range_of_group(f, false, g), of->at, g);
+    if (f->iterations.other < f->iterations.count) {
         other.is_of_other_loop = true;
-        measure_changes(range_of_loop(it, true), of->at, of->changes, &other);
+        measure_changes(range_of_group(f, true, g), of->at, of->changes, &other);
         *g = other.grown > g->grown ? other : *g;
     }
 }
@@ -367,6 +376,7 @@ static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g
         g->kept += l->size;
         g->freed += is_freed ? l->size : 0;
         g->blocks += !is_freed;
+        g->goes_at_last = g->goes_at_last || l->freed != GMD_NEVER;
     }
 }
 
@@ -378,15 +388,15 @@ static uint64_t bytes_by_growth(const retained_group *g)
     return g->grown + g->grown * NOT_COMPARED / g->compared;
 }
 
-/* What a line that grows had added before the recording begins, as far as it is still there: a
- * history whose beginning was overwritten knows the stacks of blocks that live. */
+/* What a line that grows had added before the recording begins, as far as it is still there and of
+ * the same size: a history whose beginning was overwritten knows the stacks of blocks that live. */
 static uint64_t bytes_from_before(const gmd_facts *f, const retained_group *g)
 {
     const gmd_recording *r = &f->recording;
     uint64_t bytes = 0;
     for (size_t i = 0; i < r->lifetime_count && g->stack; i++) {
         const gmd_lifetime *l = &r->lifetimes[i];
-        if (l->born == GMD_BEFORE && l->freed == GMD_NEVER &&
+        if (l->born == GMD_BEFORE && l->freed == GMD_NEVER && l->requested == g->requested &&
             gmd_origins_get(f->places.origins, l->origin).stack == g->stack) {
             bytes += l->size;
         }
@@ -406,7 +416,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
     for (uint32_t i = 0; i < f->iterations.count; i++) {
         g.most = of->at[i].bytes > (int64_t)g.most ? (uint64_t)of->at[i].bytes : g.most;
     }
-    measure_loops(&f->iterations, of, &g);
+    measure_loops(f, of, &g);
     count_gone(f, c, of->at, &g);
     find_freeing_line(f, c, &g);
     if (retained_group_grows(&g)) {

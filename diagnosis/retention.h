@@ -15,6 +15,7 @@ typedef struct retained_group {
     uint64_t most;         /* bytes at the end of an iteration, where it was most; with what a line
                               that grows had added before the recording */
     uint64_t blocks;       /* kept and not freed */
+    bool goes_at_last;     /* any of them is freed in the end */
     bool is_of_other_loop; /* what follows is about the loop that comes after the steps */
     uint64_t grown;        /* bytes by which the last end has more than the first, after warm-up */
     int64_t growth;        /* the same from one end to the next: the median */

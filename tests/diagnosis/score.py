@@ -3,7 +3,8 @@
 [--accused-at-most N] [--results FILE]
 
 FOLDER has NAME.pickle.gz and its label, NAME.json (recordings/README.md). The class of the first finding counts;
-and, where the class is right and the stacks have it, whether the first line named is one of the label's. Exit status
+and, where the class is right and the stacks have it, whether the first line named is one of the label's. Labels that
+may be disputed are counted apart, and do not decide. Exit status
 1: fewer are right than that, or more healthy jobs are accused. Only totals are printed for a folder named held:
 whoever writes rules is not to learn which are wrong.
 """
@@ -40,9 +41,13 @@ class Score:
         self.confusion = collections.Counter()  # (the label's class, the one that is said)
         self.wrong = []
         self.lines = collections.Counter()
+        self.contested = collections.Counter()  # whether the label's class is said
 
     def add(self, name, label, findings):
         said = findings[0]["class"] if findings else "healthy"
+        if label["contested"]:
+            self.contested[said == label["class"]] += 1
+            return
         self.confusion[label["class"], said] += 1
         if said != label["class"]:
             self.wrong.append(f"{name}: {label['class']}, said {said}")
@@ -73,7 +78,8 @@ class Score:
     def summary(self):
         healthy = sum(n for (label, _), n in self.confusion.items() if label == "healthy")
         return (f"class right: {self.right()} of {self.total()}; healthy jobs accused: {self.accused()} of {healthy}; "
-                f"first line right, where there is one: {self.lines[True]} of {self.lines[True] + self.lines[False]}")
+                f"first line right, where there is one: {self.lines[True]} of {self.lines[True] + self.lines[False]}; "
+                f"of labels that may be disputed: {self.contested[True]} of {self.contested.total()}")
 
 
 def read(gmd, folder):

@@ -320,8 +320,9 @@ TEST(a_healthy_job_that_is_recorded_from_late_on_is_not_accused)
 /* What fills up looks like what leaks, until it is full. */
 static bool may_be_filling(const verdict *v)
 {
-    return v->findings.count == 0 || v->findings.items[0].class == GMD_FINDING_RETAINED_GRAPH ||
-           v->findings.items[0].class == GMD_FINDING_GRADIENT_ACCUMULATION;
+    gmd_finding_class class = v->findings.count ? v->findings.items[0].class : 0;
+    return v->findings.count == 0 || class == GMD_FINDING_RETAINED_GRAPH ||
+           class == GMD_FINDING_REFERENCE_CYCLE || class == GMD_FINDING_GRADIENT_ACCUMULATION;
 }
 
 static void look_at_early_parts(const char *name, const gmd_snapshot *s, uint8_t device)
@@ -383,7 +384,7 @@ static uint64_t bytes_of(const gmd_holders *holders, uint64_t key)
 static void assert_holders(const char *name, const gmd_facts *whole, const gmd_facts *part,
                            size_t from)
 {
-    enum { WITHIN_PERCENT = 2 };
+    enum { WITHIN_PERCENT = 3 };
     uint32_t moment = part->recording.peak.allocated_at;
     gmd_holders all = hold(whole, moment + (uint32_t)from), seen = hold(part, moment);
     for (size_t i = 0; i < seen.count; i++) {
@@ -402,7 +403,7 @@ static void assert_holders(const char *name, const gmd_facts *whole, const gmd_f
 static void assert_peak(const char *name, const gmd_snapshot *s, const gmd_facts *whole,
                         const amounts *truth, size_t from, size_t end)
 {
-    enum { WITHIN_PERCENT = 2 }; /* of a block from before only the request is known */
+    enum { WITHIN_PERCENT = 3 }; /* of a block from before only the request is known */
     gmd_snapshot part = cut(s, from, end);
     gmd_facts f;
     gmd_error error;
