@@ -104,23 +104,24 @@ static bool are_of_sizes(const class_view *view, parameter_sizes *sizes)
            matched * 100 >= sizes->bytes * LEAST_OF_PARAMETERS_PERCENT;
 }
 
-/* The lines that led to what backward() stores, by what they store in one iteration. */
+/* The lines that led to what backward() stores, by the first blocks of it. */
 static void blame_backward(const class_view *view, gmd_job_finding *finding)
 {
+    enum { MOST_BLOCKS = 256 };
     const gmd_facts *f = view->facts;
-    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+    uint64_t looked_at = 0, blocks = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count && blocks < MOST_BLOCKS; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (is_kept(f, l) && gmd_iteration_of(&f->iterations, l->born) == f->iterations.warm_up &&
-            (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD)) {
+        if (is_kept(f, l) && (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD)) {
             blame_line(finding, line_before(f, l->born), l->size, true);
+            blocks++;
         }
     }
-    uint64_t of_iteration = 0;
     for (size_t i = 0; i < finding->where_count; i++) {
-        of_iteration += finding->where[i].bytes;
+        looked_at += finding->where[i].bytes;
     }
-    for (size_t i = 0; i < finding->where_count; i++) { /* as of all iterations */
-        double share = (double)finding->where[i].bytes / (double)of_iteration;
+    for (size_t i = 0; i < finding->where_count; i++) { /* as of all blocks */
+        double share = (double)finding->where[i].bytes / (double)looked_at;
         finding->where[i].bytes = (uint64_t)(share * (double)finding->bytes);
     }
 }

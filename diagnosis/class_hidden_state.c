@@ -41,6 +41,9 @@ static first_requests count_requests(const gmd_facts *f, uint32_t stack, uint64_
     return found;
 }
 
+/* Parts of PyTorch that make parameters, activations and gradients. */
+enum { NOT_OWN = GMD_PART_MODULE | GMD_PART_LAYER | GMD_PART_BACKWARD };
+
 /* Whether blocks of one of the sizes that a growing line keeps are more in the first iteration
  * than in those after. */
 static bool begins_with_state(const class_view *view, const retained_group *group)
@@ -64,29 +67,33 @@ static bool begins_with_state(const class_view *view, const retained_group *grou
     return false;
 }
 
-/* Whether the program made a block before its loop, in a line of its own, that is like one that a
- * growing line keeps of each iteration: the state that the first one began with. It goes when it is
- * detached from what comes after. */
-static bool follows_first_state(const class_view *view, const retained_group *group)
+/* Whether the program made a block of that size before its loop, in a line of its own, that stays.
+ */
+static bool has_first_state(const class_view *view, uint64_t requested)
 {
     const gmd_facts *f = view->facts;
-    const unsigned NOT_OWN = GMD_PART_MODULE | GMD_PART_LAYER | GMD_PART_BACKWARD;
-    if (!group->stack || (parts_of_group(view, group) & NOT_OWN) ||
-        loop_has_backward(view->loops, f, false)) {
-        return false;
-    }
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         if (l->born != GMD_BEFORE && gmd_iteration_of(&f->iterations, l->born) != GMD_SET_UP) {
-            break; /* they come in order */
+            return false; /* they come in order */
         }
-        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == group->requested &&
+        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == requested &&
             gmd_origins_get(f->places.origins, l->origin).stack &&
             !(gmd_places_parts(&f->places, l->origin) & NOT_OWN)) {
             return true;
         }
     }
     return false;
+}
+
+/* Whether, in a loop that does not train, a line of the program's own keeps a block of each
+ * iteration that is like one from before the loop: the state that the first one began with. It goes
+ * when it is detached from what comes after. */
+static bool follows_first_state(const class_view *view, const retained_group *group)
+{
+    return group->stack && !(parts_of_group(view, group) & NOT_OWN) &&
+           !loop_has_backward(view->loops, view->facts, false) &&
+           has_first_state(view, group->requested);
 }
 
 static bool is_chain(const class_view *view, growth all)

@@ -4,9 +4,10 @@
  * iterations is freed at once. A program that collects by itself (gc.collect()) does so every so
  * many iterations, exactly, in one line, which allocates nothing; the collector runs whenever
  * enough objects were made. Where all goes once and then piles up for longer than before, nothing
- * bounds it, whoever collected. An autograd.Function that keeps its own result as an attribute of
- * its context (instead of save_for_backward) makes such a circle, and is known by its stack even
- * where nothing was collected. */
+ * bounds it, whoever collected. Where it goes in the midst of a library's function, which has
+ * nothing to do with it, nobody else can have freed it. An autograd.Function that keeps its own
+ * result as an attribute of its context (instead of save_for_backward) makes such a circle, and is
+ * known by its stack even where nothing was collected. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -80,10 +81,16 @@ static bool goes_in_any_order(const retained_group *group)
 
 static bool waits_for_collector(const class_view *view, const retained_group *group)
 {
-    enum { DROP_PERCENT = 20 }; /* of the most that there was: one of many requests is less */
+    enum {
+        DROP_PERCENT = 20,  /* of the most that there was: one of many requests is less */
+        INSIDE_PERCENT = 50 /* of what goes late */
+    };
     if (group->largest_drop * 100 < group->most * DROP_PERCENT || group->rises < group->drops ||
         goes_in_any_order(group)) {
         return false;
+    }
+    if (group->drops > 0 && group->freed_inside_percent >= INSIDE_PERCENT) {
+        return true;
     }
     switch (group->drops) {
     case 0:

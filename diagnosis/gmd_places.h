@@ -35,6 +35,7 @@ typedef enum gmd_part {
     GMD_PART_HOOK = 1 << 8,        /* torch.nn called the user's function, which is no forward() */
     GMD_PART_EVALUATION = 1 << 9,  /* a function of the user's is named as one that evaluates */
     GMD_PART_PYTHON = 1 << 10,     /* Python, not C++ alone */
+    GMD_PART_INSIDE = 1 << 11,     /* the innermost Python is a library's */
 } gmd_part;
 
 typedef struct gmd_places {

@@ -186,6 +186,9 @@ static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds
     bool is_innermost = true;
     for (size_t i = 0; i < count; i++) {
         const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i]).file];
+        if (kind->is_python && kind->is_library && !(parts & GMD_PART_PYTHON) && is_innermost) {
+            parts |= GMD_PART_INSIDE;
+        }
         parts |= kind->parts | (kind->is_python ? GMD_PART_PYTHON : 0u);
         if (kind->is_of_modules && is_call(function_of(places, frames[i]))) {
             parts |= GMD_PART_MODULE;

@@ -302,38 +302,45 @@ bool retained_group_grows(const retained_group *g)
            (g->rises == LEAST_RISES || g->largest_rise * 100 <= g->grown * LARGEST_PERCENT);
 }
 
-/* The user's line in which a block was freed late, though before the job's end; false: it was not.
- */
-static bool freed_late_in(const gmd_facts *f, const gmd_lifetime *l, uint32_t *frame)
+/* The event by which a block was freed late, though before the job's end; NULL: it was not. */
+static const gmd_snapshot_event *freed_late_by(const gmd_facts *f, const gmd_lifetime *l)
 {
-    const gmd_snapshot_event *e = gmd_event_at(&f->recording, l->freed);
     uint32_t from, to;
     ends_seen(f, l, &from, &to);
-    if (!e || to + 1 >= f->iterations.count) {
-        return false;
-    }
-    *frame = gmd_places_frame(&f->places, e->origin);
-    return true;
+    return to + 1 < f->iterations.count ? gmd_event_at(&f->recording, l->freed) : NULL;
+}
+
+/* Whether a free comes out of a library's function, which lets go of nothing that is older. */
+static bool is_inside_library(const gmd_facts *f, const gmd_snapshot_event *e)
+{
+    unsigned parts = gmd_places_parts(&f->places, e->origin);
+    return (parts & GMD_PART_INSIDE) && !(parts & (GMD_PART_OPTIMIZER | GMD_PART_BACKWARD));
 }
 
 /* Where most were freed: found by a vote, then counted. */
 static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_group *g)
 {
-    uint64_t lead = 0, total = 0, there = 0;
-    uint32_t frame;
+    uint64_t lead = 0, total = 0, there = 0, inside = 0;
     for (size_t i = 0; i < c->count; i++) {
-        if (freed_late_in(f, &f->recording.lifetimes[c->first[i].lifetime], &frame)) {
+        const gmd_snapshot_event *e =
+            freed_late_by(f, &f->recording.lifetimes[c->first[i].lifetime]);
+        if (e) {
+            uint32_t frame = gmd_places_frame(&f->places, e->origin);
             g->freed_in = lead ? g->freed_in : frame;
             lead += frame == g->freed_in ? 1 : (uint64_t)-1;
         }
     }
     for (size_t i = 0; i < c->count; i++) {
-        if (freed_late_in(f, &f->recording.lifetimes[c->first[i].lifetime], &frame)) {
+        const gmd_snapshot_event *e =
+            freed_late_by(f, &f->recording.lifetimes[c->first[i].lifetime]);
+        if (e) {
             total++;
-            there += frame == g->freed_in;
+            there += gmd_places_frame(&f->places, e->origin) == g->freed_in;
+            inside += is_inside_library(f, e);
         }
     }
     g->freed_percent = total ? (uint32_t)(there * 100 / total) : 0;
+    g->freed_inside_percent = total ? (uint32_t)(inside * 100 / total) : 0;
 }
 
 /* Whether a block goes though a younger one stays that had seen two ends by then. Only the last

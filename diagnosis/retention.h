@@ -39,7 +39,10 @@ typedef struct retained_group {
     uint32_t freed_in; /* the user's line in which most blocks were freed that had outlived the
                           iteration after theirs; GMD_NO_PLACE */
     uint32_t freed_percent; /* how many of them were freed there */
-    bool is_explained;      /* a class has said what it is */
+    uint32_t
+        freed_inside_percent; /* how many in the midst of a library's Python, optimizers left out
+                               */
+    bool is_explained;        /* a class has said what it is */
 } retained_group;
 
 typedef struct retention {

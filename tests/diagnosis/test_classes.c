@@ -1,6 +1,8 @@
 /* Each class speaks of a history that has its mistake, and is silent on the same one mended. */
 #include "planted.h"
 
+#include <string.h>
+
 static int open_job(void **state)
 {
     static planted_job job;
@@ -130,7 +132,42 @@ TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
+/* Every third iteration backward() makes gradients that are stored. */
+TEST_F(job, the_line_before_gradients_that_some_iterations_store_is_named)
+{
+    planted_job *job = *state;
+    uint32_t sample = planted_origin(job->p, "train.py:70 sample train.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        if (i % 3 == 2) {
+            planted_at(job->p, sample);
+            planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+            planted_at(job->p, 0);
+            for (int k = 0; k < PLANTED_LAYERS; k++) {
+                planted_alloc(job->p, 2 * GMD_MIB);
+                planted_alloc(job->p, 4096);
+            }
+        }
+    }
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].class, GMD_FINDING_GRADIENT_ACCUMULATION);
+    assert_non_null(strstr(findings.items[0].fix, "train.py:70"));
+    gmd_job_findings_free(&findings);
+}
+
 /* --- retained_graph -------------------------------------------------------------------------- */
+
+TEST_F(job, what_an_optimizer_gathers_is_its_history)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, job->step);
+        planted_alloc(job->p, 5 * GMD_MIB);
+    }
+    assert_healthy(job->p);
+}
 
 TEST_F(job, a_queue_that_is_emptied_more_slowly_than_it_fills_grows)
 {
@@ -601,6 +638,23 @@ TEST_F(job, what_piles_up_for_longer_each_time_waits_for_the_collector)
     uint32_t anywhere = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
     pile_up(job, anywhere, runs, 4);
     assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_goes_inside_a_librarys_function_waits_for_the_collector)
+{
+    planted_job *job = *state;
+    pile_up(job,
+            planted_origin(job->p, "torch/nn/modules/linear.py:134 forward "
+                                   "torch/nn/modules/module.py:1790 _call_impl train.py:11 train"),
+            (const int[]){6, 5}, 2);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_an_optimizer_lets_go_does_not)
+{
+    planted_job *job = *state;
+    pile_up(job, job->step, (const int[]){6, 5}, 2);
+    assert_healthy(job->p);
 }
 
 TEST_F(job, what_goes_every_fifth_iteration_is_collected_on_purpose)

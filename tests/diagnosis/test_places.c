@@ -91,13 +91,13 @@ TEST_F(history, a_module_is_called_in_some_functions_of_its_file_and_moved_in_ot
     assert_true(parts_of(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:3 main") &
                 GMD_PART_MODULE);
     assert_int_equal(parts_of(*state, "torch/nn/modules/module.py:1300 convert train.py:3 main"),
-                     GMD_PART_LAYER | GMD_PART_PYTHON);
+                     GMD_PART_LAYER | GMD_PART_PYTHON | GMD_PART_INSIDE);
 }
 
 TEST_F(history, functional_makes_no_layer)
 {
     assert_int_equal(parts_of(*state, "torch/nn/functional.py:9 mse_loss train.py:3 main"),
-                     GMD_PART_PYTHON);
+                     GMD_PART_PYTHON | GMD_PART_INSIDE);
 }
 
 TEST_F(history, the_users_innermost_function_tells_whether_an_object_is_made)
