@@ -23,7 +23,7 @@ def job(kind, contested=None, fixed_contested=None):
 
     def register(function):
         function.kind = kind
-        function.contested = {"leak": contested, "fixed": fixed_contested}
+        function.contested = {"leak": contested, "fixed": fixed_contested, "healthy": contested}
         JOBS[function.__name__] = function
         return function
 

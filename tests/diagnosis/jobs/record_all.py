@@ -15,7 +15,7 @@ import time
 from table import recordings
 
 TIMEOUT = 60
-DEADLINE = 150  # seconds after which no recording is begun
+DEADLINE = 360  # seconds after which no recording is begun
 WORKERS = 14
 
 

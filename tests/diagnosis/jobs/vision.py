@@ -52,7 +52,7 @@ def dice_history(run):
     history = []
     for _ in run.steps(14):
         images = pixels(run, 4, 192)
-        masks = torch.rand(4, 8, 192, 192, device=run.device).round()
+        masks = torch.rand(4, 8, 192, 192, device=run.device).round()  # guilty
         logits = model(images)
         loss = F.binary_cross_entropy_with_logits(logits, masks)
         dice = (2 * torch.sigmoid(logits) * masks).sum() / (masks.sum() + 1)  # guilty
@@ -190,7 +190,7 @@ def vision_transformer(run):
         optimizer.zero_grad()
 
 
-@job("fragmentation")
+@job("fragmentation", fixed_contested="what is kept stays, on purpose: memory grows for as long as features are made")
 def progressive_resolution(run):
     """Features of images whose resolution rises are kept for all resolutions; each piece stays in the segment that
     its image had, and the rest is too small for the next one. The job fails with half of its memory free. Fixed:

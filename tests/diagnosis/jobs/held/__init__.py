@@ -1,0 +1,1 @@
+"""Held-out jobs: none of them was seen while the rules were written."""
