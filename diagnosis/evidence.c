@@ -12,15 +12,9 @@
 /* --- growth ---------------------------------------------------------------------------------- */
 
 /* An optimizer's history of steps (L-BFGS) is bounded, and fills up for as long as it likes. */
-static bool is_of_optimizer(const class_view *view, const retained_group *group)
-{
-    return parts_of_group(view, group) & GMD_PART_OPTIMIZER;
-}
-
 static bool is_meant(const class_view *view, const retained_group *group, group_test *test)
 {
-    return retained_group_grows(group) && !is_of_optimizer(view, group) &&
-           (!test || test(view, group));
+    return retained_group_grows(group) && !group->is_of_optimizer && (!test || test(view, group));
 }
 
 static uint64_t rate_of(const retained_group *group)

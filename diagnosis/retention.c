@@ -411,12 +411,21 @@ static uint64_t bytes_from_before(const gmd_facts *f, const retained_group *g)
     return bytes;
 }
 
+static bool is_of_optimizer(const gmd_facts *f, uint32_t lifetime)
+{
+    return f->places.has_frames
+               ? gmd_places_parts(&f->places, f->recording.lifetimes[lifetime].origin) &
+                     GMD_PART_OPTIMIZER
+               : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE;
+}
+
 static retained_group measure_group(const gmd_facts *f, const candidate *c, group_ends *of)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
     retained_group g = {.stack = c->first->stack,
                         .requested = first->requested,
                         .frame = gmd_places_frame(&f->places, first->origin),
+                        .is_of_optimizer = is_of_optimizer(f, c->first->lifetime),
                         .freed_in = GMD_NO_PLACE};
     count_kept(f, c, &g);
     sum_ends(f, c, of->at);

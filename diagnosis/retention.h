@@ -16,6 +16,7 @@ typedef struct retained_group {
                               that grows had added before the recording */
     uint64_t blocks;       /* kept and not freed */
     bool goes_at_last;     /* any of them is freed in the end */
+    bool is_of_optimizer;  /* allocated by torch.optim; without frames, while it steps */
     bool is_of_other_loop; /* what follows is about the loop that comes after the steps */
     uint64_t grown;        /* bytes by which the last end has more than the first, after warm-up */
     int64_t growth;        /* the same from one end to the next: the median */
