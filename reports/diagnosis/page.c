@@ -44,8 +44,11 @@ void page_put_moment(const page *p, uint32_t moment)
     fprintf(p->out, "event %s", gmd_format_count(moment - 1, number));
     if (it->count && iteration == GMD_SET_UP) {
         fputs(", before the first iteration", p->out);
+    } else if (it->count && iteration < gmd_iterations_shown(it)) {
+        fprintf(p->out, ", iteration %" PRIu32 " of %" PRIu32, iteration + 1,
+                gmd_iterations_shown(it));
     } else if (it->count && iteration < it->count) {
-        fprintf(p->out, ", iteration %" PRIu32 " of %" PRIu32, iteration + 1, it->count);
+        fputs(", after the last iteration", p->out);
     }
 }
 
