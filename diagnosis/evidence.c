@@ -36,12 +36,14 @@ static bool is_meant(const class_view *view, const retained_group *group, group_
            (!test || test(view, group));
 }
 
-/* What an iteration of its loop adds, on average. */
+/* What an iteration of its loop adds, on average; one that ended out of memory is none. */
 static uint64_t rate_of(const class_view *view, const retained_group *group)
 {
     const gmd_iterations *it = &view->facts->iterations;
-    uint32_t main_loop = it->other < it->count ? it->other : gmd_iterations_shown(it);
-    uint32_t iterations = group->is_of_other_loop ? it->count - it->other : main_loop;
+    bool is_cut = view->facts->recording.ended_by_oom && it->count > 1;
+    uint32_t end = gmd_iterations_shown(it) - is_cut;
+    uint32_t main_loop = it->other < it->count ? it->other : end;
+    uint32_t iterations = group->is_of_other_loop ? end - it->other : main_loop;
     return iterations ? group->added / iterations : 0;
 }
 

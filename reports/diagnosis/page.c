@@ -15,6 +15,13 @@ static const char *file_name(const char *path, bool whole)
     return whole ? path : gmd_file_name(path);
 }
 
+void page_put_line(const page *p, uint32_t frame)
+{
+    gmd_place place = gmd_places_get(&p->facts->places, frame);
+    gmd_put_line_text(file_name(place.file, p->view->all_frames), p->out);
+    fprintf(p->out, ":%" PRIu32, place.line);
+}
+
 /* "train.py:37 in train" */
 void page_put_place(const page *p, uint32_t frame)
 {
@@ -23,8 +30,7 @@ void page_put_place(const page *p, uint32_t frame)
         fputs("no frames were recorded", p->out);
         return;
     }
-    gmd_put_line_text(file_name(place.file, p->view->all_frames), p->out);
-    fprintf(p->out, ":%" PRIu32, place.line);
+    page_put_line(p, frame);
     if (*place.function) {
         fputs(" in ", p->out);
         gmd_put_line_text(place.function, p->out);

@@ -18,8 +18,9 @@ static inline bool page_is_of_pytorch(const page *p)
     return p->diagnosis->snapshot.recorder == GMD_RECORDER_PYTORCH;
 }
 
-/* "train.py:37 in train" */
+/* "train.py:37 in train"; "train.py:37" */
 void page_put_place(const page *p, uint32_t frame);
+void page_put_line(const page *p, uint32_t frame);
 
 /* "event 9,312, iteration 3 of 6" */
 void page_put_moment(const page *p, uint32_t moment);

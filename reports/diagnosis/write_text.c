@@ -22,10 +22,10 @@ static void put_callers(const page *p, uint32_t frame)
     uint32_t callers[SHOWN];
     size_t count = gmd_places_callers(&p->facts->places, frame, callers, SHOWN);
     for (size_t i = 0; i < count; i++) {
-        fputs("              called by ", p->out);
-        page_put_place(p, callers[i]);
-        fputc('\n', p->out);
+        fputs(i ? ", " : "              called by ", p->out);
+        page_put_line(p, callers[i]);
     }
+    fputs(count ? "\n" : "", p->out);
 }
 
 static void put_finding(page *p, const gmd_ranked_finding *ranked)
