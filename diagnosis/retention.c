@@ -186,19 +186,28 @@ static void compare_floors(retained_group *g, int64_t before, int64_t floor, uin
     }
 }
 
+/* Iterations whose blocks must go at once: two are the value of a variable and the one before it,
+ * where some go in most iterations. */
+static uint32_t least_gone_of(ends_range range, const group_end *ends)
+{
+    uint32_t with_gone = 0;
+    for (uint32_t i = range.from + 1; i < range.to; i++) {
+        with_gone += ends[i].gone > 0;
+    }
+    return with_gone * 2 <= range.to - range.from ? 2 : 3;
+}
+
 /* Where more goes than an iteration adds, and blocks of several, whatever comes meanwhile. Two ends
  * after one another are one drop: it may come at an iteration's end. */
 static void measure_drops(ends_range range, const group_end *ends, retained_group *g)
 {
-    enum {
-        LEAST_PERCENT = 150, /* of what an iteration adds: less is what a variable let go */
-        LEAST_ITERATIONS = 3 /* whose blocks go: fewer are a variable's and the one's before it */
-    };
+    enum { LEAST_PERCENT = 150 }; /* of what an iteration adds: less is what a variable let go */
+    uint32_t least_of = least_gone_of(range, ends);
     uint64_t usual = g->rises ? g->risen / g->rises : 0, least = usual * LEAST_PERCENT / 100;
     uint32_t last = range.from, run_before = 0;
     int64_t floor = NO_FLOOR, before = NO_FLOOR;
     for (uint32_t i = range.from + 1; i < range.to && least; i++) {
-        if (ends[i].gone < least || ends[i].gone_of < LEAST_ITERATIONS) {
+        if (ends[i].gone < least || ends[i].gone_of < least_of) {
             continue;
         }
         uint32_t run = i - last;

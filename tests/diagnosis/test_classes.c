@@ -750,6 +750,31 @@ TEST_F(script, what_is_served_in_any_order_does_not)
     assert_healthy(p);
 }
 
+/* Answers of uneven lengths, whose cache a token replaces two tokens later and the answer's end
+ * drops. */
+TEST_F(script, a_cache_that_each_token_replaces_does_not)
+{
+    static const int lengths[] = {7, 9, 8, 12, 9};
+    planted *p = *state;
+    uint32_t token = planted_origin(p, "answer.py:10 main"),
+             end = planted_origin(p, "answer.py:20 main");
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        size_t cache[16];
+        for (int i = 0; i < lengths[k]; i++) {
+            planted_at(p, token);
+            cache[i] = planted_alloc(p, (uint64_t)(16 + i) * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, GMD_MIB));
+            if (i >= 2) {
+                planted_free_block(p, cache[i - 2]);
+            }
+        }
+        planted_at(p, end);
+        planted_free_block(p, cache[lengths[k] - 2]);
+        planted_free_block(p, cache[lengths[k] - 1]);
+    }
+    assert_healthy(p);
+}
+
 /* --- checkpoint_cache ------------------------------------------------------------------------ */
 
 static void train_recomputing(planted_job *job, bool keeps)
