@@ -122,6 +122,52 @@ TEST_F(advice, another_setting_has_the_figures_that_pytorch_had_with_it)
     assert_int_equal(split->ooms, 1);
 }
 
+/* --- determinism -------------------------------------------------------------------------------
+ */
+
+static void expect_same(const gmd_setting_advice *x, const gmd_setting_advice *y)
+{
+    assert_string_equal(x->conf, y->conf);
+    assert_int_equal(x->smallest_capacity, y->smallest_capacity);
+    assert_int_equal(x->peak_reserved, y->peak_reserved);
+    assert_int_equal(x->device_calls, y->device_calls);
+    assert_true(x->device_seconds == y->device_seconds);
+}
+
+/* What a process replayed before must not matter: with several, that is left to chance. */
+TEST_F(advice, a_replay_is_the_same_whatever_was_replayed_before_it)
+{
+    const char *confs[] = {"expandable_segments:True", "large_segment_size_mb:32"};
+    const char *turned[] = {confs[1], confs[0]};
+    gmd_advice_request request = request_for(HISTORIES "/limit_and_empty_cache.pickle.gz");
+    request.processes = 1;
+    request.confs = confs;
+    request.conf_count = 2;
+    advise(&request);
+    const gmd_setting_advice first = *setting(confs[0]), second = *setting(confs[1]);
+    gmd_advice_free(&advice);
+    request.confs = turned;
+    advise(&request);
+    expect_same(setting(confs[0]), &first);
+    expect_same(setting(confs[1]), &second);
+}
+
+TEST_F(advice, the_advice_is_the_same_for_every_number_of_processes)
+{
+    gmd_advice_request request = request_for(HISTORIES "/limit_and_empty_cache.pickle.gz");
+    request.processes = 1;
+    advise(&request);
+    gmd_advice alone = advice;
+    request.processes = 3;
+    advise(&request);
+    assert_int_equal(advice.count, alone.count);
+    assert_int_equal(advice.replays, alone.replays);
+    for (size_t i = 0; i < alone.count; i++) {
+        expect_same(&advice.settings[i], &alone.settings[i]);
+    }
+    gmd_advice_free(&alone);
+}
+
 /* --- memory -------------------------------------------------------------------------------------
  */
 
