@@ -155,6 +155,16 @@ static trial_memory choose_memory(adviser *a)
     return memory;
 }
 
+/* The memory of the search. It has no part of the question but whether there is a limit, without
+ * which no garbage is collected: what is found to be needed does not depend on what there is. */
+static trial_memory memory_of_search(const adviser *a, bool has_limit)
+{
+    trial_memory memory = recorded_memory(a);
+    uint64_t limit = memory.limit_bytes ? memory.limit_bytes : memory.capacity_bytes;
+    memory.limit_bytes = has_limit ? limit : 0;
+    return memory;
+}
+
 /* --- trials
  * ---------------------------------------------------------------------------------------- */
 
@@ -185,7 +195,7 @@ static gmd_status reproduce(adviser *a)
     return t.status == GMD_OK ? GMD_OK : gmd_fail(a->error, t.status, "%s", t.error);
 }
 
-static gmd_status try_settings(adviser *a, setting_search *search)
+static gmd_status try_settings(adviser *a, setting_search *search, const trial_memory *asked)
 {
     const gmd_advice_request *r = a->request;
     const char *usual[] = {a->recorded, ""};
@@ -195,7 +205,8 @@ static gmd_status try_settings(adviser *a, setting_search *search)
         status = search_all(search, a->error);
     }
     a->advice->tried = (uint32_t)search->count;
-    status = status == GMD_OK ? search_settle(search, r->rows, a->error) : status;
+    a->crew.most_memory = gmd_max(a->crew.most_memory, asked->capacity_bytes);
+    status = status == GMD_OK ? search_settle(search, asked, r->rows, a->error) : status;
     a->advice->replays = search->replays;
     return status;
 }
@@ -222,6 +233,18 @@ static gmd_setting_advice setting_advice(const adviser *a, const trial *t)
     return s;
 }
 
+/* The settings that the job has now, and keeps where no others are worth a change. */
+static void prefer_no_change(gmd_advice *advice)
+{
+    const gmd_setting_advice *now = gmd_advice_baseline(advice);
+    if (now && !gmd_is_worth_a_change(&advice->settings[0], now)) {
+        const gmd_setting_advice kept = *now;
+        size_t before = (size_t)(now - advice->settings);
+        memmove(advice->settings + 1, advice->settings, before * sizeof kept);
+        advice->settings[0] = kept;
+    }
+}
+
 static gmd_status tell(adviser *a, const setting_search *search)
 {
     gmd_advice *advice = a->advice;
@@ -232,6 +255,7 @@ static gmd_status tell(adviser *a, const setting_search *search)
     for (size_t i = 0; i < search->count; i++) {
         advice->settings[advice->count++] = setting_advice(a, &search->items[i].trial);
     }
+    prefer_no_change(advice);
     return GMD_OK;
 }
 
@@ -261,15 +285,17 @@ static gmd_status advise(adviser *a)
         return status;
     }
     tell_of_job(a);
-    setting_search search = {.crew = &a->crew, .memory = choose_memory(a)};
+    const trial_memory asked = choose_memory(a);
+    bool has_limit = asked.limit_bytes != 0;
+    setting_search search = {.crew = &a->crew, .memory = memory_of_search(a, has_limit)};
     a->crew = (crew){.plan = &a->plan,
                      .lib_directory = a->request->lib_directory,
                      .processes = count_processes(a),
-                     .has_limit = search.memory.limit_bytes != 0,
-                     .most_memory = gmd_max(usual_capacity(a), search.memory.capacity_bytes)};
+                     .has_limit = has_limit,
+                     .most_memory = usual_capacity(a)};
     recorded_conf(&a->view, a->recorded);
     status = a->advice->is_changed ? GMD_OK : reproduce(a);
-    status = status == GMD_OK ? try_settings(a, &search) : status;
+    status = status == GMD_OK ? try_settings(a, &search, &asked) : status;
     status = status == GMD_OK ? tell(a, &search) : status;
     search_free(&search);
     return status;
@@ -290,6 +316,38 @@ gmd_status gmd_advise(gmd_advice *advice, const gmd_advice_request *request, gmd
         gmd_advice_free(advice);
     }
     return status;
+}
+
+const gmd_setting_advice *gmd_advice_baseline(const gmd_advice *advice)
+{
+    const gmd_setting_advice *defaults = NULL;
+    for (size_t i = 0; i < advice->count; i++) {
+        const gmd_setting_advice *s = &advice->settings[i];
+        if (s->is_recorded) {
+            return s;
+        }
+        defaults = *s->conf ? defaults : s;
+    }
+    return *advice->unknown_conf ? defaults : NULL;
+}
+
+bool gmd_needs_the_same(const gmd_setting_advice *x, const gmd_setting_advice *y)
+{
+    uint64_t more = gmd_max(x->smallest_capacity, y->smallest_capacity);
+    uint64_t less = gmd_min(x->smallest_capacity, y->smallest_capacity);
+    return more - less <= more / 1000;
+}
+
+bool gmd_is_worth_a_change(const gmd_setting_advice *s, const gmd_setting_advice *now)
+{
+    bool both_known = s->smallest_capacity && now->smallest_capacity;
+    if (s->fits != now->fits) {
+        return s->fits;
+    }
+    if (both_known) {
+        return s->smallest_capacity < now->smallest_capacity && !gmd_needs_the_same(s, now);
+    }
+    return s->smallest_capacity || (!now->smallest_capacity && s->ooms < now->ooms);
 }
 
 void gmd_advice_free(gmd_advice *advice)

@@ -50,7 +50,7 @@ typedef enum gmd_memory_kind {
 
 typedef struct gmd_advice {
     const char *name;
-    gmd_setting_advice *settings; /* best first */
+    gmd_setting_advice *settings; /* best first; the baseline where none is worth a change */
     size_t count;
     uint64_t requests, events;
     uint64_t memory_bytes;
@@ -73,6 +73,17 @@ typedef struct gmd_advice {
  * is left empty. Makes processes: call it where one thread runs. */
 gmd_status gmd_advise(gmd_advice *advice, const gmd_advice_request *request, gmd_error *error);
 void gmd_advice_free(gmd_advice *advice);
+
+/* What the job has if nothing is done: the recorded settings, or the defaults where those are not
+ * known to the reference allocator. NULL: not among the settings. */
+const gmd_setting_advice *gmd_advice_baseline(const gmd_advice *advice);
+
+/* To a thousandth of the memory. */
+bool gmd_needs_the_same(const gmd_setting_advice *x, const gmd_setting_advice *y);
+
+/* Whether a job that has the settings `now` needs less memory with others, or fits with these
+ * alone. */
+bool gmd_is_worth_a_change(const gmd_setting_advice *s, const gmd_setting_advice *now);
 
 /* Whether any of the settings does. */
 static inline bool gmd_advice_fits(const gmd_advice *advice)

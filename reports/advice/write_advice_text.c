@@ -65,41 +65,60 @@ static void put_title(const page *p)
             memory_text(a), gmd_format_size(a->memory_bytes, size));
 }
 
-static const gmd_setting_advice *recorded_row(const gmd_advice *a)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        if (a->settings[i].is_recorded) {
-            return &a->settings[i];
-        }
-    }
-    return NULL;
-}
-
 static void put_gain(const page *p, const gmd_setting_advice *best)
 {
-    const gmd_setting_advice *now = recorded_row(p->advice);
+    const gmd_setting_advice *now = gmd_advice_baseline(p->advice);
     char text[200], mine[40], its[40];
     if (!best->smallest_capacity || !now || now == best || !now->smallest_capacity) {
         return;
     }
     double change = ((double)best->smallest_capacity - (double)now->smallest_capacity) /
                     (double)now->smallest_capacity * 100;
-    snprintf(text, sizeof text, "It needs %s; with the recorded settings it is %s (%+.1f %%).",
-             format_mib(best->smallest_capacity, mine), format_mib(now->smallest_capacity, its),
-             change);
+    snprintf(text, sizeof text, "It needs %s; with %s it is %s (%+.1f %%).",
+             format_mib(best->smallest_capacity, mine),
+             now->is_recorded ? "the recorded settings" : "PyTorch's defaults",
+             format_mib(now->smallest_capacity, its), change);
     gmd_put_wrapped(p->out, p->columns, 2, text);
+}
+
+/* Whether others than the first need no more and no less. */
+static bool is_one_of_many(const gmd_advice *a)
+{
+    const gmd_setting_advice *best = &a->settings[0];
+    for (size_t i = 1; i < a->count; i++) {
+        if (best->smallest_capacity && gmd_needs_the_same(best, &a->settings[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where nothing is to be changed. */
+static void put_no_change(const page *p, const gmd_setting_advice *now)
+{
+    const char *theirs = now->is_recorded ? "the recorded settings" : "PyTorch's defaults";
+    const char *keep = is_one_of_many(p->advice) ? "The settings make no difference; keep"
+                                                 : "The best that was found are";
+    char text[200], size[40], fits[80] = "";
+    if (!now->fits) {
+        snprintf(fits, sizeof fits, "It does not fit%s%s. ",
+                 now->smallest_capacity ? "; it would in " : "",
+                 now->smallest_capacity ? format_mib(now->smallest_capacity, size) : "");
+    }
+    snprintf(text, sizeof text, "%s%s %s:", fits, keep, theirs);
+    gmd_put_wrapped(p->out, p->columns, 0, text);
 }
 
 /* Whether it fits, above the settings. */
 static void put_verdict(const page *p, const gmd_setting_advice *best)
 {
     char size[40];
-    if (best->fits && best->is_recorded) {
-        fputs("The recorded settings are the best:\n", p->out);
+    if (best == gmd_advice_baseline(p->advice) && p->advice->count > 1) {
+        put_no_change(p, best);
     } else if (best->fits) {
         fputs("Best:\n", p->out);
     } else if (best->smallest_capacity) {
-        fprintf(p->out, "It does not fit. The least memory that was found is %s, with\n",
+        fprintf(p->out, "It does not fit; it would in %s with\n",
                 format_mib(best->smallest_capacity, size));
     } else {
         fputs("It does not fit. Most requests are served with\n", p->out);

@@ -210,6 +210,52 @@ TEST_F(advice, the_best_needs_no_more_than_the_recorded_and_the_default_settings
     assert_true(advice.tried > 10);
 }
 
+/* A small gain in what is refused is none for a job that does not fit all the same. */
+TEST_F(advice, what_is_advised_is_never_worse_than_doing_nothing)
+{
+    gmd_advice_request request = request_for(HISTORIES "/lstm_expand.pickle.gz");
+    request.capacity_bytes = 229 * GMD_MIB;
+    advise(&request);
+    const gmd_setting_advice *now = gmd_advice_baseline(&advice);
+    assert_true(now->is_recorded);
+    assert_true(advice.settings[0].smallest_capacity <= now->smallest_capacity);
+}
+
+TEST(a_setting_that_changes_nothing_is_not_worth_a_change)
+{
+    gmd_setting_advice now = {.fits = true, .smallest_capacity = 4000 * GMD_MIB}, other = now;
+    assert_false(gmd_is_worth_a_change(&other, &now));
+    other.smallest_capacity = 3998 * GMD_MIB;
+    assert_false(gmd_is_worth_a_change(&other, &now));
+    other.smallest_capacity = 3900 * GMD_MIB;
+    assert_true(gmd_is_worth_a_change(&other, &now));
+    now.fits = false;
+    other.smallest_capacity = 4000 * GMD_MIB;
+    assert_true(gmd_is_worth_a_change(&other, &now));
+}
+
+static uint64_t least_memory(const gmd_advice_request *request)
+{
+    uint64_t least = UINT64_MAX;
+    advise(request);
+    for (size_t i = 0; i < advice.count; i++) {
+        uint64_t smallest = advice.settings[i].smallest_capacity;
+        least = smallest && smallest < least ? smallest : least;
+    }
+    gmd_advice_free(&advice);
+    return least;
+}
+
+TEST_F(advice, what_a_job_needs_does_not_depend_on_how_much_there_is)
+{
+    gmd_advice_request request = request_for(HISTORIES "/lstm_gc.pickle.gz");
+    const uint64_t least = least_memory(&request);
+    request.capacity_bytes = 186 * GMD_MIB;
+    assert_int_equal(least_memory(&request), least);
+    request.capacity_bytes = 100 * GMD_MIB;
+    assert_int_equal(least_memory(&request), least);
+}
+
 /* --- the job is another --------------------------------------------------------------------------
  */
 
