@@ -1,6 +1,7 @@
 /* advice.c - a snapshot, its plan, the settings that are tried, and what is reported of them. */
 #include "gmd_advice.h"
 
+#include "job_leaks.h"
 #include "one_device.h"
 #include "recorded_conf.h"
 #include "setting_search.h"
@@ -19,7 +20,8 @@
 typedef struct adviser {
     const gmd_advice_request *request;
     gmd_advice *advice;
-    gmd_snapshot snapshot, view; /* the whole, and of the device that is reported */
+    gmd_diagnosis diagnosis;
+    gmd_snapshot view; /* of the device that is reported */
     gmd_facts facts;
     gmd_truth truth; /* empty: the recorder left none, or it is of another device */
     job_plan plan;
@@ -50,27 +52,17 @@ static gmd_status read_line(const char *text, char *file, size_t size, job_chang
     return GMD_OK;
 }
 
-/* The one whose peak is highest. */
-static gmd_status choose_device(adviser *a)
+/* The snapshot's diagnosis has the device with the highest peak first. */
+static gmd_status diagnose(adviser *a)
 {
-    uint32_t devices = devices_of(&a->snapshot);
-    uint64_t highest = 0;
-    gmd_status status = GMD_OK;
-    a->advice->device_count = (uint32_t)__builtin_popcount(devices);
-    a->advice->device = devices ? (uint8_t)__builtin_ctz(devices) : 0;
-    for (uint8_t device = a->advice->device; devices >> device && status == GMD_OK; device++) {
-        gmd_recording r;
-        if (a->advice->device_count < 2 || !(devices >> device & 1)) {
-            continue;
-        }
-        status = gmd_recording_make(&r, &a->snapshot, device, a->error);
-        if (status == GMD_OK && r.peak.amount.allocated > highest) {
-            highest = r.peak.amount.allocated;
-            a->advice->device = device;
-        }
-        if (status == GMD_OK) {
-            gmd_recording_free(&r);
-        }
+    gmd_snapshot snapshot = {0};
+    gmd_status status = gmd_snapshot_read(&snapshot, a->request->path, a->error);
+    if (status == GMD_OK) {
+        status = gmd_diagnosis_make(&a->diagnosis, &snapshot, a->request->path, a->error);
+    }
+    if (status == GMD_OK && a->diagnosis.device_count) {
+        a->advice->device_count = (uint32_t)a->diagnosis.device_count;
+        a->advice->device = a->diagnosis.devices[0].facts.recording.device;
     }
     return status;
 }
@@ -78,12 +70,10 @@ static gmd_status choose_device(adviser *a)
 static gmd_status read_job(adviser *a)
 {
     const char *path = a->request->path;
-    gmd_status status = gmd_snapshot_read(&a->snapshot, path, a->error);
+    gmd_status status = diagnose(a);
     if (status == GMD_OK) {
-        status = choose_device(a);
-    }
-    if (status == GMD_OK) {
-        status = one_device_make(&a->view, &a->snapshot, a->advice->device, path, a->error);
+        status =
+            one_device_make(&a->view, &a->diagnosis.snapshot, a->advice->device, path, a->error);
     }
     if (status == GMD_OK) {
         status = gmd_facts_make(&a->facts, &a->view, 0, a->error);
@@ -110,6 +100,8 @@ static gmd_status make_plan(adviser *a)
                                                              sizeof file, &change, a->error)
                                                  : GMD_OK;
     read_truth(a);
+    status =
+        status == GMD_OK ? job_leaks_list(a->advice, &a->diagnosis, &change, a->error) : status;
     return status == GMD_OK
                ? job_plan_make(&a->plan, &a->facts, &a->truth, &change, a->request->path, a->error)
                : status;
@@ -311,7 +303,7 @@ gmd_status gmd_advise(gmd_advice *advice, const gmd_advice_request *request, gmd
     gmd_truth_free(&a.truth);
     gmd_facts_free(&a.facts);
     one_device_free(&a.view);
-    gmd_snapshot_free(&a.snapshot);
+    gmd_diagnosis_free(&a.diagnosis);
     if (status != GMD_OK) {
         gmd_advice_free(advice);
     }
@@ -353,5 +345,6 @@ bool gmd_is_worth_a_change(const gmd_setting_advice *s, const gmd_setting_advice
 void gmd_advice_free(gmd_advice *advice)
 {
     free(advice->settings);
+    free(advice->leaks);
     *advice = (gmd_advice){0};
 }

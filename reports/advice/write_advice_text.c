@@ -1,8 +1,10 @@
 /* write_advice_text.c - advice on a screen: the line to copy, then how the settings compare. */
 #include "gmd_advice_report.h"
 
+#include "gmd_job_findings.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,6 +65,29 @@ static void put_title(const page *p)
     }
     fprintf(p->out, ": %s requests,\n%s %s\n\n", gmd_format_count(a->requests, count),
             memory_text(a), gmd_format_size(a->memory_bytes, size));
+}
+
+/* What no setting gives back. */
+static void put_leaks(const page *p)
+{
+    const gmd_advice *a = p->advice;
+    const gmd_advised_leak *leak = a->leaks;
+    char text[GMD_ADVICE_FILE + 300], size[24], place[GMD_ADVICE_FILE + 60] = "", more[60] = "";
+    if (!a->leak_count) {
+        return;
+    }
+    if (*leak->file) {
+        snprintf(place, sizeof place, ", %s:%" PRIu32 "%s", gmd_file_name(leak->file), leak->line,
+                 leak->is_line_inferred ? " (the last line before it)" : "");
+    }
+    if (a->leak_count > 1) {
+        snprintf(more, sizeof more, ", and %zu more", a->leak_count - 1);
+    }
+    snprintf(text, sizeof text,
+             "gmd diagnose finds a leak, which is to be mended first: %s, %s%s%s.",
+             gmd_finding_class_name(leak->class), gmd_format_size(leak->bytes, size), place, more);
+    gmd_put_wrapped(p->out, p->columns, 0, text);
+    fputc('\n', p->out);
 }
 
 static void put_gain(const page *p, const gmd_setting_advice *best)
@@ -251,6 +276,7 @@ gmd_status gmd_advice_write_text(const gmd_advice *advice, const gmd_advice_view
 {
     const page p = {.advice = advice, .columns = view->columns, .out = out};
     put_title(&p);
+    put_leaks(&p);
     if (advice->count) {
         put_best(&p);
         put_table(&p);

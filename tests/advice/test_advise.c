@@ -2,6 +2,7 @@
 #include "gmd_test.h"
 
 #include "gmd_advice.h"
+#include "gmd_diagnosis.h"
 #include "gmd_size.h"
 #include "gmd_truth.h"
 
@@ -166,6 +167,48 @@ TEST_F(advice, the_advice_is_the_same_for_every_number_of_processes)
         expect_same(&advice.settings[i], &alone.settings[i]);
     }
     gmd_advice_free(&alone);
+}
+
+/* --- what leaks -------------------------------------------------------------------------------
+ */
+
+TEST_F(advice, what_is_diagnosed_to_leak_is_told_of)
+{
+    gmd_diagnosis diagnosis;
+    gmd_snapshot snapshot;
+    gmd_error error;
+    const char *path = HISTORIES "/resnet50_leak.pickle.gz";
+    advise_under(path, "");
+    assert_int_equal(gmd_snapshot_read(&snapshot, path, &error), GMD_OK);
+    assert_int_equal(gmd_diagnosis_make(&diagnosis, &snapshot, path, &error), GMD_OK);
+    assert_int_equal(advice.leak_count, 1);
+    assert_int_equal(advice.leaks[0].class, diagnosis.findings[0].finding->class);
+    assert_int_equal(advice.leaks[0].bytes, diagnosis.findings[0].finding->bytes);
+    assert_int_equal(advice.leaks[0].line, 37);
+    gmd_diagnosis_free(&diagnosis);
+}
+
+TEST_F(advice, a_healthy_job_has_no_leak)
+{
+    advise_under(HISTORIES "/eval_fixed.pickle.gz", "");
+    assert_int_equal(advice.leak_count, 0);
+}
+
+TEST_F(advice, what_is_no_leak_is_for_the_settings_to_mend)
+{
+    assert_true(gmd_finding_is_leak(GMD_FINDING_RETAINED_GRAPH));
+    assert_false(gmd_finding_is_leak(GMD_FINDING_FRAGMENTATION));
+}
+
+TEST_F(advice, the_leak_of_a_line_that_is_left_out_is_mended)
+{
+    const char *confs[] = {""};
+    gmd_advice_request request = request_for(HISTORIES "/resnet50_leak.pickle.gz");
+    request.confs = confs;
+    request.conf_count = 1;
+    request.without_line = "train.py:37";
+    advise(&request);
+    assert_int_equal(advice.leak_count, 0);
 }
 
 /* --- memory -------------------------------------------------------------------------------------
