@@ -63,8 +63,9 @@ static void put_title(const page *p)
     if (a->device_count > 1) {
         fprintf(p->out, ", device %u", a->device);
     }
-    fprintf(p->out, ": %s requests,\n%s %s\n\n", gmd_format_count(a->requests, count),
-            memory_text(a), gmd_format_size(a->memory_bytes, size));
+    fprintf(p->out, ": %s requests,\n%s %s%s\n\n", gmd_format_count(a->requests, count),
+            memory_text(a), gmd_format_size(a->memory_bytes, size),
+            a->memory_kind == GMD_MEMORY_DEVICE ? " (assumed; --capacity)" : "");
 }
 
 /* What no setting gives back. */
