@@ -18,6 +18,8 @@ gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, con
                                  gmd_error *error);
 void gmd_job_findings_free(gmd_job_findings *findings);
 
+/* Whether the job holds ever more, whatever the allocator does. */
+bool gmd_finding_is_leak(gmd_finding_class class);
 const char *gmd_finding_class_name(gmd_finding_class class);
 
 #endif

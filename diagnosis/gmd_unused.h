@@ -7,7 +7,7 @@
 #include "gmd_free_memory.h"
 
 typedef struct gmd_unused {
-    gmd_free_memory free; /* by what it was */
+    gmd_free_memory free; /* by what it was, once the request is served that memory was taken for */
     bool has_request;     /* the recording has the request that memory was taken for then */
     uint32_t origin;      /* of the request */
     uint64_t requested, stream;

@@ -135,6 +135,16 @@ void gmd_job_findings_free(gmd_job_findings *findings)
     *findings = (gmd_job_findings){0};
 }
 
+bool gmd_finding_is_leak(gmd_finding_class class)
+{
+    for (size_t i = 0; i < sizeof leak_classes / sizeof *leak_classes; i++) {
+        if (leak_classes[i].class == class) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *gmd_finding_class_name(gmd_finding_class class)
 {
     static const char *const names[] = {

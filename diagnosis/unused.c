@@ -1,22 +1,31 @@
 /* unused.c - what was reserved and not allocated where reserved memory was most. */
 #include "gmd_unused.h"
 
-/* The allocator takes memory in a request, whose event is the next. */
-static const gmd_snapshot_event *request_after(const gmd_recording *r, uint32_t moment)
+static bool is_in(const gmd_snapshot_event *block, const gmd_snapshot_event *taken)
 {
-    for (; moment != GMD_BEFORE && moment <= r->last; moment++) {
-        const gmd_snapshot_event *e = gmd_event_at(r, moment);
-        if (e->device == r->device && e->action == GMD_ACTION_ALLOC) {
-            return e;
-        }
-    }
-    return NULL;
+    return block->address < taken->address + taken->size &&
+           taken->address < block->address + block->size;
 }
 
-static gmd_status look_at_request(gmd_unused *unused, const gmd_facts *facts, gmd_error *error)
+/* The allocator takes memory in a request, whose event is the device's next: it is served from that
+ * memory. GMD_NEVER: the recording does not have it, or it was refused all the same. */
+static uint32_t served_after(const gmd_recording *r, uint32_t taken)
+{
+    for (uint32_t moment = taken; taken != GMD_BEFORE && moment++ < r->last;) {
+        const gmd_snapshot_event *e = gmd_event_at(r, moment);
+        if (e->device == r->device) {
+            bool is_served = e->action == GMD_ACTION_ALLOC && is_in(e, gmd_event_at(r, taken));
+            return is_served ? moment : GMD_NEVER;
+        }
+    }
+    return GMD_NEVER;
+}
+
+static gmd_status look_at_request(gmd_unused *unused, const gmd_facts *facts, uint32_t served,
+                                  gmd_error *error)
 {
     const gmd_recording *r = &facts->recording;
-    const gmd_snapshot_event *e = request_after(r, r->peak.reserved_at);
+    const gmd_snapshot_event *e = gmd_event_at(r, served);
     if (!e) {
         return GMD_OK;
     }
@@ -31,11 +40,12 @@ static gmd_status look_at_request(gmd_unused *unused, const gmd_facts *facts, gm
 gmd_status gmd_unused_find(gmd_unused *unused, const gmd_facts *facts, gmd_error *error)
 {
     const gmd_recording *r = &facts->recording;
+    const uint32_t taken = r->peak.reserved_at, served = served_after(r, taken);
     *unused = (gmd_unused){0};
-    gmd_status status =
-        gmd_free_memory_find(&unused->free, r, &facts->places, r->peak.reserved_at, NULL, error);
+    gmd_status status = gmd_free_memory_find(&unused->free, r, &facts->places,
+                                             served == GMD_NEVER ? taken : served, NULL, error);
     if (status == GMD_OK) {
-        status = look_at_request(unused, facts, error);
+        status = look_at_request(unused, facts, served, error);
     }
     if (status != GMD_OK) {
         gmd_unused_release(unused);

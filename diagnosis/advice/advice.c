@@ -1,6 +1,7 @@
 /* advice.c - a snapshot, its plan, the settings that are tried, and what is reported of them. */
 #include "gmd_advice.h"
 
+#include "job_leaks.h"
 #include "one_device.h"
 #include "recorded_conf.h"
 #include "setting_search.h"
@@ -19,7 +20,8 @@
 typedef struct adviser {
     const gmd_advice_request *request;
     gmd_advice *advice;
-    gmd_snapshot snapshot, view; /* the whole, and of the device that is reported */
+    gmd_diagnosis diagnosis;
+    gmd_snapshot view; /* of the device that is reported */
     gmd_facts facts;
     gmd_truth truth; /* empty: the recorder left none, or it is of another device */
     job_plan plan;
@@ -50,27 +52,17 @@ static gmd_status read_line(const char *text, char *file, size_t size, job_chang
     return GMD_OK;
 }
 
-/* The one whose peak is highest. */
-static gmd_status choose_device(adviser *a)
+/* The snapshot's diagnosis has the device with the highest peak first. */
+static gmd_status diagnose(adviser *a)
 {
-    uint32_t devices = devices_of(&a->snapshot);
-    uint64_t highest = 0;
-    gmd_status status = GMD_OK;
-    a->advice->device_count = (uint32_t)__builtin_popcount(devices);
-    a->advice->device = devices ? (uint8_t)__builtin_ctz(devices) : 0;
-    for (uint8_t device = a->advice->device; devices >> device && status == GMD_OK; device++) {
-        gmd_recording r;
-        if (a->advice->device_count < 2 || !(devices >> device & 1)) {
-            continue;
-        }
-        status = gmd_recording_make(&r, &a->snapshot, device, a->error);
-        if (status == GMD_OK && r.peak.amount.allocated > highest) {
-            highest = r.peak.amount.allocated;
-            a->advice->device = device;
-        }
-        if (status == GMD_OK) {
-            gmd_recording_free(&r);
-        }
+    gmd_snapshot snapshot = {0};
+    gmd_status status = gmd_snapshot_read(&snapshot, a->request->path, a->error);
+    if (status == GMD_OK) {
+        status = gmd_diagnosis_make(&a->diagnosis, &snapshot, a->request->path, a->error);
+    }
+    if (status == GMD_OK && a->diagnosis.device_count) {
+        a->advice->device_count = (uint32_t)a->diagnosis.device_count;
+        a->advice->device = a->diagnosis.devices[0].facts.recording.device;
     }
     return status;
 }
@@ -78,12 +70,10 @@ static gmd_status choose_device(adviser *a)
 static gmd_status read_job(adviser *a)
 {
     const char *path = a->request->path;
-    gmd_status status = gmd_snapshot_read(&a->snapshot, path, a->error);
+    gmd_status status = diagnose(a);
     if (status == GMD_OK) {
-        status = choose_device(a);
-    }
-    if (status == GMD_OK) {
-        status = one_device_make(&a->view, &a->snapshot, a->advice->device, path, a->error);
+        status =
+            one_device_make(&a->view, &a->diagnosis.snapshot, a->advice->device, path, a->error);
     }
     if (status == GMD_OK) {
         status = gmd_facts_make(&a->facts, &a->view, 0, a->error);
@@ -110,6 +100,8 @@ static gmd_status make_plan(adviser *a)
                                                              sizeof file, &change, a->error)
                                                  : GMD_OK;
     read_truth(a);
+    status =
+        status == GMD_OK ? job_leaks_list(a->advice, &a->diagnosis, &change, a->error) : status;
     return status == GMD_OK
                ? job_plan_make(&a->plan, &a->facts, &a->truth, &change, a->request->path, a->error)
                : status;
@@ -155,6 +147,16 @@ static trial_memory choose_memory(adviser *a)
     return memory;
 }
 
+/* The memory of the search. It has no part of the question but whether there is a limit, without
+ * which no garbage is collected: what is found to be needed does not depend on what there is. */
+static trial_memory memory_of_search(const adviser *a, bool has_limit)
+{
+    trial_memory memory = recorded_memory(a);
+    uint64_t limit = memory.limit_bytes ? memory.limit_bytes : memory.capacity_bytes;
+    memory.limit_bytes = has_limit ? limit : 0;
+    return memory;
+}
+
 /* --- trials
  * ---------------------------------------------------------------------------------------- */
 
@@ -185,7 +187,7 @@ static gmd_status reproduce(adviser *a)
     return t.status == GMD_OK ? GMD_OK : gmd_fail(a->error, t.status, "%s", t.error);
 }
 
-static gmd_status try_settings(adviser *a, setting_search *search)
+static gmd_status try_settings(adviser *a, setting_search *search, const trial_memory *asked)
 {
     const gmd_advice_request *r = a->request;
     const char *usual[] = {a->recorded, ""};
@@ -195,7 +197,8 @@ static gmd_status try_settings(adviser *a, setting_search *search)
         status = search_all(search, a->error);
     }
     a->advice->tried = (uint32_t)search->count;
-    status = status == GMD_OK ? search_settle(search, r->rows, a->error) : status;
+    a->crew.most_memory = gmd_max(a->crew.most_memory, asked->capacity_bytes);
+    status = status == GMD_OK ? search_settle(search, asked, r->rows, a->error) : status;
     a->advice->replays = search->replays;
     return status;
 }
@@ -222,6 +225,18 @@ static gmd_setting_advice setting_advice(const adviser *a, const trial *t)
     return s;
 }
 
+/* The settings that the job has now, and keeps where no others are worth a change. */
+static void prefer_no_change(gmd_advice *advice)
+{
+    const gmd_setting_advice *now = gmd_advice_baseline(advice);
+    if (now && !gmd_is_worth_a_change(&advice->settings[0], now)) {
+        const gmd_setting_advice kept = *now;
+        size_t before = (size_t)(now - advice->settings);
+        memmove(advice->settings + 1, advice->settings, before * sizeof kept);
+        advice->settings[0] = kept;
+    }
+}
+
 static gmd_status tell(adviser *a, const setting_search *search)
 {
     gmd_advice *advice = a->advice;
@@ -232,6 +247,7 @@ static gmd_status tell(adviser *a, const setting_search *search)
     for (size_t i = 0; i < search->count; i++) {
         advice->settings[advice->count++] = setting_advice(a, &search->items[i].trial);
     }
+    prefer_no_change(advice);
     return GMD_OK;
 }
 
@@ -261,15 +277,17 @@ static gmd_status advise(adviser *a)
         return status;
     }
     tell_of_job(a);
-    setting_search search = {.crew = &a->crew, .memory = choose_memory(a)};
+    const trial_memory asked = choose_memory(a);
+    bool has_limit = asked.limit_bytes != 0;
+    setting_search search = {.crew = &a->crew, .memory = memory_of_search(a, has_limit)};
     a->crew = (crew){.plan = &a->plan,
                      .lib_directory = a->request->lib_directory,
                      .processes = count_processes(a),
-                     .has_limit = search.memory.limit_bytes != 0,
-                     .most_memory = gmd_max(usual_capacity(a), search.memory.capacity_bytes)};
+                     .has_limit = has_limit,
+                     .most_memory = usual_capacity(a)};
     recorded_conf(&a->view, a->recorded);
     status = a->advice->is_changed ? GMD_OK : reproduce(a);
-    status = status == GMD_OK ? try_settings(a, &search) : status;
+    status = status == GMD_OK ? try_settings(a, &search, &asked) : status;
     status = status == GMD_OK ? tell(a, &search) : status;
     search_free(&search);
     return status;
@@ -285,15 +303,48 @@ gmd_status gmd_advise(gmd_advice *advice, const gmd_advice_request *request, gmd
     gmd_truth_free(&a.truth);
     gmd_facts_free(&a.facts);
     one_device_free(&a.view);
-    gmd_snapshot_free(&a.snapshot);
+    gmd_diagnosis_free(&a.diagnosis);
     if (status != GMD_OK) {
         gmd_advice_free(advice);
     }
     return status;
 }
 
+const gmd_setting_advice *gmd_advice_baseline(const gmd_advice *advice)
+{
+    const gmd_setting_advice *defaults = NULL;
+    for (size_t i = 0; i < advice->count; i++) {
+        const gmd_setting_advice *s = &advice->settings[i];
+        if (s->is_recorded) {
+            return s;
+        }
+        defaults = *s->conf ? defaults : s;
+    }
+    return *advice->unknown_conf ? defaults : NULL;
+}
+
+bool gmd_needs_the_same(const gmd_setting_advice *x, const gmd_setting_advice *y)
+{
+    uint64_t more = gmd_max(x->smallest_capacity, y->smallest_capacity);
+    uint64_t less = gmd_min(x->smallest_capacity, y->smallest_capacity);
+    return more - less <= more / 1000;
+}
+
+bool gmd_is_worth_a_change(const gmd_setting_advice *s, const gmd_setting_advice *now)
+{
+    bool both_known = s->smallest_capacity && now->smallest_capacity;
+    if (s->fits != now->fits) {
+        return s->fits;
+    }
+    if (both_known) {
+        return s->smallest_capacity < now->smallest_capacity && !gmd_needs_the_same(s, now);
+    }
+    return s->smallest_capacity || (!now->smallest_capacity && s->ooms < now->ooms);
+}
+
 void gmd_advice_free(gmd_advice *advice)
 {
     free(advice->settings);
+    free(advice->leaks);
     *advice = (gmd_advice){0};
 }

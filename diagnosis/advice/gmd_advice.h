@@ -8,12 +8,13 @@
 #define GMD_ADVICE_H
 
 #include "gmd_error.h"
+#include "gmd_job_finding.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GMD_ADVICE_CONF = 512 };
+enum { GMD_ADVICE_CONF = 512, GMD_ADVICE_FILE = 512 };
 
 typedef struct gmd_advice_request {
     const char *path;
@@ -40,6 +41,15 @@ typedef struct gmd_setting_advice {
     double device_seconds;      /* what these take: an estimate */
 } gmd_setting_advice;
 
+/* What gmd diagnose finds to leak. No setting gives it back: it is to be mended first. */
+typedef struct gmd_advised_leak {
+    gmd_finding_class class;
+    uint64_t bytes, bytes_per_iteration;
+    char file[GMD_ADVICE_FILE]; /* "": no frames were recorded */
+    uint32_t line;
+    bool is_line_inferred; /* it is the line that led to it */
+} gmd_advised_leak;
+
 /* Where `memory_bytes` is from. */
 typedef enum gmd_memory_kind {
     GMD_MEMORY_DEVICE,   /* nothing says how much there is: the simulated device's */
@@ -50,8 +60,10 @@ typedef enum gmd_memory_kind {
 
 typedef struct gmd_advice {
     const char *name;
-    gmd_setting_advice *settings; /* best first */
+    gmd_setting_advice *settings; /* best first; the baseline where none is worth a change */
     size_t count;
+    gmd_advised_leak *leaks; /* most bytes first */
+    size_t leak_count;
     uint64_t requests, events;
     uint64_t memory_bytes;
     gmd_memory_kind memory_kind;
@@ -73,6 +85,17 @@ typedef struct gmd_advice {
  * is left empty. Makes processes: call it where one thread runs. */
 gmd_status gmd_advise(gmd_advice *advice, const gmd_advice_request *request, gmd_error *error);
 void gmd_advice_free(gmd_advice *advice);
+
+/* What the job has if nothing is done: the recorded settings, or the defaults where those are not
+ * known to the reference allocator. NULL: not among the settings. */
+const gmd_setting_advice *gmd_advice_baseline(const gmd_advice *advice);
+
+/* To a thousandth of the memory. */
+bool gmd_needs_the_same(const gmd_setting_advice *x, const gmd_setting_advice *y);
+
+/* Whether a job that has the settings `now` needs less memory with others, or fits with these
+ * alone. */
+bool gmd_is_worth_a_change(const gmd_setting_advice *s, const gmd_setting_advice *now);
 
 /* Whether any of the settings does. */
 static inline bool gmd_advice_fits(const gmd_advice *advice)

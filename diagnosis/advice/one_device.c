@@ -1,20 +1,6 @@
 #include "one_device.h"
 
-#include "gmd_trace.h"
-
 #include <stdlib.h>
-
-uint32_t devices_of(const gmd_snapshot *snapshot)
-{
-    uint32_t set = 0;
-    for (size_t i = 0; i < snapshot->event_count; i++) {
-        set |= 1u << snapshot->events[i].device % GMD_MAX_DEVICES;
-    }
-    for (size_t i = 0; i < snapshot->segment_count; i++) {
-        set |= 1u << snapshot->segments[i].device % GMD_MAX_DEVICES;
-    }
-    return set;
-}
 
 static void keep_events(gmd_snapshot *view, const gmd_snapshot *s, uint8_t device)
 {

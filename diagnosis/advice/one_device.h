@@ -5,9 +5,6 @@
 
 #include "gmd_snapshot.h"
 
-/* The devices that have events or segments, as bits. */
-uint32_t devices_of(const gmd_snapshot *snapshot);
-
 /* A view of what is of `device`, which is number 0 in it. It borrows from the snapshot; its events,
  * segments and annotations are its own. On failure (no host memory) it is left empty. */
 gmd_status one_device_make(gmd_snapshot *view, const gmd_snapshot *snapshot, uint8_t device,

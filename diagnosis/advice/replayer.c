@@ -181,6 +181,7 @@ gmd_status replayer_run(replayer *r, const char *conf, const trial_memory *memor
         return status;
     }
     play(r, stops);
+    r->runtime.sim->gmd_sim_observe(NULL, NULL); /* the next restart gives back what is left */
     if (r->subject.get_stats(0, &stats) != 0) {
         return gmd_fail(error, GMD_FAILED, "the reference allocator tells no statistics");
     }

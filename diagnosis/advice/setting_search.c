@@ -22,12 +22,13 @@ static size_t most_tried(const setting_search *s)
 /* --- which is better ---------------------------------------------------------------------------
  */
 
-/* Differences of less than a hundredth of the memory are none: then fewer and cheaper calls of the
- * device count, and then fewer options. */
-static uint64_t coarse(uint64_t bytes)
+/* Where the job fits, differences of less than a hundredth of the memory are none: then fewer and
+ * cheaper calls of the device count, and then fewer options. Where it does not, what is missing is
+ * memory, and each page counts. */
+static uint64_t memory_rank(uint64_t bytes, bool fits)
 {
     uint64_t unit = 1;
-    while (unit < bytes / 128) {
+    while (fits && unit < bytes / 128) {
         unit *= 2;
     }
     return bytes ? bytes / unit * unit : UINT64_MAX;
@@ -42,8 +43,12 @@ static int compare_tried(const void *a, const void *b)
 {
     const tried_setting *x = a, *y = b;
     const trial_result *p = &x->trial.result, *q = &y->trial.result;
-    int order = compare_numbers(p->refused, q->refused);
-    order = order ? order : compare_numbers(coarse(x->trial.smallest), coarse(y->trial.smallest));
+    bool fits = p->refused == 0;
+    int order = compare_numbers(!fits, q->refused != 0);
+    order = order ? order
+                  : compare_numbers(memory_rank(x->trial.smallest, fits),
+                                    memory_rank(y->trial.smallest, fits));
+    order = order ? order : compare_numbers(p->refused, q->refused);
     order = order ? order : compare_numbers((uint64_t)p->device_ns, (uint64_t)q->device_ns);
     order = order ? order
                   : compare_numbers(setting_choice_options(&x->choice),
@@ -96,8 +101,18 @@ static gmd_status add(setting_search *s, const tried_setting *setting, gmd_error
     return GMD_OK;
 }
 
-/* Those of the settings from number `first` on whose smallest memory is not known. */
-static gmd_status try_from(setting_search *s, size_t first, uint64_t must_beat, gmd_error *error)
+typedef struct attempt {
+    bool finds_smallest; /* of settings whose smallest memory is not known; else all are replayed */
+    uint64_t must_beat;
+} attempt;
+
+static bool is_due(const attempt *of, const trial *t)
+{
+    return !of->finds_smallest || !t->smallest;
+}
+
+/* Of the settings from number `first` on. */
+static gmd_status try_from(setting_search *s, size_t first, attempt of, gmd_error *error)
 {
     size_t count = 0;
     trial *trials = malloc((s->count - first + 1) * sizeof *trials);
@@ -105,17 +120,17 @@ static gmd_status try_from(setting_search *s, size_t first, uint64_t must_beat, 
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
     }
     for (size_t i = first; i < s->count; i++) {
-        if (!s->items[i].trial.smallest) {
+        if (is_due(&of, &s->items[i].trial)) {
             trials[count] = s->items[i].trial;
             trials[count].memory = s->memory;
-            trials[count].finds_smallest = true;
-            trials[count++].must_beat = must_beat;
+            trials[count].finds_smallest = of.finds_smallest;
+            trials[count++].must_beat = of.must_beat;
         }
     }
     gmd_status status = crew_run(s->crew, trials, count, error);
     const trial *next = trials;
     for (size_t i = first; i < s->count && status == GMD_OK; i++) {
-        if (!s->items[i].trial.smallest) {
+        if (is_due(&of, &s->items[i].trial)) {
             s->items[i].trial = *next;
             s->replays += next->replays;
             status =
@@ -139,7 +154,7 @@ gmd_status search_given(setting_search *s, const char *const *confs, size_t coun
                                                 "settings '%.100s...': longer than %d characters",
                                                 confs[i], TRIAL_CONF - 1);
     }
-    return status == GMD_OK ? try_from(s, first, 0, error) : status;
+    return status == GMD_OK ? try_from(s, first, (attempt){.finds_smallest = true}, error) : status;
 }
 
 /* --- the search
@@ -228,7 +243,8 @@ static gmd_status search_rounds(setting_search *s, setting_values *values, gmd_e
             status = vary(s, values, bases[i], error);
         }
         status = status == GMD_OK && round ? refine(s, values, error) : status;
-        status = status == GMD_OK ? try_from(s, first, best_smallest(s), error) : status;
+        const attempt beats = {.finds_smallest = true, .must_beat = best_smallest(s)};
+        status = status == GMD_OK ? try_from(s, first, beats, error) : status;
         if (status == GMD_OK && round == 0) {
             tried_setting defaults = {0};
             for (size_t i = 0; i < s->count; i++) {
@@ -273,12 +289,19 @@ static void keep_the_best(setting_search *s, size_t most)
     s->count = kept;
 }
 
-gmd_status search_settle(setting_search *s, size_t most, gmd_error *error)
+gmd_status search_settle(setting_search *s, const trial_memory *memory, size_t most,
+                         gmd_error *error)
 {
-    sort(s);
-    keep_the_best(s, most);
-    gmd_status status = try_from(s, 0, 0, error);
-    sort(s);
+    bool is_other = memory->capacity_bytes != s->memory.capacity_bytes ||
+                    memory->limit_bytes != s->memory.limit_bytes;
+    s->memory = *memory;
+    gmd_status status = is_other ? try_from(s, 0, (attempt){0}, error) : GMD_OK;
+    if (status == GMD_OK) {
+        sort(s);
+        keep_the_best(s, most);
+        status = try_from(s, 0, (attempt){.finds_smallest = true}, error);
+        sort(s);
+    }
     return status;
 }
 

@@ -14,7 +14,7 @@ typedef struct tried_setting {
 
 typedef struct setting_search {
     const crew *crew;
-    trial_memory memory; /* that the job has */
+    trial_memory memory; /* that the job has in the trials to come */
     tried_setting *items;
     size_t count, capacity;
     uint32_t replays;
@@ -28,9 +28,11 @@ gmd_status search_given(setting_search *s, const char *const *confs, size_t coun
  * further. */
 gmd_status search_all(setting_search *s, gmd_error *error);
 
-/* Best first; each that is left has its smallest memory looked for. The simplest of settings that
- * do the same is left, and `most` of those that were not given. */
-gmd_status search_settle(setting_search *s, size_t most, gmd_error *error);
+/* What was tried, under the memory that is asked about: best first; each that is left has its
+ * smallest memory looked for. The simplest of settings that do the same is left, and `most` of
+ * those that were not given. */
+gmd_status search_settle(setting_search *s, const trial_memory *memory, size_t most,
+                         gmd_error *error);
 void search_free(setting_search *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* write_advice_json.c - advice for programs: docs/schema/advise.schema.json. */
 #include "gmd_advice_report.h"
 
+#include "gmd_job_findings.h"
 #include "gmd_json.h"
 #include "gmd_report_text.h"
 
@@ -44,6 +45,29 @@ static void put_recorded(gmd_json *json, const gmd_advice *a)
     gmd_json_end(json);
 }
 
+static void put_leak(gmd_json *json, const gmd_advised_leak *leak)
+{
+    gmd_json_row(json, NULL);
+    gmd_json_string(json, "class", gmd_finding_class_name(leak->class));
+    gmd_json_u64(json, "bytes", leak->bytes);
+    gmd_json_u64(json, "bytes_per_iteration", leak->bytes_per_iteration);
+    if (*leak->file) {
+        gmd_json_string(json, "file", leak->file);
+        gmd_json_u64(json, "line", leak->line);
+        gmd_json_bool(json, "inferred", leak->is_line_inferred);
+    }
+    gmd_json_end(json);
+}
+
+static void put_leaks(gmd_json *json, const gmd_advice *a)
+{
+    gmd_json_array(json, "leaks");
+    for (size_t i = 0; i < a->leak_count; i++) {
+        put_leak(json, &a->leaks[i]);
+    }
+    gmd_json_end(json);
+}
+
 static void put_changes(gmd_json *json, const gmd_advice *a)
 {
     gmd_json_row(json, "changes");
@@ -68,6 +92,7 @@ gmd_status gmd_advice_write_json(const gmd_advice *a, const char *version, FILE 
     gmd_json_string(&json, "memory_is", memory_kind_name(a));
     gmd_json_u64(&json, "lower_bound", a->lower_bound);
     gmd_json_u64(&json, "peak_live", a->peak_live);
+    put_leaks(&json, a);
     put_recorded(&json, a);
     gmd_json_bool(&json, "reproduced", a->is_reproduced);
     gmd_json_bool(&json, "begins_late", a->begins_late);

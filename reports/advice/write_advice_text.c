@@ -1,8 +1,10 @@
 /* write_advice_text.c - advice on a screen: the line to copy, then how the settings compare. */
 #include "gmd_advice_report.h"
 
+#include "gmd_job_findings.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,45 +63,88 @@ static void put_title(const page *p)
     if (a->device_count > 1) {
         fprintf(p->out, ", device %u", a->device);
     }
-    fprintf(p->out, ": %s requests,\n%s %s\n\n", gmd_format_count(a->requests, count),
-            memory_text(a), gmd_format_size(a->memory_bytes, size));
+    fprintf(p->out, ": %s requests,\n%s %s%s\n\n", gmd_format_count(a->requests, count),
+            memory_text(a), gmd_format_size(a->memory_bytes, size),
+            a->memory_kind == GMD_MEMORY_DEVICE ? " (assumed; --capacity)" : "");
 }
 
-static const gmd_setting_advice *recorded_row(const gmd_advice *a)
+/* What no setting gives back. */
+static void put_leaks(const page *p)
 {
-    for (size_t i = 0; i < a->count; i++) {
-        if (a->settings[i].is_recorded) {
-            return &a->settings[i];
-        }
+    const gmd_advice *a = p->advice;
+    const gmd_advised_leak *leak = a->leaks;
+    char text[GMD_ADVICE_FILE + 300], size[24], place[GMD_ADVICE_FILE + 60] = "", more[60] = "";
+    if (!a->leak_count) {
+        return;
     }
-    return NULL;
+    if (*leak->file) {
+        snprintf(place, sizeof place, ", %s:%" PRIu32 "%s", gmd_file_name(leak->file), leak->line,
+                 leak->is_line_inferred ? " (the last line before it)" : "");
+    }
+    if (a->leak_count > 1) {
+        snprintf(more, sizeof more, ", and %zu more", a->leak_count - 1);
+    }
+    snprintf(text, sizeof text,
+             "gmd diagnose finds a leak, which is to be mended first: %s, %s%s%s.",
+             gmd_finding_class_name(leak->class), gmd_format_size(leak->bytes, size), place, more);
+    gmd_put_wrapped(p->out, p->columns, 0, text);
+    fputc('\n', p->out);
 }
 
 static void put_gain(const page *p, const gmd_setting_advice *best)
 {
-    const gmd_setting_advice *now = recorded_row(p->advice);
+    const gmd_setting_advice *now = gmd_advice_baseline(p->advice);
     char text[200], mine[40], its[40];
     if (!best->smallest_capacity || !now || now == best || !now->smallest_capacity) {
         return;
     }
     double change = ((double)best->smallest_capacity - (double)now->smallest_capacity) /
                     (double)now->smallest_capacity * 100;
-    snprintf(text, sizeof text, "It needs %s; with the recorded settings it is %s (%+.1f %%).",
-             format_mib(best->smallest_capacity, mine), format_mib(now->smallest_capacity, its),
-             change);
+    snprintf(text, sizeof text, "It needs %s; with %s it is %s (%+.1f %%).",
+             format_mib(best->smallest_capacity, mine),
+             now->is_recorded ? "the recorded settings" : "PyTorch's defaults",
+             format_mib(now->smallest_capacity, its), change);
     gmd_put_wrapped(p->out, p->columns, 2, text);
+}
+
+/* Whether others than the first need no more and no less. */
+static bool is_one_of_many(const gmd_advice *a)
+{
+    const gmd_setting_advice *best = &a->settings[0];
+    for (size_t i = 1; i < a->count; i++) {
+        if (best->smallest_capacity && gmd_needs_the_same(best, &a->settings[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where nothing is to be changed. */
+static void put_no_change(const page *p, const gmd_setting_advice *now)
+{
+    const char *theirs = now->is_recorded ? "the recorded settings" : "PyTorch's defaults";
+    const char *keep = is_one_of_many(p->advice) ? "The settings make no difference; keep"
+                                                 : "The best that was found are";
+    char text[200], size[40], fits[80] = "";
+    if (!now->fits) {
+        snprintf(fits, sizeof fits, "It does not fit%s%s. ",
+                 now->smallest_capacity ? "; it would in " : "",
+                 now->smallest_capacity ? format_mib(now->smallest_capacity, size) : "");
+    }
+    snprintf(text, sizeof text, "%s%s %s:", fits, keep, theirs);
+    gmd_put_wrapped(p->out, p->columns, 0, text);
 }
 
 /* Whether it fits, above the settings. */
 static void put_verdict(const page *p, const gmd_setting_advice *best)
 {
     char size[40];
-    if (best->fits && best->is_recorded) {
-        fputs("The recorded settings are the best:\n", p->out);
+    if (best == gmd_advice_baseline(p->advice) && p->advice->count > 1) {
+        put_no_change(p, best);
     } else if (best->fits) {
         fputs("Best:\n", p->out);
     } else if (best->smallest_capacity) {
-        fprintf(p->out, "It does not fit. The least memory that was found is %s, with\n",
+        fprintf(p->out, "It does not fit; it would in %s with\n",
                 format_mib(best->smallest_capacity, size));
     } else {
         fputs("It does not fit. Most requests are served with\n", p->out);
@@ -232,6 +277,7 @@ gmd_status gmd_advice_write_text(const gmd_advice *advice, const gmd_advice_view
 {
     const page p = {.advice = advice, .columns = view->columns, .out = out};
     put_title(&p);
+    put_leaks(&p);
     if (advice->count) {
         put_best(&p);
         put_table(&p);

@@ -2,6 +2,7 @@
 #include "gmd_test.h"
 
 #include "gmd_advice.h"
+#include "gmd_diagnosis.h"
 #include "gmd_size.h"
 #include "gmd_truth.h"
 
@@ -122,6 +123,94 @@ TEST_F(advice, another_setting_has_the_figures_that_pytorch_had_with_it)
     assert_int_equal(split->ooms, 1);
 }
 
+/* --- determinism -------------------------------------------------------------------------------
+ */
+
+static void expect_same(const gmd_setting_advice *x, const gmd_setting_advice *y)
+{
+    assert_string_equal(x->conf, y->conf);
+    assert_int_equal(x->smallest_capacity, y->smallest_capacity);
+    assert_int_equal(x->peak_reserved, y->peak_reserved);
+    assert_int_equal(x->device_calls, y->device_calls);
+    assert_true(x->device_seconds == y->device_seconds);
+}
+
+/* What a process replayed before must not matter: with several, that is left to chance. */
+TEST_F(advice, a_replay_is_the_same_whatever_was_replayed_before_it)
+{
+    const char *confs[] = {"expandable_segments:True", "large_segment_size_mb:32"};
+    const char *turned[] = {confs[1], confs[0]};
+    gmd_advice_request request = request_for(HISTORIES "/limit_and_empty_cache.pickle.gz");
+    request.processes = 1;
+    request.confs = confs;
+    request.conf_count = 2;
+    advise(&request);
+    const gmd_setting_advice first = *setting(confs[0]), second = *setting(confs[1]);
+    gmd_advice_free(&advice);
+    request.confs = turned;
+    advise(&request);
+    expect_same(setting(confs[0]), &first);
+    expect_same(setting(confs[1]), &second);
+}
+
+TEST_F(advice, the_advice_is_the_same_for_every_number_of_processes)
+{
+    gmd_advice_request request = request_for(HISTORIES "/limit_and_empty_cache.pickle.gz");
+    request.processes = 1;
+    advise(&request);
+    gmd_advice alone = advice;
+    request.processes = 3;
+    advise(&request);
+    assert_int_equal(advice.count, alone.count);
+    assert_int_equal(advice.replays, alone.replays);
+    for (size_t i = 0; i < alone.count; i++) {
+        expect_same(&advice.settings[i], &alone.settings[i]);
+    }
+    gmd_advice_free(&alone);
+}
+
+/* --- what leaks -------------------------------------------------------------------------------
+ */
+
+TEST_F(advice, what_is_diagnosed_to_leak_is_told_of)
+{
+    gmd_diagnosis diagnosis;
+    gmd_snapshot snapshot;
+    gmd_error error;
+    const char *path = HISTORIES "/resnet50_leak.pickle.gz";
+    advise_under(path, "");
+    assert_int_equal(gmd_snapshot_read(&snapshot, path, &error), GMD_OK);
+    assert_int_equal(gmd_diagnosis_make(&diagnosis, &snapshot, path, &error), GMD_OK);
+    assert_int_equal(advice.leak_count, 1);
+    assert_int_equal(advice.leaks[0].class, diagnosis.findings[0].finding->class);
+    assert_int_equal(advice.leaks[0].bytes, diagnosis.findings[0].finding->bytes);
+    assert_int_equal(advice.leaks[0].line, 37);
+    gmd_diagnosis_free(&diagnosis);
+}
+
+TEST_F(advice, a_healthy_job_has_no_leak)
+{
+    advise_under(HISTORIES "/eval_fixed.pickle.gz", "");
+    assert_int_equal(advice.leak_count, 0);
+}
+
+TEST_F(advice, what_is_no_leak_is_for_the_settings_to_mend)
+{
+    assert_true(gmd_finding_is_leak(GMD_FINDING_RETAINED_GRAPH));
+    assert_false(gmd_finding_is_leak(GMD_FINDING_FRAGMENTATION));
+}
+
+TEST_F(advice, the_leak_of_a_line_that_is_left_out_is_mended)
+{
+    const char *confs[] = {""};
+    gmd_advice_request request = request_for(HISTORIES "/resnet50_leak.pickle.gz");
+    request.confs = confs;
+    request.conf_count = 1;
+    request.without_line = "train.py:37";
+    advise(&request);
+    assert_int_equal(advice.leak_count, 0);
+}
+
 /* --- memory -------------------------------------------------------------------------------------
  */
 
@@ -162,6 +251,52 @@ TEST_F(advice, the_best_needs_no_more_than_the_recorded_and_the_default_settings
     assert_true(advice.settings[0].fits);
     assert_true(advice.settings[0].smallest_capacity <= setting("")->smallest_capacity);
     assert_true(advice.tried > 10);
+}
+
+/* A small gain in what is refused is none for a job that does not fit all the same. */
+TEST_F(advice, what_is_advised_is_never_worse_than_doing_nothing)
+{
+    gmd_advice_request request = request_for(HISTORIES "/lstm_expand.pickle.gz");
+    request.capacity_bytes = 229 * GMD_MIB;
+    advise(&request);
+    const gmd_setting_advice *now = gmd_advice_baseline(&advice);
+    assert_true(now->is_recorded);
+    assert_true(advice.settings[0].smallest_capacity <= now->smallest_capacity);
+}
+
+TEST(a_setting_that_changes_nothing_is_not_worth_a_change)
+{
+    gmd_setting_advice now = {.fits = true, .smallest_capacity = 4000 * GMD_MIB}, other = now;
+    assert_false(gmd_is_worth_a_change(&other, &now));
+    other.smallest_capacity = 3998 * GMD_MIB;
+    assert_false(gmd_is_worth_a_change(&other, &now));
+    other.smallest_capacity = 3900 * GMD_MIB;
+    assert_true(gmd_is_worth_a_change(&other, &now));
+    now.fits = false;
+    other.smallest_capacity = 4000 * GMD_MIB;
+    assert_true(gmd_is_worth_a_change(&other, &now));
+}
+
+static uint64_t least_memory(const gmd_advice_request *request)
+{
+    uint64_t least = UINT64_MAX;
+    advise(request);
+    for (size_t i = 0; i < advice.count; i++) {
+        uint64_t smallest = advice.settings[i].smallest_capacity;
+        least = smallest && smallest < least ? smallest : least;
+    }
+    gmd_advice_free(&advice);
+    return least;
+}
+
+TEST_F(advice, what_a_job_needs_does_not_depend_on_how_much_there_is)
+{
+    gmd_advice_request request = request_for(HISTORIES "/lstm_gc.pickle.gz");
+    const uint64_t least = least_memory(&request);
+    request.capacity_bytes = 186 * GMD_MIB;
+    assert_int_equal(least_memory(&request), least);
+    request.capacity_bytes = 100 * GMD_MIB;
+    assert_int_equal(least_memory(&request), least);
 }
 
 /* --- the job is another --------------------------------------------------------------------------

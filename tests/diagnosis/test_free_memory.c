@@ -170,17 +170,55 @@ TEST_F(history, a_part_that_is_large_enough_fits)
 
 /* --- what memory was taken for --------------------------------------------------------------- */
 
+static gmd_unused find_unused(const gmd_facts *facts)
+{
+    gmd_unused unused;
+    gmd_error error;
+    assert_int_equal(gmd_unused_find(&unused, facts, &error), GMD_OK);
+    return unused;
+}
+
+TEST_F(history, what_memory_was_taken_for_lies_in_it)
+{
+    planted *p = *state;
+    planted_alloc_in(p, 20 * GMD_MIB, 12 * GMD_MIB);
+    gmd_facts facts = read_facts(p);
+    gmd_unused unused = find_unused(&facts);
+    assert_int_equal(unused.free.by_cause[GMD_FREE_CACHED], 0);
+    assert_int_equal(unused.free.by_cause[GMD_FREE_SPLIT], 8 * GMD_MIB);
+    gmd_unused_release(&unused);
+    gmd_facts_free(&facts);
+}
+
+TEST_F(history, memory_that_serves_nothing_is_cached)
+{
+    planted *p = *state;
+    gmd_error error;
+    gmd_facts facts;
+    planted_alloc_in(p, 20 * GMD_MIB, 12 * GMD_MIB);
+    planted_free_block(p, planted_alloc(p, 30 * GMD_MIB));
+    gmd_snapshot snapshot = planted_take_snapshot(p);
+    snapshot.events[3].action =
+        GMD_ACTION_OOM; /* the request for 30 MiB; its frees are not there */
+    snapshot.event_count = 4;
+    assert_int_equal(gmd_facts_make(&facts, &snapshot, 0, &error), GMD_OK);
+    gmd_unused unused = find_unused(&facts);
+    assert_int_equal(unused.free.by_cause[GMD_FREE_CACHED], 30 * GMD_MIB);
+    assert_false(unused.has_request);
+    gmd_unused_release(&unused);
+    gmd_facts_free(&facts);
+    gmd_snapshot_free(&snapshot);
+}
+
 TEST_F(history, the_last_request_that_took_memory_found_none_of_its_stream)
 {
     planted *p = *state;
-    gmd_unused unused;
-    gmd_error error;
     planted_on_stream(p, 1);
     planted_free_block(p, planted_alloc(p, 64 * GMD_MIB));
     planted_on_stream(p, 0);
     planted_alloc(p, 50 * GMD_MIB);
     gmd_facts facts = read_facts(p);
-    assert_int_equal(gmd_unused_find(&unused, &facts, &error), GMD_OK);
+    gmd_unused unused = find_unused(&facts);
     assert_int_equal(unused.requested, 50 * GMD_MIB);
     assert_int_equal(unused.refused.by_cause[GMD_FREE_OTHER_STREAM], 64 * GMD_MIB);
     gmd_unused_release(&unused);
