@@ -39,7 +39,7 @@ class Ward:
 
 @job("hidden_state")
 def ward_monitor(run):
-    """A monitor is calibrated while the signals come in. Of the LSTM's state that is carried over only one half is
+    """A monitor is calibrated while the signals come in. Only one half of the LSTM's state that is carried over is
     detached; through the cell state each minute's graph is part of the next one's, and retain_graph=True was put
     against the error. Fixed: both are detached."""
     monitor = HeartMonitor().to(run.device)
