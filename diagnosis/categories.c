@@ -98,8 +98,14 @@ static bool stays_from_set_up(const inference *in, const gmd_lifetime *l)
  * optimizer's state or data. */
 static bool is_parameter(const inference *in, const gmd_lifetime *l)
 {
-    return l->born != GMD_BEFORE && stays_from_set_up(in, l) &&
-           (!in->places->has_modules || (parts_of(in, l) & GMD_PART_LAYER));
+    const unsigned CALLED = GMD_PART_MODULE | GMD_PART_BACKWARD;
+    unsigned parts = parts_of(in, l);
+    bool is_of_layer = (parts & GMD_PART_LAYER) && !(parts & CALLED);
+    if (l->born == GMD_BEFORE) {
+        return false;
+    }
+    return (stays_from_set_up(in, l) && (!in->places->has_modules || is_of_layer)) ||
+           (is_of_layer && ends_outlived(in, l) > 0);
 }
 
 static bool is_optimizer_state(const inference *in, const gmd_lifetime *l)

@@ -126,10 +126,27 @@ static void blame_backward(const class_view *view, gmd_job_finding *finding)
     }
 }
 
+/* Whether the program asked for gradients by torch.autograd.grad(), as far as its lines tell: what
+ * the first one that is stored was computed for. */
+static bool is_by_grad(const class_view *view)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_kept(f, l) && (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD)) {
+            uint32_t before = moment_of_line_before(f, l->born);
+            return before != GMD_BEFORE &&
+                   (gmd_places_parts(&f->places, gmd_event_at(&f->recording, before)->origin) &
+                    GMD_PART_GRAD);
+        }
+    }
+    return false;
+}
+
 static void tell_stored(const class_view *view, gmd_job_finding *finding)
 {
     char rate[24], most[24], line[LINE_TEXT];
-    bool from_backward = is_from_backward(view);
+    bool from_backward = is_from_backward(view), by_grad = from_backward && is_by_grad(view);
     blame_growth(finding, view, NULL);
     if (from_backward) {
         blame_backward(view, finding);
@@ -140,12 +157,21 @@ static void tell_stored(const class_view *view, gmd_job_finding *finding)
                  "is ever freed.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
                  gmd_format_size(finding->bytes, most),
-                 from_backward ? "allocated by backward() itself"
-                               : "in blocks of the sizes of the model's parameters");
-    say_fix(finding,
-            "history.append(p.grad.norm().item())  # a number of each gradient that %s makes, not "
-            "the tensor; or p.grad.cpu()",
-            first_line(view, finding, line));
+                 by_grad         ? "computed by torch.autograd.grad()"
+                 : from_backward ? "allocated by backward() itself"
+                                 : "in blocks of the sizes of the model's parameters");
+    first_line(view, finding, line);
+    if (by_grad) {
+        say_fix(finding,
+                "gradients.clear()  # empty what keeps the gradients of %s once they are used; or "
+                "keep a number of each: gradient.norm().item()",
+                line);
+    } else {
+        say_fix(finding,
+                "history.append(p.grad.norm().item())  # a number of each gradient that %s makes, "
+                "not the tensor; or empty what keeps them once they are used",
+                line);
+    }
 }
 
 static bool look_for_stored(const class_view *view, parameter_sizes *sizes,

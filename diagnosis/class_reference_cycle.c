@@ -207,12 +207,12 @@ static bool look_for_objects(const class_view *view, gmd_job_finding *finding)
     say_evidence(finding,
                  "%s more in each iteration, up to %s, held by objects that each iteration makes "
                  "and none frees: they refer to each other in a circle and wait for Python's "
-                 "cyclic garbage collector, or something lists them.",
+                 "cyclic garbage collector, or a list keeps them.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
                  gmd_format_size(finding->bytes, most));
     say_fix(finding,
             "self.other = weakref.ref(other)  # break the circle that holds what %s makes, or del "
-            "it when done; gc.collect() every few iterations bounds it",
+            "it when done; if gc.collect() frees nothing, a list keeps it: remove it there",
             first_line(view, finding, line));
     return true;
 }

@@ -79,8 +79,10 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
 /* Adds to the lines where bytes are, most bytes first. `is_inferred`: no frames were recorded. */
 void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool is_inferred);
 
-/* The user's line that led to a moment at which no frames were recorded: the last one before it. */
+/* The user's line that led to a moment at which no frames were recorded: the last one before it,
+ * and when that was; GMD_BEFORE: there is none. */
 uint32_t line_before(const gmd_facts *facts, uint32_t moment);
+uint32_t moment_of_line_before(const gmd_facts *facts, uint32_t moment);
 
 /* "train.py:42", the first line of the finding, for a fix to name; "the program": none is known.
  */

@@ -11,15 +11,40 @@
 
 /* --- growth ---------------------------------------------------------------------------------- */
 
-/* An optimizer's history of steps (L-BFGS) is bounded, and fills up for as long as it likes. */
-static bool is_meant(const class_view *view, const retained_group *group, group_test *test)
+static bool makes_layer(const class_view *view, const retained_group *group)
 {
-    return retained_group_grows(group) && !group->is_of_optimizer && (!test || test(view, group));
+    unsigned parts = parts_of_group(view, group);
+    return retained_group_grows(group) && (parts & GMD_PART_LAYER) && !(parts & GMD_PART_MODULE);
 }
 
-static uint64_t rate_of(const retained_group *group)
+/* Whether models are made anew and stay. */
+static bool makes_layers(const class_view *view)
 {
-    return group->compared ? group->grown / group->compared : 0;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        if (makes_layer(view, &view->retained->groups[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An optimizer's history of steps (L-BFGS) is bounded, and fills up for as long as it likes; its
+ * state is of the model's size, and grows with the number of models. */
+static bool is_meant(const class_view *view, const retained_group *group, group_test *test)
+{
+    return retained_group_grows(group) && (!group->is_of_optimizer || makes_layers(view)) &&
+           (!test || test(view, group));
+}
+
+/* What an iteration of its loop adds, on average; one that ended out of memory is none. */
+static uint64_t rate_of(const class_view *view, const retained_group *group)
+{
+    const gmd_iterations *it = &view->facts->iterations;
+    bool is_cut = view->facts->recording.ended_by_oom && it->count > 1;
+    uint32_t end = gmd_iterations_shown(it) - is_cut;
+    uint32_t main_loop = it->other < it->count ? it->other : end;
+    uint32_t iterations = group->is_of_other_loop ? end - it->other : main_loop;
+    return iterations ? group->added / iterations : 0;
 }
 
 /* Whether no group before this one, of those that are summed up, is of the same line. */
@@ -44,12 +69,11 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
         const retained_group *group = &view->retained->groups[i];
         if ((!group->is_explained || with_explained) && is_meant(view, group, test)) {
             unsigned parts = parts_of_group(view, group);
-            bool makes_layer = (parts & GMD_PART_LAYER) && !(parts & GMD_PART_MODULE);
             g.lines += is_new_line(view, i, test);
             of_objects += parts & GMD_PART_CONSTRUCTOR ? group->most : 0;
-            of_layers += makes_layer ? group->most : 0;
+            of_layers += makes_layer(view, group) ? group->most : 0;
             g.bytes += group->most;
-            g.bytes_per_iteration += rate_of(group);
+            g.bytes_per_iteration += rate_of(view, group);
             g.grown += group->grown;
             g.blocks += group->blocks;
             g.blocks_per_iteration += (group->blocks + iterations - 1) / iterations;
@@ -119,7 +143,7 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
         if (!group->is_explained && is_meant(view, group, test)) {
             group->is_explained = true;
             finding->bytes += group->most;
-            finding->bytes_per_iteration += rate_of(group);
+            finding->bytes_per_iteration += rate_of(view, group);
             blame_line(finding, group->frame, group->most, false);
         }
     }
@@ -204,7 +228,7 @@ void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool i
     finding->where[at] = place;
 }
 
-uint32_t line_before(const gmd_facts *facts, uint32_t moment)
+uint32_t moment_of_line_before(const gmd_facts *facts, uint32_t moment)
 {
     const gmd_recording *r = &facts->recording;
     for (uint32_t at = moment; at > GMD_BEFORE; at--) {
@@ -212,10 +236,18 @@ uint32_t line_before(const gmd_facts *facts, uint32_t moment)
         uint32_t frame =
             e->device == r->device ? gmd_places_frame(&facts->places, e->origin) : GMD_NO_PLACE;
         if (frame != GMD_NO_PLACE && !gmd_places_get(&facts->places, frame).is_library) {
-            return frame;
+            return at;
         }
     }
-    return GMD_NO_PLACE;
+    return GMD_BEFORE;
+}
+
+uint32_t line_before(const gmd_facts *facts, uint32_t moment)
+{
+    uint32_t at = moment_of_line_before(facts, moment);
+    return at == GMD_BEFORE
+               ? GMD_NO_PLACE
+               : gmd_places_frame(&facts->places, gmd_event_at(&facts->recording, at)->origin);
 }
 
 const char *first_line(const class_view *view, const gmd_job_finding *finding, char text[LINE_TEXT])

@@ -1,6 +1,22 @@
 /* facts.c - all that is read out of a recording before anything is found wrong in it. */
 #include "gmd_facts.h"
 
+/* Without a frame in any request, what has none is not of the thread of backward(), but of anybody.
+ */
+static void know_frames(gmd_facts *facts)
+{
+    const gmd_snapshot *s = facts->snapshot;
+    for (size_t i = 0; i < s->event_count; i++) {
+        if (s->events[i].action == GMD_ACTION_ALLOC &&
+            gmd_origins_get(&s->origins, s->events[i].origin).stack) {
+            return;
+        }
+    }
+    if (s->event_count) {
+        gmd_places_forget_frames(&facts->places);
+    }
+}
+
 gmd_status gmd_facts_make(gmd_facts *facts, const gmd_snapshot *snapshot, uint8_t device,
                           gmd_error *error)
 {
@@ -8,6 +24,9 @@ gmd_status gmd_facts_make(gmd_facts *facts, const gmd_snapshot *snapshot, uint8_
     gmd_status status = gmd_places_make(&facts->places, &snapshot->origins, error);
     if (status == GMD_OK) {
         status = gmd_recording_make(&facts->recording, snapshot, device, error);
+    }
+    if (status == GMD_OK) {
+        know_frames(facts);
     }
     if (snapshot->recorder != GMD_RECORDER_PYTORCH) {
         facts->recording.ends_early = false; /* there are no segments that could be of later */

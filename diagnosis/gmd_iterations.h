@@ -19,6 +19,7 @@ typedef enum gmd_iteration_source {
 typedef struct gmd_iterations {
     uint32_t *starts; /* moments, ascending: `count` of them, and behind them the end of the last */
     uint32_t count;
+    bool has_rest; /* the last is none: what comes after the optimizer's last step, and is short */
     uint32_t warm_up; /* iterations until the program asks for the same in each */
     uint32_t other;   /* the first of another loop, after the optimizer's last step: an evaluation;
                          `count`: there is none */
@@ -33,6 +34,13 @@ void gmd_iterations_free(gmd_iterations *iterations);
 
 /* The iteration that a moment is in; GMD_SET_UP before the first, `count` after the last. */
 #define GMD_SET_UP UINT32_MAX
+
+/* How many a person would count. */
+static inline uint32_t gmd_iterations_shown(const gmd_iterations *iterations)
+{
+    return iterations->count - iterations->has_rest;
+}
+
 uint32_t gmd_iteration_of(const gmd_iterations *iterations, uint32_t moment);
 
 #endif

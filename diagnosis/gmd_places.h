@@ -11,6 +11,7 @@
 #include "gmd_origins.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GMD_NO_PLACE UINT32_MAX
@@ -36,6 +37,7 @@ typedef enum gmd_part {
     GMD_PART_EVALUATION = 1 << 9,  /* a function of the user's is named as one that evaluates */
     GMD_PART_PYTHON = 1 << 10,     /* Python, not C++ alone */
     GMD_PART_INSIDE = 1 << 11,     /* the innermost Python is a library's */
+    GMD_PART_GRAD = 1 << 12,       /* torch.autograd.grad() */
 } gmd_part;
 
 typedef struct gmd_places {
@@ -52,8 +54,16 @@ typedef struct gmd_places {
 gmd_status gmd_places_make(gmd_places *places, const gmd_origins *origins, gmd_error *error);
 void gmd_places_free(gmd_places *places);
 
+/* For a history without frames: those of its last moment alone tell of no thread and no module. */
+void gmd_places_forget_frames(gmd_places *places);
+
 /* The frame that an origin stands for: the same number, the same line of the program. */
 uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin);
+
+/* The user's frames that led to one, the nearest first, by the first stack whose innermost it is;
+ * how many, `most` at most. */
+size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most);
+
 gmd_place gmd_places_get(const gmd_places *places, uint32_t frame);
 
 /* The parts that an origin's stack goes through. */

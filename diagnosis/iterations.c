@@ -557,8 +557,15 @@ static uint32_t length_of(const gmd_iterations *it, uint32_t i)
     return it->starts[i + 1] - it->starts[i];
 }
 
+/* Whether they are known by their ends. */
+static bool ends_iterations(const gmd_iterations *it, const gmd_recording *r)
+{
+    return it->source == GMD_ITERATIONS_ANNOTATED &&
+           boundary_of(r, it->annotation) == GMD_ANNOTATION_END;
+}
+
 /* The median length, and how many iterations come before the first of about that length. */
-static bool measure(gmd_iterations *it)
+static bool measure(gmd_iterations *it, const gmd_recording *r)
 {
     enum { NEAR_PERCENT = 20 };
     uint32_t *lengths = malloc(it->count * sizeof *lengths);
@@ -571,6 +578,8 @@ static bool measure(gmd_iterations *it)
     qsort(lengths, it->count, sizeof *lengths, compare_numbers);
     uint64_t median = lengths[it->count / 2];
     it->period_events = median;
+    it->has_rest =
+        it->count > 1 && ends_iterations(it, r) && length_of(it, it->count - 1) * 2 < median;
     it->warm_up = 1;
     while (it->warm_up < it->count / 3) {
         uint64_t length = length_of(it, it->warm_up);
@@ -611,7 +620,7 @@ gmd_status gmd_iterations_find(gmd_iterations *iterations, const gmd_recording *
               (iterations->count || find_repeated(iterations, recording, places));
     if (ok && iterations->count) {
         iterations->starts[iterations->count] = recording->last + 1;
-        ok = measure(iterations) && find_other(iterations, recording, places);
+        ok = measure(iterations, recording) && find_other(iterations, recording, places);
     }
     if (!ok) {
         gmd_iterations_free(iterations);

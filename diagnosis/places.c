@@ -87,6 +87,7 @@ typedef struct file_kind {
     bool is_python;     /* else of C++ */
     bool runs_backward; /* as the outermost frame: Python that the engine of autograd called */
     bool is_of_modules; /* torch/nn/modules/module.py */
+    bool is_autograd;   /* torch/autograd/__init__.py */
     uint16_t parts;     /* gmd_part */
 } file_kind;
 
@@ -116,6 +117,7 @@ static file_kind classify_file(const char *file)
                                         gmd_is_path_end(file, "torch/autograd/graph.py") ||
                                         gmd_is_path_end(file, "torch/utils/checkpoint.py"),
                        .is_of_modules = gmd_is_path_end(file, "torch/nn/modules/module.py"),
+                       .is_autograd = gmd_is_path_end(file, "torch/autograd/__init__.py"),
                        .parts = parts_of_file(file)};
 }
 
@@ -193,6 +195,9 @@ static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds
         if (kind->is_of_modules && is_call(function_of(places, frames[i]))) {
             parts |= GMD_PART_MODULE;
         }
+        if (kind->is_autograd && strcmp(function_of(places, frames[i]), "grad") == 0) {
+            parts |= GMD_PART_GRAD;
+        }
         if (!kind->is_library) {
             parts |= is_innermost ? parts_of_line(places, kinds, frames, i, count) : 0;
             parts |= names_evaluation(function_of(places, frames[i])) ? GMD_PART_EVALUATION : 0;
@@ -267,9 +272,36 @@ void gmd_places_free(gmd_places *places)
     *places = (gmd_places){0};
 }
 
+void gmd_places_forget_frames(gmd_places *places)
+{
+    places->has_frames = places->has_modules = false;
+    places->parts_of[0] = 0;
+}
+
 uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin)
 {
     return places->user_frame_of[gmd_origins_get(places->origins, origin).stack];
+}
+
+size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most)
+{
+    uint32_t stack = 1, stacks = gmd_origins_stack_count(places->origins);
+    size_t count, found = 0;
+    while (stack < stacks && places->user_frame_of[stack] != frame) {
+        stack++;
+    }
+    if (stack >= stacks || frame == GMD_NO_PLACE) {
+        return 0;
+    }
+    const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+    bool is_outside = false;
+    for (size_t i = 0; i < count && found < most; i++) {
+        if (is_outside && !places->is_library[frames[i]]) {
+            callers[found++] = frames[i];
+        }
+        is_outside = is_outside || frames[i] == frame;
+    }
+    return found;
 }
 
 gmd_place gmd_places_get(const gmd_places *places, uint32_t frame)

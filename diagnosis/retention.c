@@ -105,12 +105,6 @@ static size_t choose_groups(const gmd_facts *f, const member *members, size_t co
 
 /* --- one group ------------------------------------------------------------------------------- */
 
-static int compare_changes(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* A group at the end of an iteration. */
 typedef struct group_end {
     int64_t bytes;     /* that are there */
@@ -119,12 +113,6 @@ typedef struct group_end {
     uint32_t gone_old; /* the last of them that was counted */
     uint32_t longest;  /* the last end that a block of the iteration sees */
 } group_end;
-
-/* Arrays for all groups, one after the other. */
-typedef struct group_ends {
-    group_end *at;    /* by iteration */
-    int64_t *changes; /* of the ends that are compared */
-} group_ends;
 
 /* Blocks come in the order of their iterations. */
 static void sum_ends(const gmd_facts *f, const candidate *c, group_end *ends)
@@ -161,8 +149,7 @@ static ends_range range_of_loop(const gmd_iterations *it, bool is_other)
     return end > first ? range : (ends_range){0};
 }
 
-static void measure_changes(ends_range range, const group_end *ends, int64_t *changes,
-                            retained_group *g)
+static void measure_changes(ends_range range, const group_end *ends, retained_group *g)
 {
     for (uint32_t i = range.from + 1; i < range.to; i++) {
         int64_t change = ends[i].bytes - ends[i - 1].bytes;
@@ -180,13 +167,11 @@ static void measure_changes(ends_range range, const group_end *ends, int64_t *ch
             g->falls++;
             g->largest_fall = gmd_max(size, g->largest_fall);
         }
-        changes[g->compared++] = change;
+        g->compared++;
     }
     if (g->compared) {
         int64_t grown = ends[range.to - 1].bytes - ends[range.from].bytes;
         g->grown = grown > 0 ? (uint64_t)grown : 0;
-        qsort(changes, g->compared, sizeof *changes, compare_changes);
-        g->growth = changes[g->compared / 2];
     }
 }
 
@@ -201,19 +186,28 @@ static void compare_floors(retained_group *g, int64_t before, int64_t floor, uin
     }
 }
 
+/* Iterations whose blocks must go at once: two are the value of a variable and the one before it,
+ * where some go in most iterations. */
+static uint32_t least_gone_of(ends_range range, const group_end *ends)
+{
+    uint32_t with_gone = 0;
+    for (uint32_t i = range.from + 1; i < range.to; i++) {
+        with_gone += ends[i].gone > 0;
+    }
+    return with_gone * 2 <= range.to - range.from ? 2 : 3;
+}
+
 /* Where more goes than an iteration adds, and blocks of several, whatever comes meanwhile. Two ends
  * after one another are one drop: it may come at an iteration's end. */
 static void measure_drops(ends_range range, const group_end *ends, retained_group *g)
 {
-    enum {
-        LEAST_PERCENT = 150, /* of what an iteration adds: less is what a variable let go */
-        LEAST_ITERATIONS = 3 /* whose blocks go: fewer are a variable's and the one's before it */
-    };
+    enum { LEAST_PERCENT = 150 }; /* of what an iteration adds: less is what a variable let go */
+    uint32_t least_of = least_gone_of(range, ends);
     uint64_t usual = g->rises ? g->risen / g->rises : 0, least = usual * LEAST_PERCENT / 100;
     uint32_t last = range.from, run_before = 0;
     int64_t floor = NO_FLOOR, before = NO_FLOOR;
     for (uint32_t i = range.from + 1; i < range.to && least; i++) {
-        if (ends[i].gone < least || ends[i].gone_of < LEAST_ITERATIONS) {
+        if (ends[i].gone < least || ends[i].gone_of < least_of) {
             continue;
         }
         uint32_t run = i - last;
@@ -248,14 +242,14 @@ static ends_range range_of_group(const gmd_facts *f, bool is_other, const retain
 }
 
 /* The one of two loops in which it grows more. */
-static void measure_loops(const gmd_facts *f, const group_ends *of, retained_group *g)
+static void measure_loops(const gmd_facts *f, const group_end *ends, retained_group *g)
 {
     retained_group other = *g;
-    measure_changes(range_of_group(f, false, g), of->at, of->changes, g);
-    measure_drops(range_of_group(f, false, g), of->at, g);
+    measure_changes(range_of_group(f, false, g), ends, g);
+    measure_drops(range_of_group(f, false, g), ends, g);
     if (f->iterations.other < f->iterations.count) {
         other.is_of_other_loop = true;
-        measure_changes(range_of_group(f, true, g), of->at, of->changes, &other);
+        measure_changes(range_of_group(f, true, g), ends, &other);
         *g = other.grown > g->grown ? other : *g;
     }
 }
@@ -395,6 +389,24 @@ static uint64_t bytes_by_growth(const retained_group *g)
     return g->grown + g->grown * NOT_COMPARED / g->compared;
 }
 
+/* What there is of a line that grows at the end: all of it that was recorded, if that is about as
+ * much as it adds; more is what it needs in each iteration. */
+static uint64_t bytes_at_end(const gmd_facts *f, const retained_group *g)
+{
+    enum { WITHIN_PERCENT = 15 };
+    const gmd_recording *r = &f->recording;
+    uint64_t bytes = 0, added = gmd_min(g->most, bytes_by_growth(g));
+    for (size_t i = 0; i < r->lifetime_count; i++) {
+        const gmd_lifetime *l = &r->lifetimes[i];
+        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER &&
+            gmd_origins_get(f->places.origins, l->origin).stack == g->stack &&
+            (g->stack || l->requested == g->requested)) {
+            bytes += l->size;
+        }
+    }
+    return bytes > added && bytes * 100 <= added * (100 + WITHIN_PERCENT) ? bytes : added;
+}
+
 /* What a line that grows had added before the recording begins, as far as it is still there and of
  * the same size: a history whose beginning was overwritten knows the stacks of blocks that live. */
 static uint64_t bytes_from_before(const gmd_facts *f, const retained_group *g)
@@ -419,7 +431,7 @@ static bool is_of_optimizer(const gmd_facts *f, uint32_t lifetime)
                : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE;
 }
 
-static retained_group measure_group(const gmd_facts *f, const candidate *c, group_ends *of)
+static retained_group measure_group(const gmd_facts *f, const candidate *c, group_end *ends)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
     retained_group g = {.stack = c->first->stack,
@@ -428,15 +440,16 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
                         .is_of_optimizer = is_of_optimizer(f, c->first->lifetime),
                         .freed_in = GMD_NO_PLACE};
     count_kept(f, c, &g);
-    sum_ends(f, c, of->at);
+    sum_ends(f, c, ends);
     for (uint32_t i = 0; i < f->iterations.count; i++) {
-        g.most = of->at[i].bytes > (int64_t)g.most ? (uint64_t)of->at[i].bytes : g.most;
+        g.most = ends[i].bytes > (int64_t)g.most ? (uint64_t)ends[i].bytes : g.most;
     }
-    measure_loops(f, of, &g);
-    count_gone(f, c, of->at, &g);
+    measure_loops(f, ends, &g);
+    count_gone(f, c, ends, &g);
     find_freeing_line(f, c, &g);
     if (retained_group_grows(&g)) {
-        g.most = gmd_min(g.most, bytes_by_growth(&g)) + bytes_from_before(f, &g);
+        g.added = bytes_at_end(f, &g);
+        g.most = g.added + bytes_from_before(f, &g);
     }
     return g;
 }
@@ -444,16 +457,13 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
 static bool measure_groups(retention *kept, const gmd_facts *f, const candidate *chosen,
                            size_t count)
 {
-    size_t ends = (size_t)f->iterations.count + 2;
-    group_ends of = {.at = malloc(ends * sizeof *of.at),
-                     .changes = malloc(ends * sizeof *of.changes)};
+    group_end *ends = malloc(((size_t)f->iterations.count + 2) * sizeof *ends);
     kept->groups = malloc((count + 1) * sizeof *kept->groups);
-    bool ok = of.at && of.changes && kept->groups;
+    bool ok = ends && kept->groups;
     for (size_t i = 0; ok && i < count; i++) {
-        kept->groups[kept->count++] = measure_group(f, &chosen[i], &of);
+        kept->groups[kept->count++] = measure_group(f, &chosen[i], ends);
     }
-    free(of.at);
-    free(of.changes);
+    free(ends);
     return ok;
 }
 

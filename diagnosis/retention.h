@@ -14,12 +14,12 @@ typedef struct retained_group {
     uint64_t freed;        /* of them, those freed before the job's end */
     uint64_t most;         /* bytes at the end of an iteration, where it was most; with what a line
                               that grows had added before the recording */
+    uint64_t added;        /* of it, by a line that grows, in the recording */
     uint64_t blocks;       /* kept and not freed */
     bool goes_at_last;     /* any of them is freed in the end */
     bool is_of_optimizer;  /* allocated by torch.optim; without frames, while it steps */
     bool is_of_other_loop; /* what follows is about the loop that comes after the steps */
     uint64_t grown;        /* bytes by which the last end has more than the first, after warm-up */
-    int64_t growth;        /* the same from one end to the next: the median */
     uint32_t compared;     /* pairs of ends that are compared */
     uint32_t rises, falls; /* ends with more, with less than the one before */
     uint64_t risen;        /* bytes, by all rises */

@@ -37,6 +37,13 @@ static const char *file_name(const char *path, bool whole)
     return whole ? path : gmd_file_name(path);
 }
 
+void page_put_line(const page *p, uint32_t frame)
+{
+    gmd_place place = gmd_places_get(&p->facts->places, frame);
+    gmd_put_line_text(file_name(place.file, p->view->all_frames), p->out);
+    fprintf(p->out, ":%" PRIu32, place.line);
+}
+
 /* `gap`: what stands before the function. */
 static void put_place(const page *p, uint32_t frame, const char *gap)
 {
@@ -45,8 +52,7 @@ static void put_place(const page *p, uint32_t frame, const char *gap)
         fputs("no frames were recorded", p->out);
         return;
     }
-    gmd_put_line_text(file_name(place.file, p->view->all_frames), p->out);
-    fprintf(p->out, ":%" PRIu32, place.line);
+    page_put_line(p, frame);
     if (*place.function) {
         fprintf(p->out, "%sin ", gap);
         gmd_put_line_text(place.function, p->out);
@@ -61,14 +67,13 @@ void page_put_place(const page *p, uint32_t frame)
 
 void page_put_place_at(const page *p, int column, uint32_t frame)
 {
-    enum { MOST_COLUMNS = 60 };
-    char gap[MOST_COLUMNS + 2] = " ", number[32];
+    char gap[64] = " ", number[32];
     if (frame != GMD_NO_PLACE) {
         gmd_place place = gmd_places_get(&p->facts->places, frame);
         int width = snprintf(number, sizeof number, ":%" PRIu32 " in ", place.line);
         size_t text = strlen(file_name(place.file, p->view->all_frames)) + strlen(place.function);
         if ((size_t)(column + width) + text > (size_t)p->view->columns) {
-            snprintf(gap, sizeof gap, "\n%*s", gmd_min(column, MOST_COLUMNS), "");
+            snprintf(gap, sizeof gap, "\n%*s", column, "");
         }
     }
     put_place(p, frame, gap);
@@ -87,8 +92,11 @@ void page_put_moment(const page *p, uint32_t moment)
     fprintf(p->out, "event %s", gmd_format_count(moment - 1, number));
     if (it->count && iteration == GMD_SET_UP) {
         fputs(", before the first iteration", p->out);
+    } else if (it->count && iteration < gmd_iterations_shown(it)) {
+        fprintf(p->out, ", iteration %" PRIu32 " of %" PRIu32, iteration + 1,
+                gmd_iterations_shown(it));
     } else if (it->count && iteration < it->count) {
-        fprintf(p->out, ", iteration %" PRIu32 " of %" PRIu32, iteration + 1, it->count);
+        fputs(", after the last iteration", p->out);
     }
 }
 

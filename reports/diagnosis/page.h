@@ -29,8 +29,9 @@ typedef struct page_line {
 void page_line_begin(page_line *line, const page *p);
 void page_line_end(page_line *line, const page *p, int first_indent, int indent);
 
-/* "train.py:37 in train" */
+/* "train.py:37 in train"; "train.py:37" */
 void page_put_place(const page *p, uint32_t frame);
+void page_put_line(const page *p, uint32_t frame);
 
 /* The same, of a row that has so many columns before it: the function on a line of its own where
  * there is no room for it. */

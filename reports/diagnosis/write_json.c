@@ -128,7 +128,7 @@ static void put_iterations(gmd_json *json, const gmd_facts *facts)
 {
     const gmd_iterations *it = &facts->iterations;
     gmd_json_row(json, "iterations");
-    gmd_json_u64(json, "count", it->count);
+    gmd_json_u64(json, "count", gmd_iterations_shown(it));
     gmd_json_u64(json, "warm_up", it->warm_up);
     gmd_json_u64(json, "period_events", it->period_events);
     gmd_json_string(json, "source", source_name(it->source));

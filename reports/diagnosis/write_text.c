@@ -15,6 +15,19 @@
 
 /* --- what is wrong --------------------------------------------------------------------------- */
 
+/* The program's lines that called a line, the nearest first, by one of the stacks that have it. */
+static void put_callers(const page *p, uint32_t frame)
+{
+    enum { SHOWN = 3 };
+    uint32_t callers[SHOWN];
+    size_t count = gmd_places_callers(&p->facts->places, frame, callers, SHOWN);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "              called by ", p->out);
+        page_put_line(p, callers[i]);
+    }
+    fputs(count ? "\n" : "", p->out);
+}
+
 static void put_finding(page *p, const gmd_ranked_finding *ranked)
 {
     const gmd_job_finding *finding = ranked->finding;
@@ -36,6 +49,9 @@ static void put_finding(page *p, const gmd_ranked_finding *ranked)
         fprintf(p->out, "  %10s  ", gmd_format_size(finding->where[i].bytes, bytes));
         page_put_place(p, finding->where[i].frame);
         fputs(finding->where[i].is_inferred ? ", the last line before it\n" : "\n", p->out);
+        if (i == 0) {
+            put_callers(p, finding->where[i].frame);
+        }
     }
     gmd_put_wrapped(p->out, p->view->columns, 2, finding->evidence);
     fputs("  Fix:\n", p->out);
@@ -149,7 +165,7 @@ static gmd_status put_unused(const page *p)
 static void put_iterations(const page *p, const gmd_facts *facts)
 {
     if (facts->iterations.count) {
-        fprintf(p->out, ", %" PRIu32 " iterations", facts->iterations.count);
+        fprintf(p->out, ", %" PRIu32 " iterations", gmd_iterations_shown(&facts->iterations));
     }
 }
 
@@ -162,7 +178,9 @@ static void put_verdict(const page *p)
         fputs("\n\n", p->out);
         return;
     }
-    if (p->diagnosis->finding_count == 0) {
+    if (p->diagnosis->snapshot.event_count == 0) {
+        fputs(", no history: what is held is known, not how it came", p->out);
+    } else if (p->diagnosis->finding_count == 0) {
         fputs(", healthy", p->out);
     }
     if (p->diagnosis->finding_count == 0 && ooms) {

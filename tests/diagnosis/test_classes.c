@@ -156,6 +156,20 @@ TEST_F(job, the_line_before_gradients_that_some_iterations_store_is_named)
     gmd_job_findings_free(&findings);
 }
 
+/* The model's blocks, of before the recording, have frames; the history has none. */
+TEST_F(job, what_has_no_frames_is_of_backward_only_where_others_of_the_history_have_some)
+{
+    planted_job *job = *state;
+    job->loop = job->call = job->step = job->zero = 0;
+    planted_begin_late(job->p);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, 0);
+        planted_alloc(job->p, 5 * GMD_MIB);
+    }
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 /* --- retained_graph -------------------------------------------------------------------------- */
 
 TEST_F(job, what_an_optimizer_gathers_is_its_history)
@@ -522,6 +536,30 @@ TEST_F(script, what_objects_are_made_with_in_each_iteration_waits_for_the_collec
     assert_found(*state, GMD_FINDING_REFERENCE_CYCLE);
 }
 
+/* A model and an optimizer for each of several runs, which stay; what they hold is one leak. */
+TEST_F(job, the_state_of_an_optimizer_that_is_made_with_each_model_counts)
+{
+    planted_job *job = *state;
+    uint32_t made =
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, made);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, 2 * GMD_MIB);
+        size_t next = planted_alloc(job->p, 2 * GMD_MIB);
+        planted_at(job->p, job->step);
+        planted_alloc(job->p, 10 * GMD_MIB);
+        planted_free_block(job->p, output);
+        planted_free_block(job->p, next);
+    }
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].bytes, (uint64_t)ITERATIONS * 15 * GMD_MIB);
+    assert_int_equal(findings.items[0].bytes_per_iteration, 15 * GMD_MIB);
+    gmd_job_findings_free(&findings);
+}
+
 TEST_F(job, models_that_each_iteration_makes_and_uses_wait_for_the_collector)
 {
     planted_job *job = *state;
@@ -708,6 +746,31 @@ TEST_F(script, what_is_served_in_any_order_does_not)
             }
             next++;
         }
+    }
+    assert_healthy(p);
+}
+
+/* Answers of uneven lengths, whose cache a token replaces two tokens later and the answer's end
+ * drops. */
+TEST_F(script, a_cache_that_each_token_replaces_does_not)
+{
+    static const int lengths[] = {7, 9, 8, 12, 9};
+    planted *p = *state;
+    uint32_t token = planted_origin(p, "answer.py:10 main"),
+             end = planted_origin(p, "answer.py:20 main");
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        size_t cache[16];
+        for (int i = 0; i < lengths[k]; i++) {
+            planted_at(p, token);
+            cache[i] = planted_alloc(p, (uint64_t)(16 + i) * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, GMD_MIB));
+            if (i >= 2) {
+                planted_free_block(p, cache[i - 2]);
+            }
+        }
+        planted_at(p, end);
+        planted_free_block(p, cache[lengths[k] - 2]);
+        planted_free_block(p, cache[lengths[k] - 1]);
     }
     assert_healthy(p);
 }

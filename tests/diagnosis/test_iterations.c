@@ -2,7 +2,7 @@
 #include "planted.h"
 
 typedef struct found {
-    uint32_t count, other;
+    uint32_t count, other, shown;
     gmd_iteration_source source;
 } found;
 
@@ -11,7 +11,8 @@ static found find(planted *p)
     gmd_facts f;
     gmd_error error;
     assert_int_equal(gmd_facts_make(&f, planted_snapshot(p), 0, &error), GMD_OK);
-    found it = {f.iterations.count, f.iterations.other, f.iterations.source};
+    found it = {f.iterations.count, f.iterations.other, gmd_iterations_shown(&f.iterations),
+                f.iterations.source};
     gmd_facts_free(&f);
     return it;
 }
@@ -55,6 +56,7 @@ TEST_F(job, steps_of_an_optimizer_end_iterations)
     found it = find(job->p);
     assert_int_equal(it.source, GMD_ITERATIONS_ANNOTATED);
     assert_int_equal(it.count, 8); /* what comes after the last step, zero_grad, is a rest */
+    assert_int_equal(it.shown, 7);
 }
 
 static void evaluate(planted_job *job)

@@ -86,6 +86,30 @@ static unsigned parts_of(planted *p, const char *frames)
     return parts;
 }
 
+TEST_F(history, the_lines_that_called_a_line_are_those_outside_of_it)
+{
+    gmd_places places;
+    gmd_error error;
+    uint32_t callers[4];
+    uint32_t origin = planted_origin(*state, "/x/site-packages/torch/nn/functional.py:1 relu "
+                                             "net.py:7 forward torch/nn/modules/module.py:1 inner "
+                                             "train.py:9 step train.py:3 <module>");
+    assert_int_equal(gmd_places_make(&places, &planted_snapshot(*state)->origins, &error), GMD_OK);
+    uint32_t frame = gmd_places_frame(&places, origin);
+    assert_int_equal(gmd_places_callers(&places, frame, callers, 4), 2);
+    assert_int_equal(gmd_places_get(&places, callers[0]).line, 9);
+    assert_int_equal(gmd_places_get(&places, callers[1]).line, 3);
+    gmd_places_free(&places);
+}
+
+TEST_F(history, torch_autograd_grad_is_told_from_backward)
+{
+    assert_true(parts_of(*state, "torch/autograd/__init__.py:505 grad ewc.py:3 sample") &
+                GMD_PART_GRAD);
+    assert_false(parts_of(*state, "torch/autograd/__init__.py:381 backward train.py:3 main") &
+                 GMD_PART_GRAD);
+}
+
 TEST_F(history, a_module_is_called_in_some_functions_of_its_file_and_moved_in_others)
 {
     assert_true(parts_of(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:3 main") &

@@ -1,1 +1,1 @@
-"""Held-out jobs: none of them was seen while the rules were written."""
+"""Jobs that are held back: see recordings/README.md."""
