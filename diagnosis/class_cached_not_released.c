@@ -31,18 +31,29 @@ static bool was_needed(const class_view *view)
            (once - view->course.needed) * 100 >= view->course.idle * LEAST_PERCENT;
 }
 
-bool look_for_cached_not_released(const class_view *view, gmd_job_finding *finding)
+/* Whether it is a good part of what is reserved, and enough for another process to use. What was
+ * reserved before the recording may have been needed for less than that. */
+static bool is_much(const class_view *view)
 {
     enum {
-        LEAST_ITERATIONS = 3,
-        LEAST_PERCENT = 52, /* of reserved: shapes that change leave up to 50 % idle */
-        LEAST_MIB = 192     /* that another process could use */
+        LEAST_PERCENT = 52, /* shapes that change leave up to 50 % idle */
+        LEAST_MIB = 192,
+        MOST_PERCENT = 60, /* then less is enough */
+        FEW_MIB = 96
     };
+    uint64_t idle = view->course.idle, all = reserved_at_end(view);
+    return (idle >= LEAST_MIB * GMD_MIB && idle * 100 >= all * LEAST_PERCENT) ||
+           (!view->facts->recording.begins_late && idle >= FEW_MIB * GMD_MIB &&
+            idle * 100 >= all * MOST_PERCENT);
+}
+
+bool look_for_cached_not_released(const class_view *view, gmd_job_finding *finding)
+{
+    enum { LEAST_ITERATIONS = 3 };
     const course *c = &view->course;
     uint64_t at_end = reserved_at_end(view);
     char idle[24], reserved[24], line[LINE_TEXT];
-    if (view->refusal || !goes_round(view, LEAST_ITERATIONS) || c->idle < LEAST_MIB * GMD_MIB ||
-        c->idle * 100 < at_end * LEAST_PERCENT ||
+    if (view->refusal || !goes_round(view, LEAST_ITERATIONS) || !is_much(view) ||
         view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle || !was_needed(view)) {
         return false;
     }

@@ -2,9 +2,10 @@
  *
  * It looks at iterations without a backward pass. What grows there, and is more than a result, is
  * graphs. Where nothing grows: without graphs each layer's output is freed as soon as the next
- * layer has it; with them all are there until the iteration's output goes. So they are beside a
- * backward pass that does not go through them: a teacher's, a target's, a reward's. Recurrent
- * modules are left out: one call makes all that they keep. */
+ * layer has it; with them all are there, those of activation functions among them, until the
+ * iteration's output goes. So they are beside a backward pass that does not go through them: a
+ * teacher's, a target's, a reward's. Recurrent modules are left out: one call makes all that they
+ * keep. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -73,9 +74,10 @@ typedef struct pass {   /* one iteration */
     uint64_t held;      /* of them, still there after a moment */
     uint32_t held_blocks;
     uint32_t after; /* the moment: when the last of them was allocated, or the last by backward() */
-    uint32_t free_from, free_to; /* moments between which the held ones are freed */
-    uint64_t usual;              /* the size that most of the held ones have, if most have one */
-    uint32_t lead;               /* of the vote for it */
+    uint32_t free_from, free_to;            /* moments between which the held ones are freed */
+    uint32_t activations, held_activations; /* blocks that activation functions made */
+    uint64_t usual; /* the size that most of the held ones have, if most have one */
+    uint32_t lead;  /* of the vote for it */
 } pass;
 
 /* Whether a block is looked at, and in which iteration. */
@@ -92,8 +94,14 @@ static bool is_of_pass(const class_view *view, const gmd_lifetime *l, uint32_t *
            ((parts & GMD_PART_MODULE) && !(parts & (GMD_PART_RECURRENT | GMD_PART_BACKWARD)));
 }
 
-static void note_held(pass *p, const gmd_lifetime *l)
+static bool is_of_activation(const class_view *view, const gmd_lifetime *l)
 {
+    return gmd_places_parts(&view->facts->places, l->origin) & GMD_PART_ACTIVATION;
+}
+
+static void note_held(const class_view *view, pass *p, const gmd_lifetime *l)
+{
+    p->held_activations += is_of_activation(view, l);
     p->held += l->size;
     p->held_blocks++;
     p->free_from = p->free_from && p->free_from < l->freed ? p->free_from : l->freed;
@@ -117,6 +125,7 @@ static void note_allocated(const class_view *view, pass *passes, const gmd_lifet
     bool is_backward = gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD;
     bool is_pass = is_of_pass(view, l, &at);
     passes[at].allocated += is_pass ? l->size : 0;
+    passes[at].activations += is_pass && is_of_activation(view, l);
     if (has_backward(view, at) ? is_backward : is_pass) {
         passes[at].after = l->born; /* they come in the order of their births */
     }
@@ -133,7 +142,7 @@ static pass *list_passes(const class_view *view)
     for (size_t i = 0; passes && i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         if (is_of_pass(view, l, &at) && l->freed > passes[at].after) {
-            note_held(&passes[at], l);
+            note_held(view, &passes[at], l);
         }
     }
     return passes;
@@ -224,7 +233,8 @@ static bool builds_graph(const class_view *view, const pass *passes, uint32_t at
     uint64_t percent = has_backward(view, at) ? OF_PEAK_TRAINING_PERCENT : OF_PEAK_PERCENT;
     return p->held_blocks >= LEAST_BLOCKS && is_untrained(view, passes, at) &&
            p->held * 100 >= view->facts->recording.peak.amount.allocated * percent &&
-           goes_at_once(view, passes, at) && has_layers(view, passes, at);
+           p->held_activations * 2 >= p->activations && goes_at_once(view, passes, at) &&
+           has_layers(view, passes, at);
 }
 
 static void blame_pass(const class_view *view, const pass *passes, uint32_t at,

@@ -92,6 +92,9 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
     if (group->drops > 0 && group->freed_inside_percent >= INSIDE_PERCENT) {
         return true;
     }
+    if (group->hides_frees) {
+        return group->drops > 2 && takes_longer_each_time(group);
+    }
     switch (group->drops) {
     case 0:
         return false;
@@ -179,11 +182,10 @@ static bool look_for_contexts(const class_view *view, gmd_job_finding *finding)
 }
 
 /* Whether what grows is what objects of the program hold, and no graph: it is allocated as they, or
- * layers of models that are called, are made; or without a module's help in a job that trains
- * nothing, in several lines or where no module is ever called. */
+ * layers of models that are called, are made; or in a job that trains nothing. */
 static bool is_of_objects(const class_view *view, growth all)
 {
-    enum { LEAST_LINES = 2, MOST_BLOCKS = 2 };
+    enum { MOST_BLOCKS = 2 };
     const gmd_facts *f = view->facts;
     if (all.is_of_constructors || (all.is_of_layers && f->places.has_modules)) {
         return true;
@@ -191,8 +193,7 @@ static bool is_of_objects(const class_view *view, growth all)
     if (!f->places.has_frames || loop_has_backward(view->loops, f, all.is_of_other_loop)) {
         return false;
     }
-    return f->places.has_modules ? !may_be_graph(view) && all.lines >= LEAST_LINES
-                                 : all.blocks_per_iteration <= MOST_BLOCKS;
+    return f->places.has_modules ? !may_be_graph(view) : all.blocks_per_iteration <= MOST_BLOCKS;
 }
 
 static bool look_for_objects(const class_view *view, gmd_job_finding *finding)

@@ -99,8 +99,10 @@ __attribute__((format(printf, 2, 3))) void say_evidence(gmd_job_finding *finding
 __attribute__((format(printf, 2, 3))) void say_fix(gmd_job_finding *finding, const char *format,
                                                    ...);
 
-/* Whether modules of PyTorch allocate any of what grows: what a module allocates and the program
- * does not get from it is of a graph. Where no stack shows modules, it may be. */
+/* Whether what grows in a loop that does not train may be a graph: modules of PyTorch allocate some
+ * of it, and what their activation functions make stays, too. Where no stack shows modules, it may
+ * be.
+ */
 bool may_be_graph(const class_view *view);
 
 /* The parts of PyTorch that the requests of a group go through: gmd_part. */

@@ -19,6 +19,7 @@ typedef struct walk {
     uint64_t least;           /* that was reserved in the second half */
     uint64_t events;
     uint32_t warmed_up; /* moment */
+    uint32_t half;      /* moment when the second half begins: of iterations, if that is later */
     size_set sizes;
     uint64_t asked[PARTS], asked_new[PARTS]; /* bytes; the latter of sizes that no part before asked
                                                 for */
@@ -86,7 +87,7 @@ static void note(void *context, uint32_t moment, const gmd_amount *amount)
     walk *w = context;
     note_pending(w, moment, amount);
     note_taken(w, moment, amount);
-    if (w->events * 2 >= w->r->event_count) {
+    if (w->events * 2 >= w->r->event_count && moment >= w->half) {
         w->found.needed = gmd_max(w->found.needed, amount->active);
         w->least = gmd_min(w->least, amount->reserved);
     }
@@ -116,6 +117,7 @@ gmd_status course_find(course *found, const gmd_recording *r, const gmd_iteratio
               .most_active = r->at_start.active,
               .most_reserved = r->at_start.reserved,
               .least = r->peak.amount.reserved,
+              .half = iterations->count ? iterations->starts[iterations->count / 2] : 0,
               .warmed_up = iterations->count > WARM_UP ? iterations->starts[WARM_UP] : 0};
     gmd_recording_walk(r, note, &w);
     size_set_free(&w.sizes);

@@ -13,7 +13,7 @@ typedef struct course {
                             of the device for a size that was new while less was active than there
                             had been */
     uint64_t idle;     /* bytes that were reserved and not active throughout the second half of the
-                          events */
+                          events and of the iterations */
     uint64_t needed;   /* the most that was active then */
     uint64_t reserved; /* the most that was reserved in the last quarter */
     uint64_t asked;    /* bytes of all requests but small ones */

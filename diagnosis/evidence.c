@@ -154,9 +154,29 @@ static bool is_of_module(const class_view *view, const retained_group *group)
     return parts_of_group(view, group) & GMD_PART_MODULE;
 }
 
+/* Whether what activation functions make goes within its iteration: the layer after it would save
+ * it for a graph. */
+static bool activations_go(const class_view *view)
+{
+    enum { LEAST_PERCENT = 70 };
+    const gmd_facts *f = view->facts;
+    uint64_t made = 0, gone = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t born = gmd_iteration_of(&f->iterations, l->born);
+        if (l->born != GMD_BEFORE && born != GMD_SET_UP &&
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_ACTIVATION)) {
+            made++;
+            gone += l->freed != GMD_NEVER && gmd_iteration_of(&f->iterations, l->freed) == born;
+        }
+    }
+    return made > 0 && gone * 100 >= made * LEAST_PERCENT;
+}
+
 bool may_be_graph(const class_view *view)
 {
-    return !view->facts->places.has_modules || growth_of(view, is_of_module).bytes > 0;
+    return !view->facts->places.has_modules ||
+           (growth_of(view, is_of_module).bytes > 0 && !activations_go(view));
 }
 
 unsigned parts_of_group(const class_view *view, const retained_group *group)

@@ -38,6 +38,7 @@ typedef enum gmd_part {
     GMD_PART_PYTHON = 1 << 10,     /* Python, not C++ alone */
     GMD_PART_INSIDE = 1 << 11,     /* the innermost Python is a library's */
     GMD_PART_GRAD = 1 << 12,       /* torch.autograd.grad() */
+    GMD_PART_ACTIVATION = 1 << 13, /* ReLU, GELU and others, without parameters */
 } gmd_part;
 
 typedef struct gmd_places {

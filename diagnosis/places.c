@@ -88,6 +88,7 @@ typedef struct file_kind {
     bool runs_backward; /* as the outermost frame: Python that the engine of autograd called */
     bool is_of_modules; /* torch/nn/modules/module.py */
     bool is_autograd;   /* torch/autograd/__init__.py */
+    bool is_activation; /* torch/nn/modules/activation.py */
     uint16_t parts;     /* gmd_part */
 } file_kind;
 
@@ -117,6 +118,7 @@ static file_kind classify_file(const char *file)
                                         gmd_is_path_end(file, "torch/autograd/graph.py") ||
                                         gmd_is_path_end(file, "torch/utils/checkpoint.py"),
                        .is_of_modules = gmd_is_path_end(file, "torch/nn/modules/module.py"),
+                       .is_activation = gmd_is_path_end(file, "torch/nn/modules/activation.py"),
                        .is_autograd = gmd_is_path_end(file, "torch/autograd/__init__.py"),
                        .parts = parts_of_file(file)};
 }
@@ -185,7 +187,7 @@ static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds
                                 const uint32_t *frames, size_t count)
 {
     unsigned parts = 0;
-    bool is_innermost = true;
+    bool is_innermost = true, is_attention = false;
     for (size_t i = 0; i < count; i++) {
         const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i]).file];
         if (kind->is_python && kind->is_library && !(parts & GMD_PART_PYTHON) && is_innermost) {
@@ -195,6 +197,10 @@ static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds
         if (kind->is_of_modules && is_call(function_of(places, frames[i]))) {
             parts |= GMD_PART_MODULE;
         }
+        /* multi-head attention is in the same file, and has parameters */
+        is_attention = is_attention ||
+                       strcmp(function_of(places, frames[i]), "multi_head_attention_forward") == 0;
+        parts |= kind->is_activation && !is_attention ? GMD_PART_ACTIVATION : 0u;
         if (kind->is_autograd && strcmp(function_of(places, frames[i]), "grad") == 0) {
             parts |= GMD_PART_GRAD;
         }

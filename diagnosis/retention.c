@@ -311,10 +311,18 @@ static bool is_inside_library(const gmd_facts *f, const gmd_snapshot_event *e)
     return (parts & GMD_PART_INSIDE) && !(parts & (GMD_PART_OPTIMIZER | GMD_PART_BACKWARD));
 }
 
+/* With context='alloc' a free has the stack of its allocation, and does not tell who frees. */
+static bool is_copied(const gmd_facts *f, const gmd_lifetime *l, const gmd_snapshot_event *e)
+{
+    const gmd_origins *origins = f->places.origins;
+    return is_inside_library(f, e) &&
+           gmd_origins_get(origins, e->origin).stack == gmd_origins_get(origins, l->origin).stack;
+}
+
 /* Where most were freed: found by a vote, then counted. */
 static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_group *g)
 {
-    uint64_t lead = 0, total = 0, there = 0, inside = 0;
+    uint64_t lead = 0, total = 0, there = 0, inside = 0, copied = 0;
     for (size_t i = 0; i < c->count; i++) {
         const gmd_snapshot_event *e =
             freed_late_by(f, &f->recording.lifetimes[c->first[i].lifetime]);
@@ -325,15 +333,17 @@ static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_g
         }
     }
     for (size_t i = 0; i < c->count; i++) {
-        const gmd_snapshot_event *e =
-            freed_late_by(f, &f->recording.lifetimes[c->first[i].lifetime]);
+        const gmd_lifetime *l = &f->recording.lifetimes[c->first[i].lifetime];
+        const gmd_snapshot_event *e = freed_late_by(f, l);
         if (e) {
             total++;
             there += gmd_places_frame(&f->places, e->origin) == g->freed_in;
-            inside += is_inside_library(f, e);
+            inside += is_inside_library(f, e) && !is_copied(f, l, e);
+            copied += is_copied(f, l, e);
         }
     }
     g->freed_percent = total ? (uint32_t)(there * 100 / total) : 0;
+    g->hides_frees = total > 0 && copied == total;
     g->freed_inside_percent = total ? (uint32_t)(inside * 100 / total) : 0;
 }
 

@@ -43,6 +43,7 @@ typedef struct retained_group {
     uint32_t
         freed_inside_percent; /* how many in the midst of a library's Python, optimizers left out
                                */
+    bool hides_frees;         /* the stacks of late frees are copies of their allocations' */
     bool is_explained;        /* a class has said what it is */
 } retained_group;
 

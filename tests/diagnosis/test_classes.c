@@ -421,6 +421,31 @@ TEST_F(job, an_evaluation_that_holds_all_its_layers_builds_a_graph)
     assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
+/* Results of several calls are held until the iteration's end; what is between the layers is not.
+ */
+TEST_F(job, an_evaluation_whose_activation_functions_keep_nothing_does_not)
+{
+    planted_job *job = *state;
+    uint32_t gelu = planted_origin(job->p, "torch/nn/modules/activation.py:734 forward "
+                                           "torch/nn/modules/module.py:1790 _call_impl "
+                                           "train.py:11 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        size_t results[8];
+        for (int k = 0; k < 8; k++) {
+            planted_at(job->p, gelu);
+            size_t between = planted_alloc(job->p, job->activation / 2);
+            planted_at(job->p, job->call);
+            results[k] = planted_alloc(job->p, job->activation + (uint64_t)k * GMD_MIB);
+            planted_free_block(job->p, between);
+        }
+        planted_at(job->p, job->loop);
+        for (int k = 0; k < 8; k++) {
+            planted_free_block(job->p, results[k]);
+        }
+    }
+    assert_healthy(job->p);
+}
+
 TEST_F(job, an_evaluation_that_frees_each_layer_does_not)
 {
     planted_job *job = *state;
@@ -686,6 +711,14 @@ TEST_F(job, what_goes_inside_a_librarys_function_waits_for_the_collector)
                                    "torch/nn/modules/module.py:1790 _call_impl train.py:11 train"),
             (const int[]){6, 5}, 2);
     assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, a_free_with_the_stack_of_its_allocation_tells_of_no_collector)
+{
+    planted_job *job = *state;
+    job->loop = job->call;
+    pile_up(job, job->call, (const int[]){6, 5}, 2);
+    assert_healthy(job->p);
 }
 
 TEST_F(job, what_an_optimizer_lets_go_does_not)
