@@ -47,7 +47,7 @@ static const struct argp_option advise_options[] = {
      "searched for",
      1},
     {"without-line", KEY_WITHOUT, "FILE:LINE", 0, "the job without the requests of this line", 1},
-    {"scale", KEY_SCALE, "N", 0, "the job with a batch N times as large: an estimate", 1},
+    {"scale", KEY_SCALE, "N", 0, "a batch N times as large: an estimate", 1},
     {"rows", KEY_ROWS, "N", 0, "settings that are shown (8)", 1},
     {"jobs", KEY_JOBS, "N", 0, "replays at a time (one for each core)", 1},
     {"json", KEY_JSON, "FILE", 0, "write the advice as JSON; -: to standard output, alone", 1},

@@ -15,15 +15,14 @@ typedef struct subcommand {
 
 static const subcommand subcommands[] = {
     {"run", "scripted workloads and traces, oracles on", cli_run},
-    {"replay", "a recorded history; --check: the allocator must do what was recorded", cli_replay},
+    {"replay", "a recorded history; --check: the allocator must do the same", cli_replay},
     {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
     {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
     {"diagnose", "what is wrong in a recorded job, where, why, and the fix", cli_diagnose},
     {"advise", "which allocator settings a recorded job needs least memory with", cli_advise},
     {"diff", "what grew between two snapshots, by line; --threshold for a CI", cli_diff},
-    {"report", "a run in another form: Markdown, JUnit, a memory snapshot...; a case as a program",
-     cli_report},
+    {"report", "a run in another form: Markdown, JUnit...; a case as a program", cli_report},
     {"bench", "speed, side by side with --versus SPEC", cli_bench},
 };
 
@@ -38,10 +37,9 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
         fprintf(out, "  gmd %-8s %s\n", subcommands[i].name, subcommands[i].summary);
     }
-    fprintf(out,
-            "\n'gmd COMMAND --help' lists a command's arguments and options.\n"
-            "Exit status: 0 nothing wrong found, 1 a finding, 2 bad usage or unreadable input, "
-            "3 gmd failed.\n");
+    fprintf(out, "\n'gmd COMMAND --help' lists a command's arguments and options.\n"
+                 "Exit status: 0 nothing wrong found, 1 a finding, 2 bad usage or unreadable\n"
+                 "input, 3 gmd failed.\n");
 }
 
 /* At the end of any command, and of argp's --help, which ends the program itself. */

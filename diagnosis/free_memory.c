@@ -255,6 +255,7 @@ gmd_status gmd_free_memory_find(gmd_free_memory *free_memory, const gmd_recordin
                      .settings = gmd_recorded_settings_of(recording->snapshot),
                      .asked = asked,
                      .to = free_memory};
+    free_memory->is_for_large = asked && !gmd_recorded_is_small(&v.settings, asked->requested);
     bool ok = list_segments(&v, moment) && list_blocks(&v, moment);
     size_t next = 0;
     for (size_t i = 0; ok && i < v.segment_count; i++) {
@@ -286,12 +287,14 @@ const char *gmd_free_cause_name(gmd_free_cause cause)
     return names[cause];
 }
 
-const char *gmd_free_cause_sentence(gmd_free_cause cause)
+const char *gmd_free_cause_sentence(const gmd_free_memory *free_memory, gmd_free_cause cause)
 {
     static const char *const sentences[] = {
 #define GMD_FREE_CAUSE_SENTENCE(name, text, sentence) sentence,
         GMD_FREE_CAUSES(GMD_FREE_CAUSE_SENTENCE)
 #undef GMD_FREE_CAUSE_SENTENCE
     };
-    return sentences[cause];
+    return cause == GMD_FREE_OTHER_POOL && free_memory->is_for_large
+               ? "in segments for small requests; this one is large"
+               : sentences[cause];
 }

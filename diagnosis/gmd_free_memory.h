@@ -15,7 +15,7 @@
     CAUSE(PENDING, "pending", "freed, and waiting for another stream")                             \
     CAUSE(PRIVATE, "private", "in private pools, of CUDA graphs")                                  \
     CAUSE(OTHER_STREAM, "other_stream", "cached for another stream")                               \
-    CAUSE(OTHER_POOL, "other_pool", "in segments for small requests, or for large ones")           \
+    CAUSE(OTHER_POOL, "other_pool", "in segments for large requests; this one is small")           \
     CAUSE(TOO_SMALL, "too_small", "of the right stream and pool, but each part is too small")      \
     CAUSE(OVERSIZE, "oversize", "kept whole for larger requests, by max_split_size_mb")            \
     CAUSE(FITTING, "fitting", "free, and large enough")
@@ -41,6 +41,7 @@ typedef struct gmd_keeper { /* a line whose blocks keep free parts of segments f
 typedef struct gmd_free_memory {
     gmd_amount amount;                       /* at the moment */
     uint64_t by_cause[GMD_FREE_CAUSE_COUNT]; /* bytes; their sum is reserved less allocated */
+    bool is_for_large;                       /* the request is, if there is one */
     uint64_t rounding;     /* bytes of allocated blocks beyond what was asked for: not in the sum */
     uint64_t largest_part; /* bytes, of the right stream and pool; without a request of any */
     gmd_keeper *keepers;   /* most bytes first */
@@ -56,6 +57,6 @@ gmd_status gmd_free_memory_find(gmd_free_memory *free_memory, const gmd_recordin
 void gmd_free_memory_release(gmd_free_memory *free_memory);
 
 const char *gmd_free_cause_name(gmd_free_cause cause);
-const char *gmd_free_cause_sentence(gmd_free_cause cause);
+const char *gmd_free_cause_sentence(const gmd_free_memory *free_memory, gmd_free_cause cause);
 
 #endif

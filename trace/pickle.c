@@ -52,8 +52,8 @@ static bool read_frame(pickle_machine *m)
         return false;
     }
     return length <= m->size - m->at ||
-           PM_FAIL(m, "claims %llu bytes, found %zu before the end of the file",
-                   (unsigned long long)length, m->size - m->at);
+           PM_CUT_OFF(m, "claims %llu bytes, found %zu before the end of the file",
+                      (unsigned long long)length, m->size - m->at);
 }
 
 static bool read_stop(pickle_machine *m)
@@ -186,7 +186,7 @@ static inline bool is_opcode(pickle_machine *m)
 {
     m->opcode_at = m->at;
     if (m->at == m->size) {
-        return PM_FAIL(m, "expected an opcode: the pickle is truncated");
+        return PM_CUT_OFF(m, "expected an opcode: the pickle is truncated");
     }
     return opcodes[m->data[m->at]].name ||
            PM_FAIL(m, "expected one of protocols 0 to %d, found 0x%02x", MAX_PROTOCOL,
@@ -232,6 +232,7 @@ gmd_status pickle_read_taking(pickle_document *pickle, const uint8_t *data, size
         pickle->arena = m.arena;
     } else {
         arena_free(&m.arena);
+        pickle->is_cut_off = m.is_cut_off;
     }
     free(m.stack);
     free(m.memo);

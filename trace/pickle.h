@@ -19,11 +19,12 @@
 typedef struct pickle_document {
     pickle_value root;
     memory_arena arena; /* holds all containers and decoded text */
+    bool is_cut_off;    /* after a failure: the data end where more is expected */
 } pickle_document;
 
 /* Reads exactly one pickle that takes all of `data`, which must stay in place as long as the values
- * are used. `taker`: NULL takes nothing. On failure `pickle` is left empty; the message names
- * `name`, the byte and what was expected. Release with pickle_free. */
+ * are used. `taker`: NULL takes nothing. On failure `pickle` is left without values; the message
+ * names `name`, the byte and what was expected. Release with pickle_free. */
 gmd_status pickle_read_taking(pickle_document *pickle, const uint8_t *data, size_t size,
                               const char *name, const pickle_taker *taker, gmd_error *error);
 gmd_status pickle_read(pickle_document *pickle, const uint8_t *data, size_t size, const char *name,

@@ -89,7 +89,7 @@ bool pm_take_line(pickle_machine *m, const char **line, size_t *length)
     size_t left = m->size - m->at;
     const uint8_t *end = left ? memchr(start, '\n', left) : NULL;
     if (!end) {
-        return PM_FAIL(m, "expected a line, found the end of the file");
+        return PM_CUT_OFF(m, "expected a line, found the end of the file");
     }
     *line = (const char *)start;
     *length = (size_t)(end - start);

@@ -38,6 +38,7 @@ typedef struct pickle_machine {
     size_t memo_end, memo_capacity; /* memo_end: entries from here on are not there */
     size_t memo_count;              /* of entries that hold a value: what MEMOIZE numbers by */
     bool stopped;
+    bool is_cut_off; /* the data end where more is expected */
     memory_arena arena;
     const pickle_taker *taker; /* NULL: there is none */
     const char *name;
@@ -61,6 +62,8 @@ bool pm_fail_number(pickle_machine *m, const char *expected, const char *line, s
 
 /* A failing opcode ends with `return PM_FAIL(...)`: false where compilers see it, too. */
 #define PM_FAIL(...) (pm_fail(__VA_ARGS__), false)
+/* The same, where the data end too early. */
+#define PM_CUT_OFF(m, ...) ((m)->is_cut_off = true, PM_FAIL(m, __VA_ARGS__))
 
 /* Memory that lives as long as the pickle. NULL: the failure is noted. */
 void *pm_take_memory(pickle_machine *m, size_t size);
@@ -146,8 +149,8 @@ static inline bool pm_is_shared(const pickle_items *items)
 static inline bool pm_take(pickle_machine *m, size_t count, const uint8_t **bytes)
 {
     if (count > m->size - m->at) {
-        return PM_FAIL(m, "expected %zu bytes more, found %zu before the end of the file", count,
-                       m->size - m->at);
+        return PM_CUT_OFF(m, "expected %zu bytes more, found %zu before the end of the file", count,
+                          m->size - m->at);
     }
     *bytes = m->data + m->at;
     m->at += count;

@@ -19,8 +19,8 @@ static bool read_counted(pickle_machine *m, pickle_kind kind, size_t width)
         return false;
     }
     if (length > m->size - m->at) {
-        return PM_FAIL(m, "claims %llu bytes, found %zu before the end of the file",
-                       (unsigned long long)length, m->size - m->at);
+        return PM_CUT_OFF(m, "claims %llu bytes, found %zu before the end of the file",
+                          (unsigned long long)length, m->size - m->at);
     }
     if (length > PICKLE_MAX_STRING) {
         return PM_FAIL(m, "%llu bytes: expected at most %d", (unsigned long long)length,

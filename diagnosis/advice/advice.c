@@ -96,15 +96,20 @@ static gmd_status make_plan(adviser *a)
 {
     char file[1000];
     job_change change = {.scale = a->request->scale};
+    job_leaks leaks;
     gmd_status status = a->request->without_line ? read_line(a->request->without_line, file,
                                                              sizeof file, &change, a->error)
                                                  : GMD_OK;
     read_truth(a);
-    status =
-        status == GMD_OK ? job_leaks_list(a->advice, &a->diagnosis, &change, a->error) : status;
-    return status == GMD_OK
-               ? job_plan_make(&a->plan, &a->facts, &a->truth, &change, a->request->path, a->error)
-               : status;
+    if (status == GMD_OK) {
+        status = job_leaks_list(&leaks, &a->diagnosis, &change, a->error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    a->advice->leaks = leaks.items;
+    a->advice->leak_count = leaks.count;
+    return job_plan_make(&a->plan, &a->facts, &a->truth, &change, a->request->path, a->error);
 }
 
 /* --- the memory that it has

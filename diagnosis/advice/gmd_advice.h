@@ -7,14 +7,14 @@
 #ifndef GMD_ADVICE_H
 #define GMD_ADVICE_H
 
+#include "gmd_advised_leak.h"
 #include "gmd_error.h"
-#include "gmd_job_finding.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GMD_ADVICE_CONF = 512, GMD_ADVICE_FILE = 512 };
+enum { GMD_ADVICE_CONF = 512 };
 
 typedef struct gmd_advice_request {
     const char *path;
@@ -40,15 +40,6 @@ typedef struct gmd_setting_advice {
     uint64_t device_calls;      /* that take or give back memory */
     double device_seconds;      /* what these take: an estimate */
 } gmd_setting_advice;
-
-/* What gmd diagnose finds to leak. No setting gives it back: it is to be mended first. */
-typedef struct gmd_advised_leak {
-    gmd_finding_class class;
-    uint64_t bytes, bytes_per_iteration;
-    char file[GMD_ADVICE_FILE]; /* "": no frames were recorded */
-    uint32_t line;
-    bool is_line_inferred; /* it is the line that led to it */
-} gmd_advised_leak;
 
 /* Where `memory_bytes` is from. */
 typedef enum gmd_memory_kind {

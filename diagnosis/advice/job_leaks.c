@@ -23,17 +23,17 @@ static bool is_left_out(const gmd_advised_leak *leak, const job_change *change)
     return change->file && leak->line == change->line && gmd_is_path_end(leak->file, change->file);
 }
 
-gmd_status job_leaks_list(gmd_advice *advice, const gmd_diagnosis *diagnosis,
+gmd_status job_leaks_list(job_leaks *leaks, const gmd_diagnosis *diagnosis,
                           const job_change *change, gmd_error *error)
 {
-    advice->leaks = calloc(diagnosis->finding_count + 1, sizeof *advice->leaks);
-    if (!advice->leaks) {
+    *leaks = (job_leaks){.items = calloc(diagnosis->finding_count + 1, sizeof *leaks->items)};
+    if (!leaks->items) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what leaks");
     }
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const gmd_advised_leak leak = leak_of(&diagnosis->findings[i]);
         if (gmd_finding_is_leak(leak.class) && !is_left_out(&leak, change)) {
-            advice->leaks[advice->leak_count++] = leak;
+            leaks->items[leaks->count++] = leak;
         }
     }
     return GMD_OK;

@@ -111,7 +111,7 @@ static bool is_due(const attempt *of, const trial *t)
     return !of->finds_smallest || !t->smallest;
 }
 
-/* Of the settings from number `first` on. */
+/* Tries the settings from number `first` on. */
 static gmd_status try_from(setting_search *s, size_t first, attempt of, gmd_error *error)
 {
     size_t count = 0;

@@ -126,7 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                    .waits_again = true,
                                                    .frees_refused = true});
     } else {
-        FUZZ_REQUIRE(status == GMD_BAD_INPUT && strstr(error.text, "input: byte "));
+        FUZZ_REQUIRE(status == GMD_BAD_INPUT && strncmp(error.text, "input: ", 7) == 0);
+        FUZZ_REQUIRE(strstr(error.text, ": byte "));
         FUZZ_REQUIRE(!snapshot.events && !snapshot.segments && !snapshot.blocks && !snapshot.conf);
         FUZZ_REQUIRE(!snapshot.event_count && !snapshot.segment_count && !snapshot.block_count);
         FUZZ_REQUIRE(!snapshot.annotations && !snapshot.annotation_count);

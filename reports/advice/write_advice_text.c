@@ -166,6 +166,30 @@ static void put_best(const page *p)
 /* --- the table -----------------------------------------------------------------------------------
  */
 
+/* On lines of its own, broken behind commas where it does not fit on one. */
+static void put_long_conf(const page *p, const char *conf, const char *note)
+{
+    enum { INDENT = 4 };
+    int column = p->columns;
+    for (size_t length; *conf; conf += length) {
+        char part[GMD_ADVICE_CONF];
+        length = strcspn(conf, ",");
+        length += conf[length] == ',';
+        snprintf(part, sizeof part, "%.*s", (int)length, conf);
+        if (column > INDENT && column + (int)length > p->columns) {
+            fprintf(p->out, "\n%*s", INDENT, "");
+            column = INDENT;
+        }
+        gmd_put_line_text(part, p->out);
+        column += (int)length;
+    }
+    if (column + (int)strlen(note) > p->columns) {
+        fprintf(p->out, "\n%*s%s\n", INDENT, "", note + strspn(note, ", "));
+    } else {
+        fprintf(p->out, "%s\n", note);
+    }
+}
+
 static void put_row(const page *p, const gmd_setting_advice *s)
 {
     char smallest[40], reserved[40], retries[32], ooms[32], calls[32], time[32];
@@ -176,9 +200,13 @@ static void put_row(const page *p, const gmd_setting_advice *s)
             gmd_format_count(s->ooms, ooms), gmd_format_count(s->device_calls, calls),
             format_time(s->device_seconds, time));
     bool is_long = FIGURE_COLUMNS + 2 + (int)(strlen(conf) + strlen(note)) > p->columns;
-    fputs(is_long ? "\n    " : "  ", p->out);
-    gmd_put_line_text(conf, p->out);
-    fprintf(p->out, "%s\n", note);
+    if (is_long) {
+        put_long_conf(p, conf, note);
+    } else {
+        fputs("  ", p->out);
+        gmd_put_line_text(conf, p->out);
+        fprintf(p->out, "%s\n", note);
+    }
 }
 
 static void put_table(const page *p)

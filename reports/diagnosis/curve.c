@@ -58,7 +58,8 @@ void curve_put_row(const char *label, const uint64_t *values, int cells, uint64_
     for (int i = 0; i < cells; i++) {
         most = gmd_max(values[i], most);
     }
-    fprintf(out, "%-9s %9s ", label, gmd_format_size(most, size));
+    int width = fprintf(out, "%-9s %9s", label, gmd_format_size(most, size));
+    fputs(width < LABEL_COLUMNS ? " " : "", out); /* "1006.0 MiB" takes the gap's column */
     for (int i = 0; i < cells; i++) {
         uint64_t value = values[i];
         for (int k = i; value == 0 && k > 0; k--) {

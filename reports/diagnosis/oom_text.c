@@ -30,17 +30,22 @@ static void put_oom_title(const page *p, const gmd_oom *oom)
         [GMD_OOM_LOST] = "Out of memory, which cost an iteration: ",
         [GMD_OOM_ENDED] = "Out of memory, which ended the job: "};
     char bytes[24];
-    fputs(titles[oom->outcome], p->out);
-    page_put_request(p, oom->requested, oom->origin);
-    fputs("\n  at ", p->out);
-    page_put_moment(p, oom->moment);
+    page_line line;
+    page_line_begin(&line, p);
+    fputs(titles[oom->outcome], line.page.out);
+    page_put_request(&line.page, oom->requested, oom->origin);
+    page_line_end(&line, p, 0, 4);
+    page_line_begin(&line, p);
+    fputs("at ", line.page.out);
+    page_put_moment(&line.page, oom->moment);
     if (oom->needed != oom->requested) {
-        fprintf(p->out, "; the device was asked for %s", gmd_format_size(oom->needed, bytes));
+        fprintf(line.page.out, "; the device was asked for %s",
+                gmd_format_size(oom->needed, bytes));
     }
     if (oom->repeats) {
-        fprintf(p->out, ", and %" PRIu32 " more like it", oom->repeats);
+        fprintf(line.page.out, ", and %" PRIu32 " more like it", oom->repeats);
     }
-    fputc('\n', p->out);
+    page_line_end(&line, p, 2, 4);
 }
 
 static gmd_status put_oom(const page *p, const gmd_oom *oom)
@@ -84,8 +89,8 @@ gmd_status oom_text_put(const page *p, const gmd_ooms *ooms)
     }
     uint64_t more = ooms->count - (shown - room) + ooms->left_out;
     if (more) {
-        fprintf(p->out, "Out of memory for %s lines and sizes more (all: --json)\n",
-                gmd_format_count(more, count));
+        fprintf(p->out, "Out of memory for %s line%s and size%s more (all: --json)\n",
+                gmd_format_count(more, count), more == 1 ? "" : "s", more == 1 ? "" : "s");
     }
     if (ooms->count) {
         fputc('\n', p->out);

@@ -7,8 +7,30 @@
 #include "gmd_text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* --- text ------------------------------------------------------------------------------------ */
+
+void page_line_begin(page_line *line, const page *p)
+{
+    *line = (page_line){.page = *p};
+    FILE *text = open_memstream(&line->text, &line->size);
+    line->page.out = text ? text : p->out;
+}
+
+void page_line_end(page_line *line, const page *p, int first_indent, int indent)
+{
+    if (line->page.out == p->out) {
+        fputc('\n', p->out);
+        return;
+    }
+    fclose(line->page.out);
+    if (line->text) {
+        gmd_put_hanging(p->out, p->view->columns, first_indent, indent, line->text);
+    }
+    free(line->text);
+}
 
 static const char *file_name(const char *path, bool whole)
 {
@@ -22,8 +44,8 @@ void page_put_line(const page *p, uint32_t frame)
     fprintf(p->out, ":%" PRIu32, place.line);
 }
 
-/* "train.py:37 in train" */
-void page_put_place(const page *p, uint32_t frame)
+/* `gap`: what stands before the function. */
+static void put_place(const page *p, uint32_t frame, const char *gap)
 {
     gmd_place place = gmd_places_get(&p->facts->places, frame);
     if (frame == GMD_NO_PLACE) {
@@ -32,9 +54,29 @@ void page_put_place(const page *p, uint32_t frame)
     }
     page_put_line(p, frame);
     if (*place.function) {
-        fputs(" in ", p->out);
+        fprintf(p->out, "%sin ", gap);
         gmd_put_line_text(place.function, p->out);
     }
+}
+
+/* "train.py:37 in train" */
+void page_put_place(const page *p, uint32_t frame)
+{
+    put_place(p, frame, " ");
+}
+
+void page_put_place_at(const page *p, int column, uint32_t frame)
+{
+    char gap[64] = " ", number[32];
+    if (frame != GMD_NO_PLACE) {
+        gmd_place place = gmd_places_get(&p->facts->places, frame);
+        int width = snprintf(number, sizeof number, ":%" PRIu32 " in ", place.line);
+        size_t text = strlen(file_name(place.file, p->view->all_frames)) + strlen(place.function);
+        if ((size_t)(column + width) + text > (size_t)p->view->columns) {
+            snprintf(gap, sizeof gap, "\n%*s", column, "");
+        }
+    }
+    put_place(p, frame, gap);
 }
 
 /* "event 9,312, iteration 3 of 6" */
@@ -66,6 +108,8 @@ static gmd_holder_facts holder_facts(const gmd_facts *facts)
                               &facts->categories};
 }
 
+enum { HOLDER_COLUMNS = 29 }; /* of a row, before its line */
+
 static gmd_status put_lines(const page *p, uint32_t moment, uint32_t rows)
 {
     const gmd_holder_facts of = holder_facts(p->facts);
@@ -78,13 +122,14 @@ static gmd_status put_lines(const page *p, uint32_t moment, uint32_t rows)
     size_t shown = gmd_min(holders.count, rows);
     for (size_t i = 0; i < shown; i++) {
         const gmd_holder *h = &holders.items[i];
-        fprintf(p->out, "  %10s %7s blocks  ", gmd_format_size(h->bytes, bytes),
-                gmd_format_count(h->blocks, count));
-        page_put_place(p, (uint32_t)h->key);
+        fprintf(p->out, "  %10s %7s %-6s  ", gmd_format_size(h->bytes, bytes),
+                gmd_format_count(h->blocks, count), h->blocks == 1 ? "block" : "blocks");
+        page_put_place_at(p, HOLDER_COLUMNS, (uint32_t)h->key);
         fputc('\n', p->out);
     }
     if (shown < holders.count) {
-        fprintf(p->out, "  and %s lines more\n", gmd_format_count(holders.count - shown, count));
+        fprintf(p->out, "  and %s line%s more\n", gmd_format_count(holders.count - shown, count),
+                holders.count - shown == 1 ? "" : "s");
     }
     gmd_holders_free(&holders);
     return GMD_OK;
@@ -126,7 +171,7 @@ void page_put_causes(const page *p, const gmd_free_memory *free_memory)
     for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
         if (free_memory->by_cause[cause]) {
             fprintf(p->out, "  %10s  %s\n", gmd_format_size(free_memory->by_cause[cause], bytes),
-                    gmd_free_cause_sentence((gmd_free_cause)cause));
+                    gmd_free_cause_sentence(free_memory, (gmd_free_cause)cause));
         }
     }
 }

@@ -18,9 +18,24 @@ static inline bool page_is_of_pytorch(const page *p)
     return p->diagnosis->snapshot.recorder == GMD_RECORDER_PYTORCH;
 }
 
+/* A line that is put together piece by piece and wrapped as it is ended: what is put on `page` is
+ * its text. Without host memory it is put as it is. */
+typedef struct page_line {
+    page page;
+    char *text; /* NULL: `page` is the screen's */
+    size_t size;
+} page_line;
+
+void page_line_begin(page_line *line, const page *p);
+void page_line_end(page_line *line, const page *p, int first_indent, int indent);
+
 /* "train.py:37 in train"; "train.py:37" */
 void page_put_place(const page *p, uint32_t frame);
 void page_put_line(const page *p, uint32_t frame);
+
+/* The same, of a row that has so many columns before it: the function on a line of its own where
+ * there is no room for it. */
+void page_put_place_at(const page *p, int column, uint32_t frame);
 
 /* "event 9,312, iteration 3 of 6" */
 void page_put_moment(const page *p, uint32_t moment);

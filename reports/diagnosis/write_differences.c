@@ -54,7 +54,8 @@ static void put_rows(const gmd_comparison *lines, uint32_t rows, FILE *out)
         fputc('\n', out);
     }
     if (shown < lines->row_count) {
-        fprintf(out, " and %s lines more\n", gmd_format_count(lines->row_count - shown, count));
+        fprintf(out, " and %s line%s more\n", gmd_format_count(lines->row_count - shown, count),
+                lines->row_count - shown == 1 ? "" : "s");
     }
 }
 

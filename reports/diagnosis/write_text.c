@@ -85,15 +85,18 @@ static gmd_status put_amount(const page *p, const char *title, const gmd_amount 
                              uint32_t moment)
 {
     char allocated[24], reserved[24];
-    fprintf(p->out, "%s: %s allocated", title, gmd_format_size(amount->allocated, allocated));
+    page_line line;
+    page_line_begin(&line, p);
+    FILE *out = line.page.out;
+    fprintf(out, "%s: %s allocated", title, gmd_format_size(amount->allocated, allocated));
     if (page_is_of_pytorch(p)) {
-        fprintf(p->out, " of %s reserved", gmd_format_size(amount->reserved, reserved));
+        fprintf(out, " of %s reserved", gmd_format_size(amount->reserved, reserved));
     }
     if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
-        fputs(", ", p->out);
-        page_put_moment(p, moment);
+        fputs(", ", out);
+        page_put_moment(&line.page, moment);
     }
-    fputc('\n', p->out);
+    page_line_end(&line, p, 0, 2);
     return page_put_holders(p, moment, p->view->rows);
 }
 
@@ -111,7 +114,7 @@ static bool has_free(const gmd_free_memory *free_memory)
 
 static void put_keepers(const page *p, const gmd_free_memory *free_memory)
 {
-    enum { SHOWN = 3 };
+    enum { SHOWN = 3, KEEPER_COLUMNS = 14 };
     char bytes[24];
     if (free_memory->keeper_count == 0 || free_memory->by_cause[GMD_FREE_SPLIT] == 0) {
         return;
@@ -119,7 +122,7 @@ static void put_keepers(const page *p, const gmd_free_memory *free_memory)
     fputs("  Kept by blocks of\n", p->out);
     for (size_t i = 0; i < free_memory->keeper_count && i < SHOWN; i++) {
         fprintf(p->out, "  %10s  ", gmd_format_size(free_memory->keepers[i].bytes, bytes));
-        page_put_place(p, free_memory->keepers[i].frame);
+        page_put_place_at(p, KEEPER_COLUMNS, free_memory->keepers[i].frame);
         fputc('\n', p->out);
     }
 }
@@ -133,9 +136,12 @@ static gmd_status put_unused(const page *p)
     if (status != GMD_OK) {
         return status;
     }
-    fprintf(p->out, "Most reserved: %s, ", gmd_format_size(r->peak.amount.reserved, bytes));
-    page_put_moment(p, r->peak.reserved_at);
-    fputs(", of it not allocated\n", p->out);
+    page_line line;
+    page_line_begin(&line, p);
+    fprintf(line.page.out, "Most reserved: %s, ", gmd_format_size(r->peak.amount.reserved, bytes));
+    page_put_moment(&line.page, r->peak.reserved_at);
+    fputs(", of it not allocated", line.page.out);
+    page_line_end(&line, p, 0, 2);
     page_put_causes(p, &unused.free);
     if (unused.free.rounding) {
         fprintf(p->out, "  %10s  in blocks, beyond what was asked for: not in the sum\n",
@@ -143,9 +149,11 @@ static gmd_status put_unused(const page *p)
     }
     put_keepers(p, &unused.free);
     if (unused.has_request && has_free(&unused.refused)) {
-        fputs("  The last request that took memory: ", p->out);
-        page_put_request(p, unused.requested, unused.origin);
-        fputs("; free then\n", p->out);
+        page_line_begin(&line, p);
+        fputs("The last request that took memory: ", line.page.out);
+        page_put_request(&line.page, unused.requested, unused.origin);
+        fputs("; free then", line.page.out);
+        page_line_end(&line, p, 2, 4);
         page_put_causes(p, &unused.refused);
     }
     gmd_unused_release(&unused);

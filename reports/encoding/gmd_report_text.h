@@ -14,8 +14,9 @@
  * cursor. */
 void gmd_put_line_text(const char *text, FILE *out);
 
-/* Words that fill lines of so many columns, each indented. */
+/* Words that fill lines of so many columns, each indented; the first and those after it. */
 void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text);
+void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *text);
 
 /* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
  */

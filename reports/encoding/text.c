@@ -109,17 +109,23 @@ gmd_status gmd_finish_writing(FILE *out, const char *what, gmd_error *error)
     return GMD_OK;
 }
 
-void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text)
+void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *text)
 {
-    int column = 0;
+    int column = 0, indent = first;
     for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
         int length = (int)strcspn(word, " ");
         if (column > 0 && column + 1 + length > columns) {
             fputc('\n', out);
             column = 0;
+            indent = others;
         }
         column += fprintf(out, "%*s%.*s", column == 0 ? indent : 1, "", length, word);
         word += length;
     }
     fputc('\n', out);
+}
+
+void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text)
+{
+    gmd_put_hanging(out, columns, indent, indent, text);
 }

@@ -130,6 +130,22 @@ TEST_F(history, a_segment_for_small_requests_does_not_serve_a_large_one)
     assert_all(p, &large, GMD_FREE_OTHER_POOL, GMD_MIB);
 }
 
+TEST_F(history, the_pool_that_does_not_serve_is_named)
+{
+    planted *p = *state;
+    planted_alloc_in(p, 2 * GMD_MIB, GMD_MIB);
+    planted_alloc_in(p, 40 * GMD_MIB, 2 * GMD_MIB);
+    gmd_facts facts = read_facts(p);
+    gmd_free_memory of_large = find_free(&facts, &large), of_small = find_free(&facts, &small);
+    assert_string_equal(gmd_free_cause_sentence(&of_large, GMD_FREE_OTHER_POOL),
+                        "in segments for small requests; this one is large");
+    assert_string_equal(gmd_free_cause_sentence(&of_small, GMD_FREE_OTHER_POOL),
+                        "in segments for large requests; this one is small");
+    gmd_free_memory_release(&of_large);
+    gmd_free_memory_release(&of_small);
+    gmd_facts_free(&facts);
+}
+
 TEST_F(history, small_blocks_of_an_expandable_segment_tell_its_pool)
 {
     planted *p = *state;

@@ -106,6 +106,6 @@ void assert_snapshot_refused(const pickle_text *p, const char *part)
     gmd_error error = {""};
     assert_int_equal(gmd_snapshot_parse(&snapshot, p->data, p->size, "x", &error), GMD_BAD_INPUT);
     assert_snapshot_empty(&snapshot);
-    assert_contains(error.text, "x: byte ");
+    assert_contains(error.text, ": byte ");
     assert_contains(error.text, part);
 }

@@ -89,7 +89,7 @@ TEST(truncated_histories_are_refused)
         gmd_snapshot snapshot;
         gmd_error error = {""};
         assert_int_equal(gmd_snapshot_parse(&snapshot, data, cut, "x", &error), GMD_BAD_INPUT);
-        assert_contains(error.text, "x: byte ");
+        assert_contains(error.text, cut ? "x: is cut off: byte " : "x: is empty: byte 0: ");
         assert_snapshot_empty(&snapshot);
     }
     free(data);
@@ -493,6 +493,24 @@ TEST(settings_with_a_nul_are_refused)
     p->size = sizeof data - 1;
     assert_snapshot_refused(
         p, "allocator_settings: key 'PYTORCH_CUDA_ALLOC_CONF': expected at most 4096 bytes");
+}
+
+static void assert_told_to_be(const char *data, size_t size, const char *what)
+{
+    gmd_snapshot snapshot;
+    gmd_error error = {""};
+    assert_int_equal(gmd_snapshot_parse(&snapshot, (const uint8_t *)data, size, "x", &error),
+                     GMD_BAD_INPUT);
+    assert_contains(error.text, what);
+}
+
+TEST(a_message_begins_with_what_the_file_is)
+{
+    assert_told_to_be("", 0, "x: is empty: byte 0: ");
+    assert_told_to_be("\x80\x04\x95\x09\0\0\0\0\0\0\0}", 12, "x: is cut off: byte 2: FRAME: ");
+    assert_told_to_be("PK\3\4archive", 11, "x: is a zip file, as torch.save() writes");
+    assert_told_to_be("\x80\x04}.", 4, "x: is no memory snapshot");
+    assert_told_to_be("hello", 5, "x: is no memory snapshot");
 }
 
 TEST(what_is_no_snapshot_is_refused)
