@@ -41,8 +41,7 @@ static void put_finding(page *p, const gmd_ranked_finding *ranked)
         fprintf(p->out, " on device %u", p->facts->recording.device);
     }
     if (finding->bytes_per_iteration) {
-        fprintf(p->out, ", %s more in each iteration",
-                gmd_format_size(finding->bytes_per_iteration, rate));
+        fprintf(p->out, ", %s per iteration", gmd_format_size(finding->bytes_per_iteration, rate));
     }
     fprintf(p->out, " (confidence %.0f %%)\n", finding->confidence * 100);
     for (size_t i = 0; i < finding->where_count; i++) {
