@@ -271,7 +271,10 @@ static gmd_status read_input(const diagnose_arguments *a, diagnosed *all, const 
 static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
 {
     diagnosed all = {.items = calloc(a->input_count, sizeof *all.items)};
-    gmd_status status = all.items ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    gmd_status status = GMD_OK;
+    if (!all.items) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    }
     for (size_t i = 0; status == GMD_OK && i < a->input_count; i++) {
         status = read_input(a, &all, a->inputs[i], error);
     }

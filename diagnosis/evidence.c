@@ -65,7 +65,7 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
     growth g = {0};
     uint64_t of_other_loop = 0, of_objects = 0, of_layers = 0,
              iterations = view->facts->iterations.count;
-    for (size_t i = 0; i < view->retained->count; i++) {
+    for (size_t i = 0; iterations > 0 && i < view->retained->count; i++) {
         const retained_group *group = &view->retained->groups[i];
         if ((!group->is_explained || with_explained) && is_meant(view, group, test)) {
             unsigned parts = parts_of_group(view, group);

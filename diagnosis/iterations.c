@@ -386,6 +386,9 @@ static bool has_several_lines(const gmd_recording *r, const gmd_places *places, 
 static bool is_over(const beat *b, uint32_t requests)
 {
     enum { MOST_GROUPS = 4 };
+    if (b->count == 0 || !b->first) {
+        return false;
+    }
     uint64_t last = b->first[(b->count - 1) * b->each].number;
     return requests - last > MOST_GROUPS * longest_gap(b);
 }
@@ -532,13 +535,15 @@ static bool add_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_p
 
 static bool find_repeated(gmd_iterations *it, const gmd_recording *r, const gmd_places *places)
 {
-    const request_key keys[] = {BY_STACK_AND_SIZE, BY_STACK};
-    size_t ways = places->has_modules ? 2 : 1; /* lines alone do not tell a loop from its parts */
-    ways -= ways > 1 && may_be_first_pass(r);
-    for (size_t i = 0; i < ways && it->count == 0 && r->first; i++) {
-        if (!add_repeated(it, r, places, r->first, r->last + 1, keys[i])) {
-            return false;
-        }
+    /* Lines alone do not tell a loop from its parts. */
+    bool may_vary = places->has_modules && !may_be_first_pass(r);
+    bool ok =
+        r->first == 0 || add_repeated(it, r, places, r->first, r->last + 1, BY_STACK_AND_SIZE);
+    if (ok && r->first && it->count == 0 && may_vary) {
+        ok = add_repeated(it, r, places, r->first, r->last + 1, BY_STACK);
+    }
+    if (!ok) {
+        return false;
     }
     it->source = it->count ? GMD_ITERATIONS_FROM_EVENTS : GMD_ITERATIONS_UNKNOWN;
     return true;
@@ -578,8 +583,8 @@ static bool measure(gmd_iterations *it, const gmd_recording *r)
     qsort(lengths, it->count, sizeof *lengths, compare_numbers);
     uint64_t median = lengths[it->count / 2];
     it->period_events = median;
-    it->has_rest =
-        it->count > 1 && ends_iterations(it, r) && length_of(it, it->count - 1) * 2 < median;
+    it->has_rest = it->count > 1 && ends_iterations(it, r) &&
+                   (uint64_t)length_of(it, it->count - 1) * 2 < median;
     it->warm_up = 1;
     while (it->warm_up < it->count / 3) {
         uint64_t length = length_of(it, it->warm_up);
