@@ -629,6 +629,9 @@ static refusal_steps find_refusal_steps(const plan *p)
 static void put_questions(const c_writer *w, FILE *out)
 {
     const refusal_steps at = find_refusal_steps(w->refusal);
+    if (!at.alloc) {
+        return; /* nothing is asked for */
+    }
     bool reopens = checks_has(w->reproducer, "reopened") && at.end_pool && at.begin_pool &&
                    at.begin_pool->device == at.alloc->device;
     put_question(w, "at_once", "ask_again(%b, \"at once, nothing freed\");\n", at.alloc, out);

@@ -187,7 +187,7 @@ TEST_F(job, a_queue_that_is_emptied_more_slowly_than_it_fills_grows)
 {
     planted_job *job = *state;
     size_t queue[2 * ITERATIONS];
-    for (int i = 0; i < ITERATIONS; i++) {
+    for (size_t i = 0; i < ITERATIONS; i++) {
         planted_train(job);
         planted_at(job->p, job->call);
         queue[2 * i] = planted_alloc(job->p, 4 * GMD_MIB);

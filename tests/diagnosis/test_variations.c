@@ -34,9 +34,9 @@ static void look_at_file(const char *folder, const char *name, look_at *look)
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_int_equal(gmd_snapshot_read(&snapshot, path, &error), GMD_OK);
-    for (uint8_t device = 0; device < MOST_DEVICES; device++) {
-        if (has_device(&snapshot, device)) {
-            look(name, &snapshot, device);
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        if (has_device(&snapshot, (uint8_t)device)) {
+            look(name, &snapshot, (uint8_t)device);
         }
     }
     gmd_snapshot_free(&snapshot);
