@@ -39,7 +39,7 @@ static bool is_much(const class_view *view)
         LEAST_PERCENT = 52, /* shapes that change leave up to 50 % idle */
         LEAST_MIB = 192,
         MOST_PERCENT = 60, /* then less is enough */
-        FEW_MIB = 96
+        FEW_MIB = 128
     };
     uint64_t idle = view->course.idle, all = reserved_at_end(view);
     return (idle >= LEAST_MIB * GMD_MIB && idle * 100 >= all * LEAST_PERCENT) ||
