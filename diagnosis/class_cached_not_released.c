@@ -36,14 +36,14 @@ static bool was_needed(const class_view *view)
 static bool is_much(const class_view *view)
 {
     enum {
-        LEAST_PERCENT = 52, /* shapes that change leave up to 50 % idle */
-        LEAST_MIB = 192,
-        MOST_PERCENT = 60, /* then less is enough */
-        FEW_MIB = 128
+        HALF_PERCENT = 52, /* shapes that change leave up to 50 % idle */
+        OF_HALF_MIB = 192,
+        MOST_PERCENT = 60, /* of what is mostly idle, less is enough */
+        OF_MOST_MIB = 128
     };
     uint64_t idle = view->course.idle, all = reserved_at_end(view);
-    return (idle >= LEAST_MIB * GMD_MIB && idle * 100 >= all * LEAST_PERCENT) ||
-           (!view->facts->recording.begins_late && idle >= FEW_MIB * GMD_MIB &&
+    return (idle >= OF_HALF_MIB * GMD_MIB && idle * 100 >= all * HALF_PERCENT) ||
+           (!view->facts->recording.begins_late && idle >= OF_MOST_MIB * GMD_MIB &&
             idle * 100 >= all * MOST_PERCENT);
 }
 

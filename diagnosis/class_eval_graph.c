@@ -59,9 +59,8 @@ static bool look_for_kept_graphs(const class_view *view, gmd_job_finding *findin
     blame_growth(finding, view, NULL);
     finding->confidence = weigh(view, loops_see_backward(view->facts) ? 0.9 : 0.7);
     say_evidence(finding,
-                 "%s more in each iteration, up to %s, %" PRIu64
-                 " blocks at a time, of graphs that no "
-                 "backward() uses: each result is kept with the graph of its evaluation.",
+                 "%s more in each iteration, up to %s, %" PRIu64 " blocks at a time, of graphs "
+                 "that no backward() uses: each result is kept with the graph of its evaluation.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
                  gmd_format_size(finding->bytes, most), all.blocks_per_iteration);
     return true;

@@ -47,18 +47,6 @@ static uint64_t rate_of(const class_view *view, const retained_group *group)
     return iterations ? group->added / iterations : 0;
 }
 
-/* Whether no group before this one, of those that are summed up, is of the same line. */
-static bool is_new_line(const class_view *view, size_t at, group_test *test)
-{
-    const retained_group *groups = view->retained->groups;
-    for (size_t i = 0; i < at; i++) {
-        if (groups[i].frame == groups[at].frame && is_meant(view, &groups[i], test)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static growth sum_growth(const class_view *view, group_test *test, bool with_explained)
 {
     enum { LAYERS_PERCENT = 20 }; /* the rest is their gradients, moments and activations */
@@ -69,7 +57,6 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
         const retained_group *group = &view->retained->groups[i];
         if ((!group->is_explained || with_explained) && is_meant(view, group, test)) {
             unsigned parts = parts_of_group(view, group);
-            g.lines += is_new_line(view, i, test);
             of_objects += parts & GMD_PART_CONSTRUCTOR ? group->most : 0;
             of_layers += makes_layer(view, group) ? group->most : 0;
             g.bytes += group->most;

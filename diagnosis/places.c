@@ -183,6 +183,13 @@ static uint16_t parts_of_line(const gmd_places *places, const file_kind *kinds,
     return (uint16_t)parts;
 }
 
+/* What a library's function tells, beside its file. */
+static unsigned parts_of_function(const file_kind *kind, const char *function)
+{
+    unsigned parts = kind->is_of_modules && is_call(function) ? GMD_PART_MODULE : 0;
+    return parts | (kind->is_autograd && strcmp(function, "grad") == 0 ? GMD_PART_GRAD : 0u);
+}
+
 static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds,
                                 const uint32_t *frames, size_t count)
 {
@@ -190,23 +197,18 @@ static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds
     bool is_innermost = true, is_attention = false;
     for (size_t i = 0; i < count; i++) {
         const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i]).file];
+        const char *function = function_of(places, frames[i]);
         if (kind->is_python && kind->is_library && !(parts & GMD_PART_PYTHON) && is_innermost) {
             parts |= GMD_PART_INSIDE;
         }
-        parts |= kind->parts | (kind->is_python ? GMD_PART_PYTHON : 0u);
-        if (kind->is_of_modules && is_call(function_of(places, frames[i]))) {
-            parts |= GMD_PART_MODULE;
-        }
-        /* multi-head attention is in the same file, and has parameters */
-        is_attention = is_attention ||
-                       strcmp(function_of(places, frames[i]), "multi_head_attention_forward") == 0;
+        parts |= kind->parts | parts_of_function(kind, function);
+        parts |= kind->is_python ? GMD_PART_PYTHON : 0u;
+        /* Multi-head attention is in the file of activation functions, and has parameters. */
+        is_attention = is_attention || strcmp(function, "multi_head_attention_forward") == 0;
         parts |= kind->is_activation && !is_attention ? GMD_PART_ACTIVATION : 0u;
-        if (kind->is_autograd && strcmp(function_of(places, frames[i]), "grad") == 0) {
-            parts |= GMD_PART_GRAD;
-        }
         if (!kind->is_library) {
             parts |= is_innermost ? parts_of_line(places, kinds, frames, i, count) : 0;
-            parts |= names_evaluation(function_of(places, frames[i])) ? GMD_PART_EVALUATION : 0;
+            parts |= names_evaluation(function) ? GMD_PART_EVALUATION : 0;
             is_innermost = false;
         }
     }

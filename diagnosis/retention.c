@@ -237,7 +237,7 @@ static void measure_drops(ends_range range, const group_end *ends, retained_grou
 static ends_range range_of_group(const gmd_facts *f, bool is_other, const retained_group *g)
 {
     ends_range range = range_of_loop(&f->iterations, is_other);
-    range.from += f->recording.begins_late && g->goes_at_last && range.from < range.to;
+    range.from += f->recording.begins_late && g->is_any_freed && range.from < range.to;
     return range;
 }
 
@@ -387,7 +387,7 @@ static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g
         g->kept += l->size;
         g->freed += is_freed ? l->size : 0;
         g->blocks += !is_freed;
-        g->goes_at_last = g->goes_at_last || l->freed != GMD_NEVER;
+        g->is_any_freed = g->is_any_freed || l->freed != GMD_NEVER;
     }
 }
 
@@ -399,38 +399,33 @@ static uint64_t bytes_by_growth(const retained_group *g)
     return g->grown + g->grown * NOT_COMPARED / g->compared;
 }
 
-/* What there is of a line that grows at the end: all of it that was recorded, if that is about as
- * much as it adds; more is what it needs in each iteration. */
-static uint64_t bytes_at_end(const gmd_facts *f, const retained_group *g)
+/* What is there of a line that grows at the end. All that was recorded counts, if it is about as
+ * much as the line adds: more is what it needs in each iteration. Blocks from before the recording
+ * count if they have the same size: a history whose beginning was overwritten knows the stacks of
+ * those that live. */
+static void measure_end(const gmd_facts *f, retained_group *g)
 {
     enum { WITHIN_PERCENT = 15 };
     const gmd_recording *r = &f->recording;
-    uint64_t bytes = 0, added = gmd_min(g->most, bytes_by_growth(g));
+    uint64_t there = 0, earlier = 0;
     for (size_t i = 0; i < r->lifetime_count; i++) {
         const gmd_lifetime *l = &r->lifetimes[i];
-        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER &&
-            gmd_origins_get(f->places.origins, l->origin).stack == g->stack &&
-            (g->stack || l->requested == g->requested)) {
-            bytes += l->size;
+        bool is_alike = l->requested == g->requested;
+        if (l->freed != GMD_NEVER || (!is_alike && (!g->stack || l->born == GMD_BEFORE)) ||
+            gmd_origins_get(f->places.origins, l->origin).stack != g->stack) {
+            continue;
+        }
+        if (l->born != GMD_BEFORE) {
+            there += l->size;
+        } else if (g->stack) {
+            earlier += l->size;
         }
     }
-    return bytes > added && bytes * 100 <= added * (100 + WITHIN_PERCENT) ? bytes : added;
-}
-
-/* What a line that grows had added before the recording begins, as far as it is still there and of
- * the same size: a history whose beginning was overwritten knows the stacks of blocks that live. */
-static uint64_t bytes_from_before(const gmd_facts *f, const retained_group *g)
-{
-    const gmd_recording *r = &f->recording;
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < r->lifetime_count && g->stack; i++) {
-        const gmd_lifetime *l = &r->lifetimes[i];
-        if (l->born == GMD_BEFORE && l->freed == GMD_NEVER && l->requested == g->requested &&
-            gmd_origins_get(f->places.origins, l->origin).stack == g->stack) {
-            bytes += l->size;
-        }
+    g->added = gmd_min(g->most, bytes_by_growth(g));
+    if (there > g->added && there * 100 <= g->added * (100 + WITHIN_PERCENT)) {
+        g->added = there;
     }
-    return bytes;
+    g->most = g->added + earlier;
 }
 
 static bool is_of_optimizer(const gmd_facts *f, uint32_t lifetime)
@@ -458,8 +453,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
     count_gone(f, c, ends, &g);
     find_freeing_line(f, c, &g);
     if (retained_group_grows(&g)) {
-        g.added = bytes_at_end(f, &g);
-        g.most = g.added + bytes_from_before(f, &g);
+        measure_end(f, &g);
     }
     return g;
 }

@@ -16,7 +16,7 @@ typedef struct retained_group {
                               that grows had added before the recording */
     uint64_t added;        /* of it, by a line that grows, in the recording */
     uint64_t blocks;       /* kept and not freed */
-    bool goes_at_last;     /* any of them is freed in the end */
+    bool is_any_freed;     /* be it at the very end */
     bool is_of_optimizer;  /* allocated by torch.optim; without frames, while it steps */
     bool is_of_other_loop; /* what follows is about the loop that comes after the steps */
     uint64_t grown;        /* bytes by which the last end has more than the first, after warm-up */
@@ -39,12 +39,10 @@ typedef struct retained_group {
         overtaken;     /* of them, those that went before a younger one that was not new any more */
     uint32_t freed_in; /* the user's line in which most blocks were freed that had outlived the
                           iteration after theirs; GMD_NO_PLACE */
-    uint32_t freed_percent; /* how many of them were freed there */
-    uint32_t
-        freed_inside_percent; /* how many in the midst of a library's Python, optimizers left out
-                               */
-    bool hides_frees;         /* the stacks of late frees are copies of their allocations' */
-    bool is_explained;        /* a class has said what it is */
+    uint32_t freed_percent;        /* how many of them were freed there */
+    uint32_t freed_inside_percent; /* how many in a library's Python, but an optimizer's */
+    bool hides_frees;              /* the stacks of late frees are copies of their allocations' */
+    bool is_explained;             /* a class has said what it is */
 } retained_group;
 
 typedef struct retention {

@@ -124,6 +124,16 @@ TEST_F(history, functional_makes_no_layer)
                      GMD_PART_PYTHON | GMD_PART_INSIDE);
 }
 
+TEST_F(history, attention_is_no_activation_function_though_its_file_is_theirs)
+{
+    assert_true(parts_of(*state, "torch/nn/functional.py:1701 relu "
+                                 "torch/nn/modules/activation.py:144 forward train.py:3 main") &
+                GMD_PART_ACTIVATION);
+    assert_false(parts_of(*state, "torch/nn/functional.py:6489 multi_head_attention_forward "
+                                  "torch/nn/modules/activation.py:1488 forward train.py:3 main") &
+                 GMD_PART_ACTIVATION);
+}
+
 TEST_F(history, the_users_innermost_function_tells_whether_an_object_is_made)
 {
     assert_true(parts_of(*state, "node.py:4 __init__ train.py:3 main") & GMD_PART_CONSTRUCTOR);
