@@ -141,6 +141,19 @@ TEST(the_host_s_wait_for_a_captured_stream_fails_the_capture)
                                         "expect alloc b 60MiB s1\n"));
 }
 
+/* The free's wait for stream 2 is refused, and so is all that would be launched: memory that is
+ * served again is in no graph. */
+TEST(work_of_a_capture_that_has_failed_needs_no_order)
+{
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "wait s2 s1\n"
+                                        "alloc a 1 s1\n"
+                                        "use a s2 10us\n"
+                                        "sync s1\n"
+                                        "free a\n"
+                                        "alloc b 1 s1\n"));
+}
+
 TEST(a_capture_that_another_thread_ends_fails)
 {
     expect_clean(run_lines("reference", "thread t1\n"
