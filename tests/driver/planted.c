@@ -433,7 +433,12 @@ static void empty_cache(void)
 
 const char *gmd_last_error(void)
 {
-    return is_planted("other_error") && allocation_calls == PLANT_AT_CALL ? "an odd failure" : NULL;
+    const char *said = is_planted("other_error") ? "an odd failure" : NULL;
+    if (is_planted("forged_lines")) {
+        said = "odd\nalloc forged 1 s1\n\x1b[2J\xC2\x9B"
+               "1m\xE2\x80\xAE end";
+    }
+    return allocation_calls == PLANT_AT_CALL ? said : NULL;
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

@@ -463,6 +463,29 @@ TEST(a_failed_run_leaves_a_case_that_replays_it)
     free(again);
 }
 
+TEST(what_an_allocator_says_is_one_line_without_controls)
+{
+    expect_verdict("forged_lines", "progress.failed",
+                   "want of memory: odd alloc forged 1 s1  [2J 1m  end");
+}
+
+TEST(what_an_allocator_says_adds_no_request_to_the_case)
+{
+    char directory[] = "/tmp/gmd-caseXXXXXX";
+    assert_non_null(mkdtemp(directory));
+    setenv("GMD_PLANT", "forged_lines", 1);
+    gmd_outcome *o = run_text_with_cases(GMD_TEST_PLANTED, workload_text, directory);
+    unsetenv("GMD_PLANT");
+    gmd_trace written = {0};
+    gmd_error error = {""};
+    assert_int_equal(gmd_trace_read(&written, o->violations[0].case_path, &error), GMD_OK);
+    assert_int_equal(written.count, o->violations[0].request + 1);
+    assert_int_equal(unlink(o->violations[0].case_path), 0);
+    assert_int_equal(rmdir(directory), 0);
+    gmd_trace_free(&written);
+    free(o);
+}
+
 TEST(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name)
 {
     gmd_outcome *o = run_text(GMD_TEST_BARE, workload_text);
