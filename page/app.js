@@ -1,0 +1,115 @@
+// What the views share: the report, the histories, the state of the page and its address.
+
+import { History } from './history.js';
+import { readLink, writeLink } from './link.js';
+
+const WRITE_AFTER = 250; // ms: browsers refuse to change the address more often than some times a second
+
+export class App {
+    constructor(report, columns) {
+        this.report = report;
+        this.columns = columns;
+        this.histories = new Map();
+        this.listeners = [];
+        this.state = { view: 'findings', history: 0, event: 0, colour: 'category', by: 'stack' };
+        this.changed = new Set();
+    }
+
+    start(fragment) {
+        const link = readLink(fragment);
+        this.state.history = link.history ?? 0;
+        this.state = { ...this.defaults(link.history ?? 0), ...link };
+        this.validate();
+        window.addEventListener('hashchange', () => {
+            if (location.hash !== this.written) this.set({ ...this.cleared(), ...readLink(location.hash) });
+        });
+    }
+
+    defaults(history) {
+        const known = this.report.histories[history];
+        return { view: 'findings', history: known ? history : 0, event: known?.peak?.event ?? 0, colour: 'category',
+            by: 'stack' };
+    }
+
+    cleared() {
+        const none = {};
+        for (const name of Object.keys(this.state)) none[name] = null;
+        return { ...none, ...this.defaults(0) };
+    }
+
+    // Whatever an address asks for that there is not becomes something that there is.
+    validate() {
+        const { state, report } = this;
+        if (!report.histories[state.history]) state.history = 0;
+        const history = report.histories[state.history];
+        if (history) {
+            const last = history.events;
+            state.event = Math.min(state.event ?? 0, last);
+            if (state.from > last && !state.fromHistory) state.from = last;
+            if (state.block >= history.blocks) state.block = null;
+            if (state.range && !(state.range[0] < state.range[1])) state.range = null;
+            if (state.height && !(state.height[0] < state.height[1])) state.height = null;
+            if (state.span && state.span[0] > state.span[1]) state.span = [state.span[1], state.span[0]];
+        }
+        if (!report.findings[state.finding]) state.finding = null;
+    }
+
+    history(index) {
+        const wanted = index ?? this.state.history;
+        if (!this.report.histories[wanted]) return null;
+        if (!this.histories.has(wanted)) this.histories.set(wanted, new History(this.report, this.columns, wanted));
+        return this.histories.get(wanted);
+    }
+
+    onChange(listener) {
+        this.listeners.push(listener);
+    }
+
+    set(changes) {
+        if ('history' in changes && changes.history !== this.state.history && !('event' in changes))
+            changes = { ...this.withoutMoment(), event: this.report.histories[changes.history]?.peak?.event ?? 0, ...changes };
+        for (const [name, value] of Object.entries(changes)) {
+            if (this.state[name] === value) continue;
+            this.state[name] = value;
+            this.changed.add(name);
+        }
+        if (!this.changed.size) return;
+        this.validate();
+        this.scheduled ??= requestAnimationFrame(() => this.tell());
+        this.writing ??= setTimeout(() => this.write(), WRITE_AFTER);
+    }
+
+    withoutMoment() {
+        return { range: null, height: null, span: null, block: null, from: null, stack: null };
+    }
+
+    tell() {
+        this.scheduled = null;
+        const changed = this.changed;
+        this.changed = new Set();
+        for (const listener of this.listeners) listener(this.state, changed);
+    }
+
+    write() {
+        this.writing = null;
+        this.written = writeLink(this.state);
+        history.replaceState(null, '', this.written);
+    }
+
+    // What a piece of evidence shows: the state that the views then draw.
+    showEvidence(finding, number) {
+        const evidence = this.report.findings[finding].evidence[number];
+        const index = evidence.history ?? 0;
+        const changes = { ...this.withoutMoment(), query: null, line: evidence.line ?? null, stack: evidence.stack ?? null,
+            finding, evidence: number, history: index, view: evidence.view ?? 'timeline', span: evidence.span ?? null,
+            block: evidence.blocks?.length === 1 ? evidence.blocks[0] : null };
+        changes.event = evidence.event ?? evidence.span?.[1] ?? this.report.histories[index]?.peak?.event ?? 0;
+        if (evidence.span) changes.range = widened(evidence.span, this.report.histories[index].events);
+        this.set(changes);
+    }
+}
+
+function widened([from, to], last) {
+    const margin = Math.max(2, Math.ceil((to - from) / 4));
+    return [Math.max(0, from - margin), Math.min(last + 1, to + margin)];
+}

@@ -1,0 +1,79 @@
+// Which colour a block has: its category, line, stream, pool or age. A colour never stands alone: each has a pattern
+// and an entry in the legend, and large bands bear their names.
+
+import { CLASS_FIRST } from './timeline_layout.js';
+import { shortText } from './format.js';
+
+// Colours that people with the common colour deficiencies can tell apart (after Okabe and Ito, and Tol), for light and
+// for dark ground; the last is that of all the rest.
+const LIGHT = ['#3a6ea5', '#d98a2b', '#4d9a6a', '#b65a86', '#7fb3d5', '#8a6d3b', '#6a5ea8', '#c9b037', '#c4574a',
+    '#5aa9a3', '#9c9f4a', '#8f959c'];
+const DARK = ['#5b8fc9', '#e0a04f', '#62b384', '#cf7ba5', '#93c4e4', '#b08f58', '#8f83d1', '#d9c45a', '#dd786b',
+    '#72c3bc', '#b9bc69', '#767d86'];
+export const PALETTE_SIZE = LIGHT.length;
+const OTHERS = PALETTE_SIZE - 1;
+export const PATTERNS = 4; // plain, rising lines, falling lines, dots
+
+export const COLOURINGS = [
+    ['category', 'Category'], ['line', 'Line'], ['stream', 'Stream'], ['pool', 'Pool'], ['age', 'Age (events lived)'],
+];
+
+export function palette(dark) {
+    return dark ? DARK : LIGHT;
+}
+
+// The blocks' keys under a colouring and the names of the keys.
+function keysOf(history, colouring) {
+    const named = (names, word) => (key) => names?.[key] ?? `${word} ${key}`;
+    switch (colouring) {
+    case 'line': return { keys: history.ofBlocks('line'), name: (key) => history.lineName(key - 1) };
+    case 'stream': return { keys: history.ofBlocks('stream'), name: named(history.info.streams, 'stream') };
+    case 'pool': return { keys: history.ofBlocks('pool'), name: named(history.info.pools, 'pool') };
+    case 'age': return ageKeys(history);
+    default: return { keys: history.ofBlocks('category'), name: named(history.info.categories, 'category') };
+    }
+}
+
+const AGES = [2, 8, 64, 512, 4096, 32768, 262144];
+
+function ageKeys(history) {
+    const keys = new Uint8Array(history.blocks);
+    for (let i = 0; i < keys.length; i++) {
+        const lived = history.blockEnd[i] - history.blockAlloc[i];
+        let age = 0;
+        while (age < AGES.length && lived > AGES[age]) age++;
+        keys[i] = history.blockEnd[i] > history.last ? AGES.length + 1 : age;
+    }
+    const names = AGES.map((age) => `up to ${age} events`).concat(`over ${AGES.at(-1)} events`, 'lives to the end');
+    return { keys, name: (key) => names[key], ordered: true };
+}
+
+// Byte-events of each key decide who gets a colour of its own: what fills the picture most comes first.
+function weights(history, keys) {
+    const weight = new Map();
+    for (let i = 0; i < keys.length; i++) {
+        const area = history.blockSize[i] * (history.blockEnd[i] - history.blockAlloc[i]);
+        weight.set(keys[i], (weight.get(keys[i]) ?? 0) + area);
+    }
+    return weight;
+}
+
+// { classes: one for each block, legend: [{ index, name, keys }] }
+export function colourBlocks(history, colouring) {
+    const { keys, name, ordered } = keysOf(history, colouring);
+    const weight = weights(history, keys);
+    const ranked = [...weight.keys()].sort(ordered ? (a, b) => a - b : (a, b) => weight.get(b) - weight.get(a) || a - b);
+    const own = ranked.length <= PALETTE_SIZE ? ranked : ranked.slice(0, OTHERS);
+    const index = new Map(own.map((key, i) => [key, i]));
+    const classes = new Uint8Array(history.blocks);
+    for (let i = 0; i < classes.length; i++) classes[i] = CLASS_FIRST + (index.get(keys[i]) ?? OTHERS);
+    const legend = own.map((key, i) => ({ index: i, name: shortText(name(key), 120) }));
+    if (own.length < ranked.length) legend.push({ index: OTHERS, name: `${ranked.length - own.length} others` });
+    return { classes, legend };
+}
+
+// What a colour stands for, for one block.
+export function nameOfClass(colours, block) {
+    const index = colours.classes[block] - CLASS_FIRST;
+    return colours.legend.find((entry) => entry.index === index)?.name ?? '';
+}

@@ -1,0 +1,76 @@
+// Numbers and texts as people read them.
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+export function formatBytes(bytes) {
+    let value = Math.abs(bytes), unit = 0;
+    while (value >= 1024 && unit < UNITS.length - 1) {
+        value /= 1024;
+        unit++;
+    }
+    const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+    const shown = Number.isInteger(value) ? String(value) : value.toFixed(digits);
+    return `${bytes < 0 ? '−' : ''}${shown} ${UNITS[unit]}`;
+}
+
+export function formatSignedBytes(bytes) {
+    return bytes > 0 ? `+${formatBytes(bytes)}` : formatBytes(bytes);
+}
+
+export function formatCount(count) {
+    return Math.round(count).toLocaleString('en-US');
+}
+
+export function formatMicroseconds(us) {
+    if (us < 1000) return `${us} µs`;
+    if (us < 1e6) return `${(us / 1e3).toFixed(1)} ms`;
+    return `${(us / 1e6).toFixed(us < 1e8 ? 2 : 0)} s`;
+}
+
+export function formatNanoseconds(ns) {
+    return Math.abs(ns) < 1000 ? `${Number(ns.toFixed(1))} ns` : formatMicroseconds(Math.round(ns / 1000));
+}
+
+export function formatValue(value, unit) {
+    if (value === null || value === undefined) return '';
+    if (typeof value !== 'number') return visibleText(String(value));
+    if (unit === 'B') return formatBytes(value);
+    if (unit === 'ns') return formatNanoseconds(value);
+    if (unit === 'count') return formatCount(value);
+    if (unit === 'ratio') return value.toFixed(3);
+    return String(value);
+}
+
+export function plural(count, word) {
+    return `${formatCount(count)} ${word}${count === 1 ? '' : 's'}`;
+}
+
+// A name is data of a stranger: controls and marks that turn the direction of writing become visible signs, so that
+// they can change neither the layout nor the order of what stands around the name.
+export function visibleText(text) {
+    return text
+        .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+        .replace(/[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/g,
+            (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`);
+}
+
+// At most LENGTH characters: the head and the tail, which for paths says most.
+export function shortText(text, length) {
+    const limit = length ?? 200;
+    if (text.length <= limit) return visibleText(text);
+    const head = Math.floor(limit / 3);
+    return visibleText(`${text.slice(0, head)}…${text.slice(text.length - (limit - head - 1))}`);
+}
+
+export function formatAddress(history, offset) {
+    return `0x${(BigInt(history.info.address_base ?? 0) + BigInt(offset)).toString(16)}`;
+}
+
+// The step of an axis: 1, 2 or 5 times a power of ten (or of two, for bytes), so that about COUNT steps fit RANGE.
+export function axisStep(range, count, binary) {
+    const rough = range / Math.max(count, 1);
+    if (binary) return 2 ** Math.max(0, Math.ceil(Math.log2(rough)));
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const factor = [1, 2, 5, 10].find((f) => f * power >= rough) ?? 10;
+    return Math.max(1, factor * power);
+}

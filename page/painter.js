@@ -1,0 +1,123 @@
+// One way to draw for screen, PNG and SVG: rectangles, lines and texts.
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+
+export class CanvasPainter {
+    constructor(context) {
+        this.context = context;
+    }
+
+    rect(x, y, width, height, fill, opacity) {
+        const { context } = this;
+        context.globalAlpha = opacity ?? 1;
+        context.fillStyle = fill;
+        context.fillRect(x, y, width, height);
+        context.globalAlpha = 1;
+    }
+
+    frame(x, y, width, height, stroke, lineWidth) {
+        const { context } = this;
+        context.strokeStyle = stroke;
+        context.lineWidth = lineWidth ?? 1;
+        context.strokeRect(x, y, width, height);
+    }
+
+    line(x1, y1, x2, y2, stroke, dash) {
+        const { context } = this;
+        context.strokeStyle = stroke;
+        context.lineWidth = 1;
+        context.setLineDash(dash ?? []);
+        context.beginPath();
+        context.moveTo(x1, y1);
+        context.lineTo(x2, y2);
+        context.stroke();
+        context.setLineDash([]);
+    }
+
+    // PLACE: { align: 'start|center|end', size, bold, clip: width }
+    text(content, x, y, fill, place) {
+        const { context } = this;
+        context.font = `${place?.bold ? '600 ' : ''}${place?.size ?? 11}px ${FONT}`;
+        context.textAlign = place?.align ?? 'start';
+        context.textBaseline = 'middle';
+        context.fillStyle = fill;
+        context.fillText(place?.clip ? this.clipped(content, place.clip) : content, x, y);
+    }
+
+    // CONTENT cut to WIDTH pixels, the end being what tells lines of one folder apart.
+    clipped(content, width) {
+        const { context } = this;
+        if (context.measureText(content).width <= width) return content;
+        let low = 0, high = content.length;
+        while (low < high) {
+            const middle = (low + high + 1) >>> 1;
+            if (context.measureText(`…${content.slice(content.length - middle)}`).width <= width) low = middle;
+            else high = middle - 1;
+        }
+        return low > 1 ? `…${content.slice(content.length - low)}` : '';
+    }
+
+    classes(rectangles, transform, style) {
+        for (const { x, y, width, height, fill } of rectangles.map((r) => ({ ...transform(r), fill: style(r.value) })))
+            this.rect(x, y, width, height, fill);
+    }
+}
+
+function escapeXml(text) {
+    return text.replace(/[<>&"']/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[\u0000-\u001f]/g, ' ');
+}
+
+const hundredths = (value) => Math.round(value * 100) / 100;
+
+export class SvgPainter {
+    constructor(width, height) {
+        this.width = width;
+        this.height = height;
+        this.parts = [];
+        this.measure = new CanvasPainter(document.createElement('canvas').getContext('2d'));
+    }
+
+    rect(x, y, width, height, fill, opacity) {
+        const faint = opacity === undefined ? '' : ` fill-opacity="${opacity}"`;
+        this.parts.push(`<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" `
+            + `fill="${fill}"${faint}/>`);
+    }
+
+    frame(x, y, width, height, stroke, lineWidth) {
+        this.parts.push(`<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" `
+            + `fill="none" stroke="${stroke}" stroke-width="${lineWidth ?? 1}"/>`);
+    }
+
+    line(x1, y1, x2, y2, stroke, dash) {
+        this.parts.push(`<path d="M${hundredths(x1)} ${hundredths(y1)}L${hundredths(x2)} ${hundredths(y2)}" stroke="${stroke}" fill="none"`
+            + `${dash ? ` stroke-dasharray="${dash.join(' ')}"` : ''}/>`);
+    }
+
+    text(content, x, y, fill, place) {
+        const size = place?.size ?? 11;
+        const anchor = { start: 'start', center: 'middle', end: 'end' }[place?.align ?? 'start'];
+        this.measure.context.font = `${place?.bold ? '600 ' : ''}${size}px ${FONT}`;
+        const shown = place?.clip ? this.measure.clipped(content, place.clip) : content;
+        this.parts.push(`<text x="${hundredths(x)}" y="${hundredths(y + size * 0.35)}" fill="${fill}" font-size="${size}" `
+            + `text-anchor="${anchor}"${place?.bold ? ' font-weight="600"' : ''}>${escapeXml(shown)}</text>`);
+    }
+
+    // Many rectangles of few fills: one path for each fill.
+    classes(rectangles, transform, style) {
+        const paths = new Map();
+        for (const rectangle of rectangles) {
+            const { x, y, width, height } = transform(rectangle);
+            const fill = style(rectangle.value);
+            const path = `M${hundredths(x)} ${hundredths(y)}h${hundredths(width)}v${hundredths(height)}h${hundredths(-width)}z`;
+            if (!paths.has(fill)) paths.set(fill, []);
+            paths.get(fill).push(path);
+        }
+        for (const [fill, path] of paths) this.parts.push(`<path fill="${fill}" d="${path.join('')}"/>`);
+    }
+
+    toBlob() {
+        const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" `
+            + `viewBox="0 0 ${this.width} ${this.height}" font-family="sans-serif">`;
+        return new Blob([head, ...this.parts, '<' + '/svg>'], { type: 'image/svg+xml' });
+    }
+}

@@ -1,0 +1,81 @@
+// Sentences about an event and the state it led to: why a block lies where it does, why a segment cannot go back, why
+// memory ran out. They follow from the recorded state alone.
+
+import { formatBytes, formatCount, plural, shortText } from './format.js';
+import { gapsOf, segmentsAt } from './state_model.js';
+
+const KINDS = ['allocation', 'free asked for', 'free completed', 'segment taken from the device', 'segment given back',
+    'memory mapped', 'memory unmapped', 'out of memory', 'other event'];
+
+export function eventSentence(history, event) {
+    if (event === 0) return 'The state before the first event.';
+    const kind = history.optional('e.kind', history.events)[event - 1];
+    const block = history.optional('e.block', history.events)[event - 1] - 1;
+    const segment = history.optional('e.segment', history.events)[event - 1] - 1;
+    const what = block >= 0 ? ` of block ${formatCount(block)}, ${formatBytes(history.blockSize[block])}, ${shortText(history.lineOf(block), 100)}`
+        : segment >= 0 ? `, ${formatBytes(history.segmentSize[segment])}` : '';
+    return `Event ${formatCount(event)}: ${KINDS[kind] ?? 'event'}${what}.`;
+}
+
+// Why the block that EVENT allocated lies where it lies, from the state before it.
+export function choiceSentences(history, event) {
+    if (event === 0 || history.optional('e.kind', history.events)[event - 1] !== 0) return [];
+    const block = history.optional('e.block', history.events)[event - 1] - 1;
+    if (block < 0) return [];
+    const size = history.blockSize[block], address = history.ofBlocks('address')[block];
+    const stream = history.ofBlocks('stream')[block], pool = history.ofBlocks('pool')[block];
+    const gaps = gapsOf(segmentsAt(history, event - 1))
+        .filter(({ segment }) => segment.stream === stream && segment.pool === pool);
+    const chosen = gaps.find((gap) => gap.address <= address && address < gap.address + gap.size);
+    const fitting = gaps.filter((gap) => gap.size >= size);
+    if (!chosen) return [noGapSentence(gaps, size)];
+    const smaller = fitting.filter((gap) => gap.size < chosen.size).length;
+    const rest = chosen.size - size;
+    const choice = smaller === 0 ? `it is the smallest of ${plural(fitting.length, 'free gap')} of its stream and pool that ${fitting.length === 1 ? 'was' : 'were'} large enough`
+        : `${plural(smaller, 'smaller gap')} of its stream and pool would also have been large enough`;
+    return [`The block lies in a free gap of ${formatBytes(chosen.size)}: ${choice}.`,
+        rest ? `${formatBytes(rest)} of the gap remain free.` : 'The gap is used up.'];
+}
+
+function noGapSentence(gaps, size) {
+    const largest = Math.max(0, ...gaps.map((gap) => gap.size));
+    const free = gaps.reduce((sum, gap) => sum + gap.size, 0);
+    return largest >= size ? 'The block lies in memory that the recording does not show as free before.'
+        : `No free gap of its stream and pool held ${formatBytes(size)}: ${formatBytes(free)} were free there, the largest gap was ${formatBytes(largest)}.`;
+}
+
+export function segmentSentences(history, segment, event) {
+    const live = segment.pieces.filter((piece) => piece.block !== null);
+    const gaps = segment.pieces.filter((piece) => piece.block === null);
+    const split = `${formatBytes(segment.size)} in ${plural(live.length, 'live block')} and ${plural(gaps.length, 'free gap')}`;
+    if (!live.length) return [`${split}. All of it is free: the allocator could give it back to the device.`];
+    const largest = live.reduce((best, piece) => piece.size > best.size ? piece : best);
+    const waiting = live.filter(({ block }) => isPending(history, block, event)).length;
+    const sentences = [`${split}.`, `It cannot go back to the device while ${plural(live.length, 'block')} with ${formatBytes(segment.used)} `
+        + `${live.length === 1 ? 'lives' : 'live'} in it; the largest, ${formatBytes(largest.size)}, is of ${shortText(history.lineOf(largest.block), 100)}.`];
+    if (segment.kind === 2) sentences[1] = `${sentences[1].slice(0, -1)}; an expandable segment can give back the pages that no block touches.`;
+    if (waiting) sentences.push(`${plural(waiting, 'block')} in it ${waiting === 1 ? 'waits' : 'wait'} for another stream before the free completes.`);
+    return sentences;
+}
+
+// Asked to be freed, but a stream may still use it.
+export function isPending(history, block, event) {
+    const asked = history.askedToFree(block);
+    return asked > 0 && asked <= event && history.blockEnd[block] > event;
+}
+
+export function oomAt(history, event) {
+    return (history.info.ooms ?? []).find((oom) => oom.event === event) ?? null;
+}
+
+export function oomSentences(history, oom) {
+    const event = oom.event;
+    const gaps = gapsOf(segmentsAt(history, event));
+    const free = gaps.reduce((sum, gap) => sum + gap.size, 0), largest = gaps.reduce((most, gap) => Math.max(most, gap.size), 0);
+    const sentences = [`Out of memory at event ${formatCount(event)}: ${formatBytes(oom.bytes)} were refused.`];
+    if (oom.text) sentences.push(shortText(oom.text, 2000));
+    if (Number.isFinite(oom.free)) sentences.push(`The device had ${formatBytes(oom.free)} free.`);
+    sentences.push(`The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`);
+    for (const { cause, bytes } of oom.cached ?? []) sentences.push(`${formatBytes(bytes)}: ${shortText(cause, 300)}`);
+    return sentences;
+}

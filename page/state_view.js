@@ -1,0 +1,234 @@
+// The view "State": the allocator's segments, blocks and gaps at the event, stepped with keys.
+
+import { CLASS_FIRST } from './timeline_layout.js';
+import { CanvasPainter, SvgPainter } from './painter.js';
+import { DataTable } from './data_table.js';
+import { blockDetails, blockSummary } from './block_details.js';
+import { button, element, replaceChildren } from './dom.js';
+import { choiceSentences, eventSentence, isPending, oomAt, oomSentences, segmentSentences } from './state_reasons.js';
+import { colourBlocks } from './colours.js';
+import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
+import { layoutSegments, partsOf, pieceAt } from './state_layout.js';
+import { liveSentence } from './line_sums.js';
+import { highlightOf } from './search.js';
+import { inkOn, mixColours, themeColours } from './theme.js';
+import { segmentsAt } from './state_model.js';
+
+const KIND_NAMES = ['small', 'large', 'expandable'];
+const DIMMED = 0.75;
+
+export class StateView {
+    constructor(app) {
+        this.app = app;
+        this.name = 'state';
+        this.canvas = element('canvas', { tabindex: '0', role: 'img' });
+        this.tip = element('div', { class: 'tip', hidden: true });
+        this.area = element('div', { class: 'segments' }, this.canvas, this.tip);
+        this.text = element('div', { class: 'reasons', role: 'status' });
+        this.side = element('div', { class: 'side' });
+        this.list = element('div', { class: 'moment' });
+        this.root = element('div', { class: 'view state' }, this.text, this.area,
+            element('p', { class: 'note keys' }, 'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. '
+                + 'Hatched: free. Crossed: waits for a stream.'),
+            element('div', { class: 'columns' }, this.list, this.side));
+        this.canvas.addEventListener('pointermove', (event) => this.hover(event.offsetX, event.offsetY));
+        this.canvas.addEventListener('pointerleave', () => this.hover(-1, -1));
+        this.canvas.addEventListener('click', (event) => this.pick(event.offsetX, event.offsetY));
+        this.canvas.addEventListener('keydown', (event) => {
+            if (this.key(event)) event.preventDefault();
+        });
+        new ResizeObserver(() => this.layout && this.draw()).observe(this.area);
+    }
+
+    update(state, changed) {
+        const history = this.history = this.app.history();
+        if (!history) {
+            replaceChildren(this.text, element('p', {}, 'These inputs have no memory history.'));
+            return;
+        }
+        if (this.colours?.history !== history || this.colours.colouring !== state.colour)
+            this.colours = { history, colouring: state.colour, ...colourBlocks(history, state.colour) };
+        if (['view', 'history', 'query', 'line', 'stack', 'finding', 'evidence'].some((name) => changed.has(name)))
+            this.found = highlightOf(history, state, this.app.report);
+        this.app.noteFound?.(this.found);
+        this.segments = segmentsAt(history, state.event);
+        if (changed.has('event') || changed.has('history')) this.segment = null;
+        this.drawReasons(state);
+        this.draw();
+        this.drawSide(state);
+        this.drawList(state);
+    }
+
+    drawReasons(state) {
+        const { history } = this;
+        const oom = oomAt(history, state.event);
+        const sentences = oom ? oomSentences(history, oom) : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
+        const sums = `${formatBytes(history.allocated[state.event])} allocated, ${formatBytes(history.reserved[state.event])} reserved; `
+            + `${liveSentence(history, state.event)}.`;
+        replaceChildren(this.text, element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
+            sentences.length > 1 && element('ul', {}, sentences.slice(1).map((sentence) => element('li', {}, sentence))));
+    }
+
+    draw() {
+        const width = this.area.clientWidth;
+        if (!width || !this.segments) return;
+        this.layout = layoutSegments(this.segments, width - 2);
+        const ratio = Math.min(window.devicePixelRatio || 1, 2);
+        const height = Math.min(Math.max(this.layout.height, 40), 8000);
+        this.canvas.width = width * ratio;
+        this.canvas.height = height * ratio;
+        this.canvas.style.width = `${width}px`;
+        this.canvas.style.height = `${height}px`;
+        const context = this.canvas.getContext('2d');
+        context.scale(ratio, ratio);
+        this.paint(new CanvasPainter(context));
+        this.canvas.setAttribute('aria-label', `Segments at event ${formatCount(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. `
+            + 'The table below lists them.');
+    }
+
+    paint(painter) {
+        const colours = themeColours();
+        const { layout, history } = this;
+        painter.rect(0, 0, layout.width + 2, Math.max(layout.height, 40), colours.ground);
+        for (const group of layout.groups) {
+            const names = [history.info.streams?.[group.stream] ?? `stream ${group.stream}`, history.info.pools?.[group.pool] ?? `pool ${group.pool}`];
+            painter.text(`${names.map((name) => shortText(name, 40)).join(' · ')}: ${plural(group.count, 'segment')}, ${formatBytes(group.bytes)}, `
+                + `${formatBytes(group.used)} used`, 0, group.y + 14, colours.soft, { clip: layout.width });
+        }
+        if (!layout.bars.length) painter.text('No segment is there.', 0, 14, colours.soft);
+        for (const bar of layout.bars) this.paintBar(painter, bar, colours);
+    }
+
+    paintBar(painter, bar, colours) {
+        const { layout } = this;
+        const { segment } = bar;
+        const chosen = this.segment === segment.index;
+        for (const part of partsOf(layout, bar, 0, segment.size)) {
+            painter.rect(part.x, part.y, part.width, part.height, mixColours(colours.ground, colours.cached, 0.3));
+            hatch(painter, part, colours.cached);
+        }
+        let drawn = -1; // a pixel that is full needs no second block
+        for (const piece of segment.pieces) {
+            if (piece.block === null) continue;
+            const end = bar.start + (piece.address - segment.address + piece.size) / layout.perPixel;
+            if (end - drawn < 0.5) continue;
+            drawn = end;
+            for (const part of partsOf(layout, bar, piece.address - segment.address, piece.size))
+                this.paintBlock(painter, piece, part, colours);
+        }
+        for (const part of partsOf(layout, bar, 0, segment.size))
+            painter.frame(part.x + 0.5, part.y + 0.5, Math.max(part.width - 1, 1), part.height - 1, chosen ? colours.accent : colours.soft, chosen ? 2 : 1);
+    }
+
+    paintBlock(painter, { block, size }, part, colours) {
+        const { history, found } = this;
+        const { block: selected, event } = this.app.state;
+        let colour = colours.blocks[this.colours.classes[block] - CLASS_FIRST];
+        if (found && !found.mask[block]) colour = mixColours(colour, colours.ground, DIMMED);
+        painter.rect(part.x, part.y, part.width, part.height, colour);
+        if (part.width > 3) painter.frame(part.x + 0.5, part.y + 0.5, part.width - 1, part.height - 1, mixColours(colour, colours.ground, 0.5));
+        if (isPending(history, block, event)) {
+            painter.line(part.x, part.y, part.x + part.width, part.y + part.height, colours.text);
+            painter.line(part.x, part.y + part.height, part.x + part.width, part.y, colours.text);
+        }
+        if (part.width > 46) painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), { clip: part.width - 8, size: 10 });
+        if (block === selected) painter.frame(part.x, part.y, part.width, part.height, colours.text, 3);
+    }
+
+    hover(x, y) {
+        const found = this.layout && x >= 0 ? pieceAt(this.layout, x, y) : null;
+        this.tip.hidden = !found;
+        if (!found) return;
+        const { piece, segment } = found;
+        const lines = piece.block === null ? [`Free: ${formatBytes(piece.size)} at ${formatAddress(this.history, piece.address)}`,
+            `in a ${KIND_NAMES[segment.kind] ?? ''} segment of ${formatBytes(segment.size)}`] : blockSummary(this.history, piece.block);
+        replaceChildren(this.tip, lines.map((line) => element('div', {}, line)));
+        this.tip.style.left = `${Math.max(0, Math.min(x + 12, this.area.clientWidth - this.tip.offsetWidth - 4))}px`;
+        this.tip.style.top = `${y + 16}px`;
+    }
+
+    pick(x, y) {
+        const found = pieceAt(this.layout, x, y);
+        if (!found) return;
+        this.segment = found.segment.index;
+        this.app.set({ block: found.piece.block });
+        this.draw();
+        this.drawSide({ ...this.app.state, block: found.piece.block });
+    }
+
+    drawSide(state) {
+        const segment = this.segments.find(({ index }) => index === this.segment);
+        replaceChildren(this.side,
+            segment && element('section', { class: 'details', 'aria-label': 'Details of the segment' }, element('h3', {}, `Segment ${formatCount(segment.index)}`),
+                element('p', {}, `${formatAddress(this.history, segment.address)}, ${KIND_NAMES[segment.kind] ?? 'unknown kind'}`),
+                segmentSentences(this.history, segment, state.event).map((sentence) => element('p', {}, sentence))),
+            state.block !== null && state.block !== undefined && blockDetails(this.app, this.history, state.block),
+            !segment && (state.block === null || state.block === undefined)
+                && element('p', { class: 'note' }, 'Click a segment, a block or a gap, or a row of the table, to see why it is there.'));
+    }
+
+    drawList(state) {
+        const { history } = this;
+        const rows = this.segments.map((segment) => [segment.index, segment.size, segment.used, segment.size - segment.used,
+            segment.pieces.filter((piece) => piece.block !== null).length, KIND_NAMES[segment.kind] ?? '',
+            history.info.streams?.[segment.stream] ?? String(segment.stream), history.info.pools?.[segment.pool] ?? String(segment.pool)]);
+        const table = { title: `Segments at event ${formatCount(state.event)}`, rows, columns: [{ name: 'Segment', unit: 'count' }, { name: 'Size', unit: 'B' },
+            { name: 'Used', unit: 'B' }, { name: 'Free', unit: 'B' }, { name: 'Blocks', unit: 'count' }, { name: 'Kind', unit: 'text' },
+            { name: 'Stream', unit: 'text' }, { name: 'Pool', unit: 'text' }] };
+        const onrow = ([index]) => {
+            this.segment = index;
+            this.draw();
+            this.drawSide(this.app.state);
+        };
+        if (this.table) this.table.options.onrow = onrow;
+        replaceChildren(this.list, (this.table = new DataTable(table, { shown: 12, onrow })).node);
+    }
+
+    key(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey || !this.history) return false;
+        const { app, history } = this;
+        const at = app.state.event;
+        const go = (to) => app.set({ event: Math.min(Math.max(to, 0), history.last) });
+        const actions = { ArrowLeft: () => go(at - (event.shiftKey ? 10 : 1)), ArrowRight: () => go(at + (event.shiftKey ? 10 : 1)),
+            Home: () => go(0), End: () => go(history.last), p: () => go(history.peak), n: () => go(this.allocationAfter(at)),
+            b: () => go(this.allocationBefore(at)), ArrowUp: () => this.stepBlock(-1), ArrowDown: () => this.stepBlock(1),
+            Escape: () => app.set({ block: null, query: null, line: null, stack: null, finding: null }) };
+        const action = actions[event.key] ?? actions[event.key.toLowerCase()];
+        if (!action) return false;
+        action();
+        return true;
+    }
+
+    allocationAfter(event) {
+        const next = this.history.allocatedUpTo(event);
+        return next < this.history.blocks ? this.history.blockAlloc[next] : event;
+    }
+
+    allocationBefore(event) {
+        const before = this.history.allocatedUpTo(event - 1) - 1;
+        return before >= 0 ? this.history.blockAlloc[before] : event;
+    }
+
+    // The next live block in order of address.
+    stepBlock(step) {
+        const blocks = this.segments.flatMap(({ pieces }) => pieces).filter((piece) => piece.block !== null).map((piece) => piece.block);
+        if (!blocks.length) return;
+        const at = blocks.indexOf(this.app.state.block);
+        this.app.set({ block: blocks[Math.min(Math.max(at + step, 0), blocks.length - 1)] });
+    }
+
+    image(svg) {
+        if (svg) {
+            const painter = new SvgPainter(this.layout.width + 2, Math.max(this.layout.height, 40));
+            this.paint(painter);
+            return { painter };
+        }
+        return { canvas: this.canvas };
+    }
+}
+
+function hatch(painter, part, colour) {
+    if (part.width < 6) return;
+    for (let x = part.x + 4; x < part.x + part.width - 2; x += 8)
+        painter.line(x, part.y + part.height - 1, Math.min(x + 6, part.x + part.width - 1), part.y + 1, colour);
+}

@@ -1,0 +1,146 @@
+// What is drawn over the timeline's raster: both axes, marks, the event that is looked at, the span and names of bands.
+
+import { axisStep, formatBytes, formatCount, formatMicroseconds, shortText } from './format.js';
+import { CLASS_FIRST, EDGE } from './timeline_layout.js';
+import { inkOn } from './theme.js';
+import { nameOfClass } from './colours.js';
+
+export const GUTTER = { left: 66, right: 8, top: 18, bottom: 36 };
+const LABEL_WIDTH = 110, LABEL_ROWS = 15, LABELS = 7;
+
+// Marks that a reader must not miss bear a letter; all others are ticks.
+const MARK_SIGNS = { oom: 'OOM', violation: 'V', peak: 'peak', annotation: 'a', phase: 'p' };
+
+export function marksOf(history) {
+    const { info } = history;
+    const marks = [{ event: history.peak, kind: 'peak', label: `peak: ${formatBytes(history.allocated[history.peak])} allocated` }];
+    for (const oom of info.ooms ?? [])
+        marks.push({ event: oom.event, kind: 'oom', label: `out of memory: ${formatBytes(oom.bytes)} refused` });
+    for (const mark of info.marks ?? []) marks.push(mark);
+    (info.iterations ?? []).forEach((event, i) => marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }));
+    return marks;
+}
+
+export function drawAxes(painter, chart, colours) {
+    const { plot, view } = chart;
+    const bytes = axisStep(view.top - view.bottom, plot.height / 45, true);
+    for (let at = Math.ceil(view.bottom / bytes) * bytes; at <= view.top; at += bytes) {
+        const y = chart.y(at);
+        painter.line(plot.x - 4, y, plot.x, y, colours.soft);
+        painter.line(plot.x, y, plot.x + plot.width, y, colours.soft, [1, 7]);
+        painter.text(formatBytes(at), plot.x - 6, y, colours.soft, { align: 'end' });
+    }
+    const step = axisStep(view.to - view.from, plot.width / 90, false);
+    const bottom = plot.y + plot.height;
+    for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
+        const x = chart.x(at);
+        painter.line(x, bottom, x, bottom + 4, colours.soft);
+        if (x > plot.x + plot.width - 20) continue;
+        painter.text(formatCount(at), x, bottom + 11, colours.soft, { align: 'center' });
+        const time = chart.history.timeOf(Math.min(at, chart.history.last));
+        if (time !== null) painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, { align: 'center', size: 10 });
+    }
+    painter.text('event', plot.x - 6, bottom + 11, colours.soft, { align: 'end' });
+    if (chart.history.timeOf(1) !== null) painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
+    painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
+}
+
+export function drawMarks(painter, chart, colours) {
+    const { plot, view } = chart;
+    const visible = chart.marks.filter((mark) => inView(mark.event, view));
+    const iterations = visible.filter((mark) => mark.kind === 'iteration');
+    if (iterations.length <= plot.width / 24)
+        for (const mark of iterations) markLine(painter, chart, mark, colours.soft, [1, 4]);
+    // What is serious is named first: other names give way to it.
+    const written = [];
+    const named = visible.filter((mark) => mark.kind !== 'iteration').sort((a, b) => isSerious(b) - isSerious(a));
+    for (const mark of named) {
+        const serious = isSerious(mark), colour = serious ? colours.bad : colours.soft;
+        const x = markLine(painter, chart, mark, colour, serious ? [6, 2] : [2, 3]);
+        if (written.some((other) => Math.abs(x - other) < 34)) continue;
+        written.push(x);
+        const align = x > plot.x + plot.width - 20 ? 'end' : x < plot.x + 20 ? 'start' : 'center';
+        painter.text(MARK_SIGNS[mark.kind] ?? '·', x, plot.y - 9, colour, { align, bold: serious });
+    }
+}
+
+function isSerious({ kind }) {
+    return kind === 'oom' || kind === 'violation' ? 1 : 0;
+}
+
+function markLine(painter, chart, mark, colour, dash) {
+    const { plot } = chart;
+    const x = Math.round(chart.x(mark.event + 0.5)) + 0.5;
+    painter.line(x, plot.y, x, plot.y + plot.height, colour, dash);
+    return x;
+}
+
+function inView(event, view) {
+    return event >= view.from && event < view.to;
+}
+
+export function drawCursor(painter, chart, colours) {
+    const { plot, view } = chart;
+    if (chart.span) {
+        const x1 = Math.max(chart.x(chart.span[0]), plot.x), x2 = Math.min(chart.x(chart.span[1] + 1), plot.x + plot.width);
+        if (x2 > x1) {
+            painter.rect(x1, plot.y, x2 - x1, plot.height, colours.accent, 0.14);
+            painter.line(x1, plot.y, x1, plot.y + plot.height, colours.accent);
+            painter.line(x2, plot.y, x2, plot.y + plot.height, colours.accent);
+        }
+    }
+    if (chart.event === null || !inView(chart.event, view)) return;
+    const x = Math.round(chart.x(chart.event + 0.5)) + 0.5;
+    painter.line(x, plot.y - 4, x, plot.y + plot.height + 4, colours.text);
+}
+
+// The outline of a block while the raster's column at X shows it.
+export function drawBlock(painter, chart, place, x, colour) {
+    const { plot } = chart;
+    const top = Math.max(chart.y(place.top), plot.y), bottom = Math.min(chart.y(place.bottom), plot.y + plot.height);
+    const alloc = chart.history.blockAlloc[place.block], end = chart.history.blockEnd[place.block];
+    const left = Math.max(chart.x(alloc), plot.x), right = Math.min(chart.x(end), plot.x + plot.width);
+    if (bottom < plot.y || top > plot.y + plot.height) return;
+    painter.line(left, bottom + 0.5, right, bottom + 0.5, colour, [3, 3]);
+    painter.frame(x - 2, top - 0.5, 4, Math.max(bottom - top, 1) + 1, colour, 2);
+}
+
+// Names on bands that are large enough, at some columns: the raster tells whether a text fits.
+export function drawBandNames(painter, chart, colours) {
+    const { raster, plot, history, view } = chart;
+    if (!raster || raster.done < raster.columns) return;
+    const named = new Set();
+    for (let i = 0; i < LABELS; i++) {
+        const x = plot.x + plot.width * (i + 0.5) / LABELS;
+        const column = raster.columnOf(chart.eventAt(x));
+        let height = 0;
+        for (const block of history.liveBlocks(raster.moments[column])) {
+            const bottom = height;
+            height += history.blockSize[block];
+            const low = Math.min(chart.y(Math.max(bottom, view.bottom)), plot.y + plot.height);
+            const high = Math.max(chart.y(height), plot.y);
+            if (low - high < LABEL_ROWS || named.has(block) || !isFlat(chart, column, (low + high) / 2)) continue;
+            named.add(block);
+            const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
+            const dimmed = chart.dimmed && !chart.mask[block];
+            const text = `${formatBytes(history.blockSize[block])} ${shortText(nameOfClass(chart.colours, block), 60)}`;
+            painter.text(text, x, (low + high) / 2, dimmed ? colours.text : inkOn(colour),
+                { align: 'center', clip: LABEL_WIDTH, size: 10 });
+        }
+    }
+}
+
+// Whether the raster has one class for the length and height of a name around COLUMN and Y.
+function isFlat(chart, column, y) {
+    const { raster } = chart;
+    const perPixel = raster.columns / (raster.to - raster.from) * (chart.view.to - chart.view.from) / chart.plot.width;
+    const reach = Math.round(LABEL_WIDTH / 2 * perPixel);
+    const row = Math.floor((chart.bytesAt(y) - raster.bottom) / (raster.top - raster.bottom) * raster.rows);
+    const value = raster.pixels[column * raster.rows + row] & ~EDGE;
+    for (let c = column - reach; c <= column + reach; c += Math.max(1, Math.floor(reach / 8))) {
+        if (c < 0 || c >= raster.columns) return false;
+        for (const r of [row - 4, row, row + 4])
+            if ((raster.pixels[c * raster.rows + r] & ~EDGE) !== value) return false;
+    }
+    return true;
+}

@@ -1,0 +1,264 @@
+// The view "Timeline": the chart with its legend, the block or the span that is looked at, and the same as a table.
+
+import { COLOURINGS, PATTERNS, colourBlocks } from './colours.js';
+import { DataTable } from './data_table.js';
+import { CanvasPainter, SvgPainter } from './painter.js';
+import { TimelineChart } from './timeline_chart.js';
+import { blockDetails, blockSummary } from './block_details.js';
+import { button, chooser, element, replaceChildren } from './dom.js';
+import { formatBytes, formatCount, plural, shortText } from './format.js';
+import { highlightOf } from './search.js';
+import { linesAt, linesInSpan } from './line_sums.js';
+import { listenToChart } from './timeline_input.js';
+import { themeColours } from './theme.js';
+
+const HELP = 'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: '
+    + '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom, P peak, 0 all, [ ] span, Esc clear.';
+
+export class TimelineView {
+    constructor(app) {
+        this.app = app;
+        this.name = 'timeline';
+        this.chart = new TimelineChart('Active memory timeline. The table below says the same in words.', {
+            view: (view) => this.keepRange(view),
+        });
+        listenToChart(this.chart, {
+            hover: (place, x, y) => this.hover(place, x, y),
+            pick: (event, block) => app.set({ event, block }),
+            span: (from, to) => app.set({ span: [from, to] }),
+            key: (event) => this.key(event),
+        });
+        this.tip = element('div', { class: 'tip', hidden: true });
+        this.chart.node.append(this.tip);
+        this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
+        this.details = element('div', { class: 'side' });
+        this.moment = element('div', { class: 'moment' });
+        this.root = element('div', { class: 'view timeline' }, this.controls(), this.chart.node,
+            element('p', { class: 'note keys' }, HELP), this.legend,
+            element('div', { class: 'columns' }, this.moment, this.details));
+    }
+
+    controls() {
+        const colour = chooser('Colour by', COLOURINGS, (value) => this.app.set({ colour: value }));
+        this.colour = colour.select;
+        this.patterns = element('input', { type: 'checkbox', onchange: () => this.app.set({ patterns: this.patterns.checked }) });
+        const zoom = (factor) => () => this.chart.zoom(factor);
+        return element('div', { class: 'tools' }, colour.node,
+            element('label', { class: 'field' }, this.patterns, element('span', {}, 'Patterns')),
+            element('span', { class: 'group', role: 'group', 'aria-label': 'Zoom' }, button('−', zoom(1.6), { 'aria-label': 'Zoom out' }),
+                button('+', zoom(0.625), { 'aria-label': 'Zoom in' }),
+                button('All', () => this.app.set({ range: null, height: null }))),
+            element('span', { class: 'group', role: 'group', 'aria-label': 'Span' },
+                button('Span starts here', () => this.spanFrom()), button('Span ends here', () => this.spanTo()),
+                button('Clear', () => this.app.set({ span: null }))));
+    }
+
+    spanFrom() {
+        const { event, span } = this.app.state;
+        this.app.set({ span: [event, Math.max(event, span?.[1] ?? event)] });
+    }
+
+    spanTo() {
+        const { event, span } = this.app.state;
+        this.app.set({ span: [Math.min(event, span?.[0] ?? event), event] });
+    }
+
+    update(state, changed) {
+        const history = this.app.history();
+        if (!history) {
+            replaceChildren(this.moment, element('p', {}, 'These inputs have no memory history.'));
+            return;
+        }
+        const all = changed.has('view') || changed.has('history');
+        const painting = ['colour', 'query', 'line', 'stack', 'finding', 'evidence', 'legendEntry'];
+        if (all || painting.some((name) => changed.has(name))) this.updateColours(history, state);
+        if (all || changed.has('theme') || changed.has('patterns')) this.drawLegend(state);
+        this.colour.value = state.colour;
+        this.chart.patterns = this.patterns.checked = Boolean(state.patterns);
+        this.chart.event = state.event;
+        this.chart.span = state.span ?? null;
+        this.chart.selected = state.block ?? null;
+        if (all || changed.has('range') || changed.has('height')) this.showRange(state);
+        this.chart.overlay.setAttribute('aria-label', this.sentence(history, state));
+        this.chart.schedule();
+        if (all || ['event', 'span', 'line'].some((name) => changed.has(name))) this.drawMoment(history, state);
+        this.drawDetails(history, state);
+    }
+
+    sentence(history, { event }) {
+        return `Active memory timeline of ${shortText(history.info.name, 80)}. At event ${formatCount(event)}: `
+            + `${formatBytes(history.allocated[event])} allocated, ${formatBytes(history.reserved[event])} reserved. `
+            + `Peak ${formatBytes(history.allocated[history.peak])} at event ${formatCount(history.peak)}.`;
+    }
+
+    updateColours(history, state) {
+        if (this.coloured?.history !== history || this.coloured.colouring !== state.colour)
+            this.coloured = { history, colouring: state.colour, ...colourBlocks(history, state.colour) };
+        const found = this.app.highlight = highlightOf(history, state, this.app.report);
+        this.chart.setHistory(history, this.coloured, found?.mask ?? null);
+        this.app.noteFound?.(found);
+        this.drawLegend(state);
+    }
+
+    drawLegend(state) {
+        const colours = themeColours();
+        replaceChildren(this.legend, this.coloured.legend.map(({ index, name }) => {
+            const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
+            drawSwatch(swatch, colours.blocks[index], state.patterns ? index : 0, colours);
+            return element('span', { class: 'entry' }, swatch, name);
+        }), this.cachedEntry(colours));
+        this.chart.patterns = Boolean(state.patterns);
+    }
+
+    cachedEntry(colours) {
+        const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
+        drawSwatch(swatch, colours.cached, 1, colours);
+        return element('span', { class: 'entry' }, swatch, 'reserved, not allocated');
+    }
+
+    showRange(state) {
+        const { full } = this.chart;
+        const [from, to] = state.range ?? [full.from, full.to];
+        const [bottom, top] = state.height ?? [full.bottom, full.top];
+        this.chart.setView({ from, to, bottom, top });
+    }
+
+    // The chart moved by itself: the address follows, and the chart must not be told again.
+    keepRange(view) {
+        const { full } = this.chart;
+        const { state } = this.app;
+        state.range = view.from === full.from && view.to === full.to ? null : [Math.round(view.from), Math.round(view.to)];
+        if (state.range && state.range[0] >= state.range[1]) state.range = [state.range[0], state.range[0] + 1];
+        state.height = view.bottom === full.bottom && view.top === full.top ? null : [Math.round(view.bottom), Math.round(view.top)];
+        this.app.writing ??= setTimeout(() => this.app.write(), 250);
+    }
+
+    hover(place, x, y) {
+        const { chart, tip } = this;
+        const same = place?.block === chart.hover?.block && place?.event === chart.hover?.event;
+        chart.hover = place;
+        tip.hidden = !place;
+        if (place) {
+            if (!same) replaceChildren(tip, blockSummary(chart.history, place.block).map((line) => element('div', {}, line)),
+                element('div', { class: 'soft' }, `at event ${formatCount(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`));
+            const left = Math.max(0, Math.min(x + 14, chart.node.clientWidth - tip.offsetWidth - 4));
+            tip.style.left = `${left}px`;
+            tip.style.top = `${y + 16 + tip.offsetHeight > chart.node.clientHeight ? Math.max(0, y - tip.offsetHeight - 8) : y + 16}px`;
+        }
+        if (!same) chart.schedule();
+    }
+
+    drawMoment(history, state) {
+        replaceChildren(this.moment, state.span ? this.spanTable(history, state.span) : this.momentTable(history, state.event));
+    }
+
+    momentTable(history, event) {
+        const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
+        const title = `Allocated at event ${formatCount(event)}: ${formatBytes(history.allocated[event])}, by line`;
+        return this.lineTable({ title, rows, columns: [{ name: 'Line', unit: 'text' }, { name: 'Bytes', unit: 'B' },
+            { name: 'Blocks', unit: 'count' }] });
+    }
+
+    spanTable(history, [from, to]) {
+        const rows = linesInSpan(history, from, to).map((sum) => [sum.name, sum.kept, sum.allocated, sum.freed, sum.count]);
+        const change = history.allocated[to] - history.allocated[Math.max(0, from - 1)];
+        const title = `Events ${formatCount(from)} to ${formatCount(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by line`;
+        return this.lineTable({ title, rows, columns: [{ name: 'Line', unit: 'text' }, { name: 'Kept', unit: 'B' },
+            { name: 'Allocated', unit: 'B' }, { name: 'Freed', unit: 'B' }, { name: 'Blocks', unit: 'count' }] });
+    }
+
+    lineTable(table) {
+        return new DataTable(table, { shown: 12, onrow: ([name]) => this.app.set({ line: name, query: null }) }).node;
+    }
+
+    drawDetails(history, { block }) {
+        if (this.detailsOf === block && this.detailsHistory === history) return;
+        this.detailsOf = block;
+        this.detailsHistory = history;
+        replaceChildren(this.details, block === null || block === undefined
+            ? element('p', { class: 'note' }, 'Click a block, or press ↑ in the chart, to see its size, life, stream, pool and stack.')
+            : blockDetails(this.app, history, block));
+    }
+
+    key(event) {
+        const { chart, app } = this;
+        if (event.ctrlKey || event.metaKey || event.altKey || !chart.history) return false;
+        const step = event.shiftKey ? 10 : 1;
+        const width = chart.plot.width;
+        const actions = {
+            ArrowLeft: () => this.stepTo(app.state.event - step), ArrowRight: () => this.stepTo(app.state.event + step),
+            Home: () => this.stepTo(0), End: () => this.stepTo(chart.history.last), p: () => this.stepTo(chart.history.peak),
+            ArrowUp: () => this.stepBlock(1), ArrowDown: () => this.stepBlock(-1),
+            a: () => chart.pan(width / 5), d: () => chart.pan(-width / 5),
+            w: () => chart.zoom(0.7, this.cursorX()), s: () => chart.zoom(1 / 0.7, this.cursorX()),
+            '+': () => chart.zoom(0.7, this.cursorX()), '-': () => chart.zoom(1 / 0.7, this.cursorX()),
+            0: () => app.set({ range: null, height: null }), '[': () => this.spanFrom(), ']': () => this.spanTo(),
+            Escape: () => app.set({ block: null, span: null, query: null, line: null, stack: null, finding: null }),
+            Enter: () => app.set({ view: 'state' }),
+        };
+        const action = actions[event.key] ?? actions[event.key.toLowerCase()];
+        if (!action) return false;
+        action();
+        return true;
+    }
+
+    cursorX() {
+        const x = this.chart.x(this.app.state.event + 0.5);
+        const { plot } = this.chart;
+        return x >= plot.x && x <= plot.x + plot.width ? x : undefined;
+    }
+
+    // Moves to EVENT and takes the chart along.
+    stepTo(event) {
+        const next = Math.min(Math.max(event, 0), this.chart.history.last);
+        const { from, to } = this.chart.view;
+        if (next < from || next >= to) this.chart.move({ from: next - (to - from) / 2, to: next + (to - from) / 2 });
+        this.app.set({ event: next });
+    }
+
+    stepBlock(step) {
+        const live = this.chart.history.liveBlocks(this.app.state.event);
+        if (!live.length) return;
+        const at = live.indexOf(this.app.state.block);
+        const next = at < 0 ? (step > 0 ? 0 : live.length - 1) : Math.min(Math.max(at + step, 0), live.length - 1);
+        this.app.set({ block: live[next] });
+    }
+
+    image(svg) {
+        return chartImage(this.chart, svg);
+    }
+}
+
+// A painter with the chart's picture: { painter } for SVG, { canvas } for PNG.
+export function chartImage(chart, svg) {
+    const { clientWidth, clientHeight } = chart.node;
+    if (svg) {
+        const painter = new SvgPainter(clientWidth, clientHeight);
+        chart.paint(painter);
+        return { painter };
+    }
+    const canvas = element('canvas', { width: clientWidth * 2, height: clientHeight * 2 });
+    const context = canvas.getContext('2d');
+    context.scale(2, 2);
+    chart.paint(new CanvasPainter(context));
+    return { canvas };
+}
+
+function drawSwatch(canvas, colour, index, colours) {
+    const context = canvas.getContext('2d');
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 18, 12);
+    context.strokeStyle = colours.ground;
+    const kind = index % PATTERNS;
+    for (let at = -12; at < 30; at += 7) {
+        context.beginPath();
+        if (kind === 1) context.moveTo(at, 12), context.lineTo(at + 12, 0);
+        if (kind === 2) context.moveTo(at, 0), context.lineTo(at + 12, 12);
+        if (kind === 3 && at >= 0) context.rect(at + 2, 3, 1, 1), context.rect(at + 2, 8, 1, 1);
+        context.stroke();
+    }
+}
+
+export function foundSentence(found) {
+    return found ? `${plural(found.count, 'block')}, ${formatBytes(found.bytes)} over their lives, match ${shortText(found.label, 60)}` : '';
+}
