@@ -122,7 +122,7 @@ export class CompareView {
             + `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`));
         const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [row.name, row.other - row.one, row.one, row.other]);
         replaceChildren(this.list, new DataTable({ title: 'Difference by line', rows, columns: [{ name: 'Line', unit: 'text' },
-            { name: 'Lower − upper', unit: 'B' }, { name: 'Upper', unit: 'B' }, { name: 'Lower', unit: 'B' }] },
+            { name: 'Lower − upper', unit: '+B' }, { name: 'Upper', unit: 'B' }, { name: 'Lower', unit: 'B' }] },
         { shown: 20, onrow: ([line]) => this.app.set({ line, query: null }) }).node);
     }
 

@@ -1,7 +1,7 @@
 // A table that sorts by a click on its head, filters by text and copies itself as tab-separated values.
 
 import { button, copyText, element, replaceChildren } from './dom.js';
-import { formatCount, formatValue, plural, visibleText } from './format.js';
+import { formatCount, formatValue, plural, shortText, visibleText } from './format.js';
 
 const SHOWN = 200; // rows; more come on request, a browser is slow with ten thousand
 
@@ -26,16 +26,17 @@ export class DataTable {
     }
 
     build() {
-        const caption = element('caption', {}, visibleText(this.table.title));
+        const title = shortText(this.table.title);
+        const caption = element('caption', {}, title);
         const grid = element('table', {}, caption, this.head, this.body);
-        const scroll = element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': visibleText(this.table.title) }, grid);
+        const scroll = element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title }, grid);
         if (this.options.tools !== false) this.node.append(this.tools());
         this.node.append(scroll, this.note, this.more);
     }
 
     tools() {
         this.filter = element('input', { type: 'search', placeholder: 'Filter rows', 'aria-label':
-            `Filter ${visibleText(this.table.title)}`, oninput: () => this.setFilter(this.filter.value) });
+            `Filter ${shortText(this.table.title)}`, oninput: () => this.setFilter(this.filter.value) });
         const copied = element('span', { role: 'status' });
         return element('div', { class: 'tools' }, this.filter,
             button('Copy as TSV', () => copyText(this.toTsv(), copied)), copied);
@@ -80,7 +81,7 @@ export class DataTable {
         const order = this.sorted?.column === i ? this.sorted.down ? 'descending' : 'ascending' : 'none';
         const sign = { descending: ' ↓', ascending: ' ↑', none: '' }[order];
         return element('th', { scope: 'col', class: isNumeric(column) ? 'number' : null, 'aria-sort': order },
-            button(visibleText(column.name) + sign, () => this.sortBy(i)));
+            button(shortText(column.name, 80) + sign, () => this.sortBy(i)));
     }
 
     // Numbers come largest first, texts from A.

@@ -5,6 +5,7 @@ import { formatBytes, plural, shortText } from './format.js';
 import { writeLink } from './link.js';
 
 const TEXT = 4000; // characters of one sentence, which may quote a name of a megabyte
+const TITLE = 600;
 const KIND_WORDS = { diagnosis: 'Diagnosis', violation: 'Violation', oom: 'Out of memory', note: 'Note' };
 
 export class FindingsView {
@@ -33,7 +34,7 @@ export class FindingsView {
         const input = this.app.report.inputs[finding.input];
         const several = this.app.report.inputs.length > 1 && input;
         return element('article', { class: `finding ${KIND_WORDS[finding.kind] ? finding.kind : ''}`, id: `finding-${i}` },
-            element('h3', {}, shortText(finding.title, TEXT)),
+            element('h3', {}, shortText(finding.title, TITLE)),
             element('p', { class: 'soft' }, [KIND_WORDS[finding.kind] ?? finding.kind, finding.class && shortText(finding.class, 80),
                 Number.isFinite(finding.bytes) && formatBytes(finding.bytes), several && shortText(input.name, 80)].filter(Boolean).join(' · ')),
             (finding.detail ?? []).map((sentence) => element('p', {}, shortText(sentence, TEXT))),

@@ -117,7 +117,7 @@ export class FlameView {
             const colour = this.colourOf(bar.node, colours);
             painter.rect(x, y, width, FRAME_ROW - 1, colour);
             if (bar.node === this.selected) painter.frame(x + 1, y + 1, width - 2, FRAME_ROW - 3, colours.text, 2);
-            if (width > 30) painter.text(this.label(bar.node), x + 4, y + FRAME_ROW / 2, inkOn(colour), { clip: width - 8, bold: bar.node.user });
+            if (width > 30) painter.text(this.label(bar.node), x + 4, y + FRAME_ROW / 2, inkOn(colour), { clip: width - 8, bold: bar.node.user, cut: this.isDifference() ? 'end' : 'start' });
         }
     }
 
@@ -192,7 +192,7 @@ export class FlameView {
         const [now, before] = moments;
         const lines = linesAt(now.history, now.event);
         const table = before ? { title: `By line: event ${formatCount(now.event)} of ${shortText(now.history.info.name, 60)} and event ${formatCount(before.event)} of ${shortText(before.history.info.name, 60)}`,
-            columns: [{ name: 'Line', unit: 'text' }, { name: 'Change', unit: 'B' }, { name: 'Now', unit: 'B' }, { name: 'There', unit: 'B' }],
+            columns: [{ name: 'Line', unit: 'text' }, { name: 'Change', unit: '+B' }, { name: 'Now', unit: 'B' }, { name: 'There', unit: 'B' }],
             rows: linesCompared(linesAt(before.history, before.event), lines).map(({ name, one, other }) => [name, other - one, other, one]) }
             : { title: `By line at event ${formatCount(now.event)}`, columns: [{ name: 'Line', unit: 'text' }, { name: 'Bytes', unit: 'B' }, { name: 'Blocks', unit: 'count' }],
                 rows: lines.map(({ name, bytes, count }) => [name, bytes, count]) };

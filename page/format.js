@@ -31,9 +31,13 @@ export function formatNanoseconds(ns) {
     return Math.abs(ns) < 1000 ? `${Number(ns.toFixed(1))} ns` : formatMicroseconds(Math.round(ns / 1000));
 }
 
+const CELL_LENGTH = 300; // characters of a text in a table; a copy has them all
+
+// UNIT as tables of the report have it; '+B' are the bytes of a change, with their sign.
 export function formatValue(value, unit) {
     if (value === null || value === undefined) return '';
-    if (typeof value !== 'number') return visibleText(String(value));
+    if (typeof value !== 'number') return shortText(String(value), CELL_LENGTH);
+    if (unit === '+B') return formatSignedBytes(value);
     if (unit === 'B') return formatBytes(value);
     if (unit === 'ns') return formatNanoseconds(value);
     if (unit === 'count') return formatCount(value);
@@ -48,10 +52,8 @@ export function plural(count, word) {
 // A name is data of a stranger: controls and marks that turn the direction of writing become visible signs, so that
 // they can change neither the layout nor the order of what stands around the name.
 export function visibleText(text) {
-    return text
-        .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-        .replace(/[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/g,
-            (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`);
+    return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+        (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`);
 }
 
 // At most LENGTH characters: the head and the tail, which for paths says most.

@@ -34,27 +34,28 @@ export class CanvasPainter {
         context.setLineDash([]);
     }
 
-    // PLACE: { align: 'start|center|end', size, bold, clip: width }
+    // PLACE: { align: 'start|center|end', size, bold, clip: width, cut: 'start|end' }
     text(content, x, y, fill, place) {
         const { context } = this;
         context.font = `${place?.bold ? '600 ' : ''}${place?.size ?? 11}px ${FONT}`;
         context.textAlign = place?.align ?? 'start';
         context.textBaseline = 'middle';
         context.fillStyle = fill;
-        context.fillText(place?.clip ? this.clipped(content, place.clip) : content, x, y);
+        context.fillText(place?.clip ? this.clipped(content, place.clip, place.cut) : content, x, y);
     }
 
-    // CONTENT cut to WIDTH pixels, the end being what tells lines of one folder apart.
-    clipped(content, width) {
+    // CONTENT cut to WIDTH pixels. The end stays, it tells lines of one folder apart, unless CUT is 'end'.
+    clipped(content, width, cut) {
         const { context } = this;
         if (context.measureText(content).width <= width) return content;
+        const part = (length) => cut === 'end' ? `${content.slice(0, length)}…` : `…${content.slice(content.length - length)}`;
         let low = 0, high = content.length;
         while (low < high) {
             const middle = (low + high + 1) >>> 1;
-            if (context.measureText(`…${content.slice(content.length - middle)}`).width <= width) low = middle;
+            if (context.measureText(part(middle)).width <= width) low = middle;
             else high = middle - 1;
         }
-        return low > 1 ? `…${content.slice(content.length - low)}` : '';
+        return low > 1 ? part(low) : '';
     }
 
     classes(rectangles, transform, style) {
@@ -97,7 +98,7 @@ export class SvgPainter {
         const size = place?.size ?? 11;
         const anchor = { start: 'start', center: 'middle', end: 'end' }[place?.align ?? 'start'];
         this.measure.context.font = `${place?.bold ? '600 ' : ''}${size}px ${FONT}`;
-        const shown = place?.clip ? this.measure.clipped(content, place.clip) : content;
+        const shown = place?.clip ? this.measure.clipped(content, place.clip, place.cut) : content;
         this.parts.push(`<text x="${hundredths(x)}" y="${hundredths(y + size * 0.35)}" fill="${fill}" font-size="${size}" `
             + `text-anchor="${anchor}"${place?.bold ? ' font-weight="600"' : ''}>${escapeXml(shown)}</text>`);
     }

@@ -63,10 +63,24 @@ function compile(gl) {
     return program;
 }
 
+function rendererOf(gl) {
+    const info = gl.getExtension('WEBGL_debug_renderer_info');
+    return info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : 'WebGL2';
+}
+
+// Whether WebGL2 is there and computed by a GPU: without one the plain canvas shows five times as many frames.
+export function hasGpu() {
+    const gl = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true });
+    if (!gl) return false;
+    const software = /swiftshader|llvmpipe|softpipe|software|basic render/i.test(rendererOf(gl));
+    gl.getExtension('WEBGL_lose_context')?.loseContext();
+    return !software;
+}
+
 export class GlRasterPainter {
     // null where the browser has no WebGL2.
     static create(canvas) {
-        const gl = canvas.getContext('webgl2', { antialias: false, depth: false, alpha: false, preserveDrawingBuffer: true });
+        const gl = canvas.getContext('webgl2', { antialias: false, depth: false, alpha: false });
         return gl ? new GlRasterPainter(canvas, gl) : null;
     }
 
@@ -88,8 +102,7 @@ export class GlRasterPainter {
     }
 
     renderer() {
-        const info = this.gl.getExtension('WEBGL_debug_renderer_info');
-        return info ? this.gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : 'WebGL2';
+        return rendererOf(this.gl);
     }
 
     // SLOT names the texture: its raster is replaced.

@@ -35,7 +35,7 @@ export function drawAxes(painter, chart, colours) {
     for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
         const x = chart.x(at);
         painter.line(x, bottom, x, bottom + 4, colours.soft);
-        if (x > plot.x + plot.width - 20) continue;
+        if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;
         painter.text(formatCount(at), x, bottom + 11, colours.soft, { align: 'center' });
         const time = chart.history.timeOf(Math.min(at, chart.history.last));
         if (time !== null) painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, { align: 'center', size: 10 });

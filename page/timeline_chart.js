@@ -3,7 +3,7 @@
 import { CLASS_CACHED, CLASS_FIRST, HIGHLIGHT, TimelineRaster, blockAt, layoutTimeline, placeOfBlock, rectanglesOf }
     from './timeline_layout.js';
 import { GUTTER, drawAxes, drawBandNames, drawBlock, drawCursor, drawMarks, marksOf } from './timeline_axis.js';
-import { GlRasterPainter } from './raster_gl.js';
+import { GlRasterPainter, hasGpu } from './raster_gl.js';
 import { CanvasRasterPainter } from './raster_2d.js';
 import { CanvasPainter } from './painter.js';
 import { colourParts, mixColours, themeColours } from './theme.js';
@@ -152,6 +152,7 @@ export class TimelineChart {
         this.moved = 0;
         this.task = null;
         this.draw();
+        if (!this.isFull()) this.schedule();
     }
 
     newRaster(view, margin) {
@@ -181,6 +182,7 @@ export class TimelineChart {
     schedule() {
         this.frame ??= requestAnimationFrame(() => {
             this.frame = null;
+            if (!this.plot || !this.history) return; // not on the screen yet
             this.refine();
             this.draw();
         });
@@ -283,13 +285,11 @@ export class TimelineChart {
     }
 }
 
+// The address may ask for one: #renderer=canvas or #renderer=webgl, as the tests do.
 function choosePainter(chart) {
-    // The address may ask for the fallback: #renderer=canvas, which the tests do.
-    if (!/[#&]renderer=canvas\b/.test(location.hash)) {
-        const painter = GlRasterPainter.create(chart.canvas);
-        if (painter) return painter;
-    }
-    return new CanvasRasterPainter(chart.canvas);
+    const asked = /[#&]renderer=(canvas|webgl)\b/.exec(location.hash)?.[1];
+    const painter = asked === 'webgl' || (!asked && hasGpu()) ? GlRasterPainter.create(chart.canvas) : null;
+    return painter ?? new CanvasRasterPainter(chart.canvas);
 }
 
 function drain(steps) {

@@ -47,10 +47,17 @@ export class TimelineView {
             element('label', { class: 'field' }, this.patterns, element('span', {}, 'Patterns')),
             element('span', { class: 'group', role: 'group', 'aria-label': 'Zoom' }, button('−', zoom(1.6), { 'aria-label': 'Zoom out' }),
                 button('+', zoom(0.625), { 'aria-label': 'Zoom in' }),
-                button('All', () => this.app.set({ range: null, height: null }))),
+                button('All', () => this.app.set({ range: null, height: null })),
+                button('Height of the allocated', () => this.fitHeight())),
             element('span', { class: 'group', role: 'group', 'aria-label': 'Span' },
                 button('Span starts here', () => this.spanFrom()), button('Span ends here', () => this.spanTo()),
                 button('Clear', () => this.app.set({ span: null }))));
+    }
+
+    // Where much more is reserved than allocated, the blocks are a thin line at the ground.
+    fitHeight() {
+        const { history } = this.chart;
+        if (history) this.app.set({ height: [0, Math.max(1, Math.round(history.allocated[history.peak] * 1.04))] });
     }
 
     spanFrom() {

@@ -50,7 +50,7 @@ function hostileReport() {
 
 function longReport(events) {
     const strings = [];
-    const { info, columns } = syntheticHistory(events, 'h0.', 40);
+    const { info, columns } = syntheticHistory(events, 'h0.', 300);
     const report = { title: `${info.events} events`, strings, histories: [info], findings: [], tables: [],
         inputs: [{ name: 'synthetic', kind: 'snapshot', verdict: 'healthy', summary: 'Synthetic.' }] };
     return { report, columns: { ...columns, ...stackColumns(strings) } };

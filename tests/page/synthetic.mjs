@@ -78,8 +78,9 @@ const key = `${c.size[block]}.${c.stream[block]}`;
 
 function iteration(recorder, layers) {
     const activations = [];
+    const length = 33 + 10 * Math.floor(recorder.random() * 4); // the batch's length, which sizes depend on
     for (let layer = 0; layer < layers; layer++) {
-        const size = (1 + layer % 4) * MIB;
+        const size = (1 + layer % 4) * length * 16384;
         activations.push(recorder.allocate(size, { stack: 4, line: 0, category: 1 }), recorder.allocate(size * 2, { stack: 5, line: 1, category: 1 }));
         const scratch = recorder.allocate(Math.ceil(recorder.random() * 8) * 65536, { stack: 4, line: 0, category: 4, stream: 1 });
         recorder.free(scratch);
@@ -95,10 +96,10 @@ function iteration(recorder, layers) {
     for (const gradient of gradients) recorder.free(gradient);
 }
 
-// About EVENTS events. CHANGE(report) may alter the report before it is encoded.
+// About EVENTS events of a model with LAYERS layers.
 export function syntheticHistory(events, prefix, layers) {
     const recorder = new Recorder();
-    for (let i = 0; i < 24; i++) recorder.allocate((2 + i % 5) * MIB, { stack: 0, line: -1, category: 0 });
+    for (let i = 0; i < 2 * layers; i++) recorder.allocate((2 + i % 5) * MIB, { stack: 0, line: -1, category: 0 });
     const iterations = [];
     while (recorder.kind.length < events) {
         iterations.push(recorder.kind.length + 1);
