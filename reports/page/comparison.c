@@ -62,7 +62,7 @@ gmd_status comparison_add(gmd_page *page, gmd_error *error)
     compared c = {.count = 0};
     gmd_comparison lines;
     list_compared(page, &c);
-    if (c.count < 2) {
+    if (c.count < 2 || page->has_diff) {
         return GMD_OK;
     }
     gmd_status status =

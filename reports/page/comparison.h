@@ -5,7 +5,7 @@
 #include "page.h"
 
 /* A table of the lines of all diagnoses of the page at their peaks; nothing where there are fewer
- * than two with anything in them. */
+ * than two with anything in them, and where gmd diff has such a table. */
 gmd_status comparison_add(gmd_page *page, gmd_error *error);
 
 #endif

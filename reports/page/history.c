@@ -210,7 +210,8 @@ static void put_block(history *h, const block_columns *to, size_t lifetime,
     columns_put(c, to->requested, l->requested);
     columns_put(c, to->stream, stream_of(h, l->stream));
     columns_put(c, to->pool, is_in_private(ranges, l));
-    columns_put(c, to->category, h->facts->categories.of_lifetime[lifetime]);
+    columns_put(c, to->category,
+                h->is_job ? h->facts->categories.of_lifetime[lifetime] : GMD_CATEGORY_UNKNOWN);
     columns_put(c, to->stack, stacks_node(&h->stacks, l->origin));
     columns_put(c, to->line, stacks_line(&h->stacks, l->origin));
 }
@@ -286,7 +287,7 @@ static uint64_t lowest_address(const gmd_recording *r)
 }
 
 gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *device,
-                        uint32_t number, gmd_error *error)
+                        uint32_t number, bool is_job, gmd_error *error)
 {
     const gmd_facts *facts = &device->facts;
     private_ranges ranges = {0};
@@ -294,6 +295,7 @@ gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *de
                    .device = device,
                    .facts = facts,
                    .number = number,
+                   .is_job = is_job,
                    .address_base = lowest_address(&facts->recording),
                    .event_of = calloc(facts->snapshot->event_count + 1, sizeof *h->event_of),
                    .block_of = calloc(facts->recording.lifetime_count + 1, sizeof *h->block_of)};

@@ -19,6 +19,7 @@ typedef struct history {
     uint32_t number; /* among those of the page */
     char prefix[16]; /* of the names of its columns */
     uint64_t address_base;
+    bool is_job;        /* of a program that trains: what blocks are for is inferred */
     uint32_t *event_of; /* by moment */
     uint32_t *block_of; /* by lifetime: its block */
     uint32_t event_count;
@@ -35,7 +36,7 @@ typedef struct history_mark {
 /* Puts the columns; `number` is the one that history_write() will give it. The device's diagnosis
  * must stay as long as the history. */
 gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *device,
-                        uint32_t number, gmd_error *error);
+                        uint32_t number, bool is_job, gmd_error *error);
 
 /* Adds it to the list of histories. */
 void history_write(history *h, const char *name, uint32_t input, const history_mark *marks,

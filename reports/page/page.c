@@ -101,8 +101,8 @@ gmd_status page_add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, ui
     }
     for (size_t i = 0; status == GMD_OK && i < diagnosis->device_count; i++) {
         const gmd_device_diagnosis *device = &diagnosis->devices[i];
-        status =
-            history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count, error);
+        status = history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count, true,
+                              error);
         if (status == GMD_OK) {
             int length = snprintf(name, sizeof name, "%.300s", gmd_file_name(diagnosis->name));
             if (diagnosis->device_count > 1) {

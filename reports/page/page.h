@@ -12,6 +12,7 @@ struct gmd_page {
     size_t diagnosis_count, diagnosis_capacity, input_capacity;
     char title[600];
     size_t untitled; /* inputs that the title has no room for */
+    bool has_diff;   /* gmd diff compares them already */
 };
 
 typedef struct page_input {

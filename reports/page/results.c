@@ -205,6 +205,7 @@ static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json
     snprintf(title, sizeof title, "gmd %s: %.300s", kind->command, subject);
     snprintf(summary, sizeof summary, "%s: %zu row%s", kind->tables[0].title, rows,
              rows == 1 ? "" : "s");
+    page->has_diff = page->has_diff || strcmp(kind->command, "diff") == 0;
     uint32_t input = page_add_input(page, &(page_input){title, kind->kind, verdict, summary});
     for (int i = 0; i < MOST && kind->tables[i].key; i++) {
         const json_t *of = json_object_get(root, kind->tables[i].key);

@@ -78,6 +78,7 @@ static gmd_status add_history(gmd_page *page, const gmd_report *report, size_t i
 {
     const gmd_outcome *o = report->outcomes[index];
     document *to = &page->document;
+    bool is_job = strcmp(o->kind, "trace") != 0; /* a case is no program that could leak */
     gmd_snapshot snapshot = {0};
     gmd_diagnosis diagnosis = {0};
     gmd_status status = snapshot_of(report, index, &snapshot, error);
@@ -89,11 +90,13 @@ static gmd_status add_history(gmd_page *page, const gmd_report *report, size_t i
     uint32_t first = to->lists[DOCUMENT_HISTORIES].count;
     for (; status == GMD_OK && of.histories && of.count < diagnosis.device_count; of.count++) {
         status = history_make(&of.histories[of.count], to, &diagnosis.devices[of.count],
-                              first + (uint32_t)of.count, error);
+                              first + (uint32_t)of.count, is_job, error);
     }
     violations_of_outcome(to, o, title, input, status == GMD_OK ? &of : NULL);
     if (status == GMD_OK) {
         write_histories(o, title, input, &of);
+    }
+    if (status == GMD_OK && is_job) {
         findings_of_diagnosis(of.histories, &diagnosis, input);
     }
     for (size_t i = 0; of.histories && i < of.count; i++) {
@@ -121,7 +124,7 @@ static const char *summary_of(const gmd_report *report, char *text, size_t size)
         requests += report->outcomes[i]->requests;
         violations += report->outcomes[i]->violation_count;
     }
-    int used = snprintf(text, size, "%s on %s: ", report->allocator,
+    int used = snprintf(text, size, "%.300s on %s: ", gmd_file_name(report->allocator),
                         strcmp(report->device, "sim") == 0 ? "the simulated device" : "a GPU");
     if (report->outcome_count > 1) {
         used += snprintf(text + used, size - (size_t)used, "%zu of %zu runs passed, ",
