@@ -2,6 +2,7 @@
  * with. */
 #include "commands.h"
 #include "options.h"
+#include "page.h"
 #include "values.h"
 #include "version.h"
 
@@ -25,6 +26,7 @@ enum {
     KEY_ROWS,
     KEY_JOBS,
     KEY_JSON,
+    KEY_HTML,
     KEY_QUIET = 'q'
 };
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 80, CONF_MAX = 64, MOST_JOBS = 64 };
@@ -32,7 +34,7 @@ enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 80, CONF_MAX = 64, MO
 typedef struct advise_arguments {
     gmd_advice_request request;
     const char *confs[CONF_MAX];
-    const char *json_path;
+    const char *json_path, *html_path;
     bool quiet;
 } advise_arguments;
 
@@ -51,6 +53,7 @@ static const struct argp_option advise_options[] = {
     {"rows", KEY_ROWS, "N", 0, "settings that are shown (8)", 1},
     {"jobs", KEY_JOBS, "N", 0, "replays at a time (one for each core)", 1},
     {"json", KEY_JSON, "FILE", 0, "write the advice as JSON; -: to standard output, alone", 1},
+    {"html", KEY_HTML, "FILE", 0, "write a page for a browser, with the settings as a table", 1},
     {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
     {0},
 };
@@ -72,12 +75,22 @@ static void add_conf(struct argp_state *state, advise_arguments *a, const char *
     a->confs[a->request.conf_count++] = text;
 }
 
+static int count_stdout(const advise_arguments *a)
+{
+    return (a->json_path && strcmp(a->json_path, "-") == 0) +
+           (a->html_path && strcmp(a->html_path, "-") == 0);
+}
+
 static void check_arguments(struct argp_state *state, const advise_arguments *a)
 {
     if (!a->request.path) {
         argp_error(state, "expected a PyTorch memory snapshot");
     }
+    if (count_stdout(a) > 1) {
+        argp_error(state, "only one report can go to standard output");
+    }
     cli_need_writable(state, "--json", a->json_path, &a->request.path, 1);
+    cli_need_writable(state, "--html", a->html_path, &a->request.path, 1);
 }
 
 static error_t parse_advise(int key, char *text, struct argp_state *state)
@@ -111,6 +124,9 @@ static error_t parse_advise(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_JSON:
         a->json_path = text;
+        return 0;
+    case KEY_HTML:
+        a->html_path = text;
         return 0;
     case KEY_QUIET:
         a->quiet = true;
@@ -150,6 +166,16 @@ static gmd_status write_json(const advise_arguments *a, const gmd_advice *advice
     return status;
 }
 
+static gmd_status put_json(const void *context, FILE *out, gmd_error *error)
+{
+    return gmd_advice_write_json(context, GMD_VERSION, out, error);
+}
+
+static gmd_status add_advice(gmd_page *page, const void *context, gmd_error *error)
+{
+    return cli_page_add_json(page, put_json, context, error);
+}
+
 static gmd_status write_text(const advise_arguments *a, const gmd_advice *advice, gmd_error *error)
 {
     gmd_terminal terminal = gmd_terminal_for(stdout, a->quiet);
@@ -166,12 +192,14 @@ static gmd_status advise(const advise_arguments *a, int *exit_status, gmd_error 
         return status;
     }
     *exit_status = gmd_advice_fits(&advice) ? CLI_EXIT_OK : CLI_EXIT_FINDING;
-    bool is_json_alone = a->json_path && strcmp(a->json_path, "-") == 0;
-    if (!a->quiet && !is_json_alone) {
+    if (!a->quiet && count_stdout(a) == 0) {
         status = write_text(a, &advice, error);
     }
     if (status == GMD_OK && a->json_path) {
         status = write_json(a, &advice, error);
+    }
+    if (status == GMD_OK) {
+        status = cli_page_write(a->html_path, add_advice, &advice, error);
     }
     gmd_advice_free(&advice);
     return status;

@@ -1,7 +1,8 @@
 /* bench.c - gmd bench: speed, side by side. */
 #include "commands.h"
 #include "options.h"
-#include "probe.h"
+#include "page.h"
+#include "values.h"
 #include "version.h"
 
 #include "gmd_bench.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_VERSUS = 0x500, KEY_FILTER, KEY_SECONDS, KEY_RESULT };
+enum { KEY_VERSUS = 0x500, KEY_FILTER, KEY_SECONDS, KEY_RESULT, KEY_HTML };
 
 #define SECONDS_MAX 3600.0
 
@@ -31,6 +32,7 @@ static const struct argp_option bench_options[] = {
     {"seconds", KEY_SECONDS, "S", 0, "how long each benchmark of an allocator is measured (0.5)",
      1},
     {"json", KEY_RESULT, "FILE", 0, "write the result as JSON; -: to standard output, alone", 1},
+    {"html", KEY_HTML, "FILE", 0, "write the result as a page for a browser", 1},
     {0},
 };
 
@@ -83,7 +85,6 @@ static void refuse_options(struct argp_state *state, const cli_options *o)
 static error_t parse_bench(int key, char *text, struct argp_state *state)
 {
     bench_arguments *a = state->input;
-    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -101,14 +102,16 @@ static error_t parse_bench(int key, char *text, struct argp_state *state)
     case KEY_RESULT:
         a->common.json_path = text;
         return 0;
+    case KEY_HTML:
+        a->common.html_path = text;
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "expected options only, found '%s'", text);
         return 0;
     case ARGP_KEY_END:
         refuse_options(state, &a->common);
-        if (a->common.json_path && cli_probe_file(a->common.json_path, &error) != GMD_OK) {
-            argp_error(state, "--json %s", error.text);
-        }
+        cli_need_writable(state, "--json", a->common.json_path, NULL, 0);
+        cli_need_writable(state, "--html", a->common.html_path, NULL, 0);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -179,6 +182,16 @@ static gmd_status write_json(const cli_options *o, const gmd_bench_report *repor
     return status;
 }
 
+static gmd_status put_json(const void *context, FILE *out, gmd_error *error)
+{
+    return gmd_bench_write_json(context, GMD_VERSION, out, error);
+}
+
+static gmd_status add_benchmarks(gmd_page *page, const void *context, gmd_error *error)
+{
+    return cli_page_add_json(page, put_json, context, error);
+}
+
 static gmd_status bench(const bench_arguments *a, int *exit_status, gmd_error *error)
 {
     const cli_options *o = &a->common;
@@ -196,6 +209,9 @@ static gmd_status bench(const bench_arguments *a, int *exit_status, gmd_error *e
     }
     if (status == GMD_OK && o->json_path) {
         status = write_json(o, &report, error);
+    }
+    if (status == GMD_OK) {
+        status = cli_page_write(o->html_path, add_benchmarks, &report, error);
     }
     *exit_status = gmd_bench_failures(&report) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
     gmd_bench_report_free(&report);

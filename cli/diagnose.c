@@ -1,6 +1,7 @@
 /* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
 #include "commands.h"
 #include "options.h"
+#include "page.h"
 #include "values.h"
 #include "version.h"
 
@@ -27,6 +28,7 @@ enum {
     KEY_JSON,
     KEY_PPROF,
     KEY_FOLDED,
+    KEY_HTML,
     KEY_QUIET = 'q'
 };
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
@@ -34,7 +36,7 @@ enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 8, MOST_ROWS = 1000000 };
 typedef struct diagnose_arguments {
     const char *inputs[GMD_COMPARED_MAX];
     size_t input_count;
-    const char *json_path, *pprof_path, *folded_path;
+    const char *json_path, *pprof_path, *folded_path, *html_path;
     bool all_frames, quiet;
     uint64_t rows;
     uint64_t capacity_bytes; /* 0: not known */
@@ -51,6 +53,7 @@ static const struct argp_option diagnose_options[] = {
     {"pprof", KEY_PPROF, "FILE", 0,
      "who holds the memory at the peak, by stack, for pprof and speedscope (.pb, .pb.gz)", 1},
     {"folded", KEY_FOLDED, "FILE", 0, "the same as folded stacks, for flame graphs", 1},
+    {"html", KEY_HTML, "FILE", 0, "write a page for a browser: findings, timeline, flame graph", 1},
     {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
     {0},
 };
@@ -69,7 +72,8 @@ static bool takes_stdout(const char *path)
 
 static int count_stdout(const diagnose_arguments *a)
 {
-    return takes_stdout(a->json_path) + takes_stdout(a->pprof_path) + takes_stdout(a->folded_path);
+    return takes_stdout(a->json_path) + takes_stdout(a->pprof_path) + takes_stdout(a->folded_path) +
+           takes_stdout(a->html_path);
 }
 
 static void check_arguments(struct argp_state *state, const diagnose_arguments *a)
@@ -86,6 +90,7 @@ static void check_arguments(struct argp_state *state, const diagnose_arguments *
     cli_need_writable(state, "--json", a->json_path, a->inputs, a->input_count);
     cli_need_writable(state, "--pprof", a->pprof_path, a->inputs, a->input_count);
     cli_need_writable(state, "--folded", a->folded_path, a->inputs, a->input_count);
+    cli_need_writable(state, "--html", a->html_path, a->inputs, a->input_count);
 }
 
 static error_t parse_diagnose(int key, char *text, struct argp_state *state)
@@ -109,6 +114,9 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_FOLDED:
         a->folded_path = text;
+        return 0;
+    case KEY_HTML:
+        a->html_path = text;
         return 0;
     case KEY_QUIET:
         a->quiet = true;
@@ -188,9 +196,22 @@ static gmd_status write_report(const char *path, report_writer *writer, const di
     return gmd_output_close(&out, status, error);
 }
 
+static gmd_status add_diagnoses(gmd_page *page, const void *context, gmd_error *error)
+{
+    const diagnosed *all = context;
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; status == GMD_OK && i < all->count; i++) {
+        status = gmd_page_add_diagnosis(page, &all->items[i], error);
+    }
+    return status;
+}
+
 static gmd_status write_reports(const diagnose_arguments *a, const diagnosed *all, gmd_error *error)
 {
     gmd_status status = write_report(a->json_path, write_json, all, error);
+    if (status == GMD_OK) {
+        status = cli_page_write(a->html_path, add_diagnoses, all, error);
+    }
     if (all->timeline_name || all->items[0].device_count == 0 || status != GMD_OK) {
         return status;
     }
@@ -233,10 +254,10 @@ static gmd_status report(const diagnose_arguments *a, const diagnosed *all, gmd_
 static gmd_status read_timeline(const diagnose_arguments *a, diagnosed *all, const uint8_t *data,
                                 size_t size, const char *path, gmd_error *error)
 {
-    if (a->input_count > 1 || a->pprof_path || a->folded_path) {
+    if (a->input_count > 1 || a->pprof_path || a->folded_path || a->html_path) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "%s: is a memory timeline, which has neither lines to compare nor stacks "
-                        "for --pprof and --folded; gmd diff compares two by category",
+                        "for --pprof, --folded and --html; gmd diff compares two by category",
                         path);
     }
     all->timeline_name = path;

@@ -1,6 +1,7 @@
 /* diff.c - gmd diff BEFORE AFTER: what grew between two recordings, or two results, by line. */
 #include "commands.h"
 #include "options.h"
+#include "page.h"
 #include "values.h"
 #include "version.h"
 
@@ -17,13 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_AT = 0x700, KEY_THRESHOLD, KEY_ROWS, KEY_JSON, KEY_MARKDOWN, KEY_QUIET = 'q' };
+enum { KEY_AT = 0x700, KEY_THRESHOLD, KEY_ROWS, KEY_JSON, KEY_MARKDOWN, KEY_HTML, KEY_QUIET = 'q' };
 enum { DEFAULT_ROWS = 20, MOST_ROWS = 1000000 };
 
 typedef struct diff_arguments {
     const char *inputs[2];
     size_t input_count;
-    const char *json_path, *markdown_path;
+    const char *json_path, *markdown_path, *html_path;
     bool is_of_end, quiet, has_threshold;
     uint64_t threshold_bytes;
     double threshold_percent; /* of what was there before; 0: the threshold is in bytes */
@@ -37,6 +38,7 @@ static const struct argp_option diff_options[] = {
     {"rows", KEY_ROWS, "N", 0, "lines of each table (20)", 1},
     {"json", KEY_JSON, "FILE", 0, "write the diff as JSON; -: to standard output, alone", 1},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write it as Markdown; -: to standard output, alone", 1},
+    {"html", KEY_HTML, "FILE", 0, "write a page for a browser, with both recordings", 1},
     {"quiet", KEY_QUIET, NULL, 0, "only the exit status, and errors", 1},
     {0},
 };
@@ -61,17 +63,23 @@ static void need_moment(struct argp_state *state, const char *text, bool *is_of_
     }
 }
 
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 static void check_arguments(struct argp_state *state, const diff_arguments *a)
 {
     if (a->input_count != 2) {
         argp_error(state, "expected two PyTorch memory snapshots, or two results of --json");
     }
-    if (a->json_path && a->markdown_path && strcmp(a->json_path, "-") == 0 &&
-        strcmp(a->markdown_path, "-") == 0) {
+    if (takes_stdout(a->json_path) + takes_stdout(a->markdown_path) + takes_stdout(a->html_path) >
+        1) {
         argp_error(state, "only one report can go to standard output");
     }
     cli_need_writable(state, "--json", a->json_path, a->inputs, a->input_count);
     cli_need_writable(state, "--markdown", a->markdown_path, a->inputs, a->input_count);
+    cli_need_writable(state, "--html", a->html_path, a->inputs, a->input_count);
 }
 
 static error_t parse_diff(int key, char *text, struct argp_state *state)
@@ -92,6 +100,9 @@ static error_t parse_diff(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_MARKDOWN:
         a->markdown_path = text;
+        return 0;
+    case KEY_HTML:
+        a->html_path = text;
         return 0;
     case KEY_QUIET:
         a->quiet = true;
@@ -149,15 +160,11 @@ static gmd_status write_report(const diff_arguments *a, const gmd_diff *diff, co
     return gmd_output_close(&out, status, error);
 }
 
-static bool takes_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static gmd_status report(const diff_arguments *a, const gmd_diff *diff, gmd_error *error)
 {
     gmd_status status = GMD_OK;
-    if (!a->quiet && !takes_stdout(a->json_path) && !takes_stdout(a->markdown_path)) {
+    if (!a->quiet && !takes_stdout(a->json_path) && !takes_stdout(a->markdown_path) &&
+        !takes_stdout(a->html_path)) {
         status = gmd_diff_write_text(diff, (uint32_t)a->rows, stdout, error);
     }
     if (status == GMD_OK) {
@@ -217,6 +224,31 @@ static gmd_status read_side(side *s, const char *path, bool is_of_end, gmd_error
                                             : status;
 }
 
+/* What a page shows of a diff: both sides, where they are recordings, and its tables. */
+typedef struct shown_diff {
+    const side *sides;
+    const gmd_diff *diff;
+    uint64_t threshold;
+} shown_diff;
+
+static gmd_status put_json(const void *context, FILE *out, gmd_error *error)
+{
+    const shown_diff *d = context;
+    return gmd_diff_write_json(d->diff, GMD_VERSION, d->threshold, out, error);
+}
+
+static gmd_status add_diff(gmd_page *page, const void *context, gmd_error *error)
+{
+    const shown_diff *d = context;
+    gmd_status status = GMD_OK;
+    for (int i = 0; status == GMD_OK && i < 2; i++) {
+        if (d->sides[i].diagnosis.device_count) {
+            status = gmd_page_add_diagnosis(page, &d->sides[i].diagnosis, error);
+        }
+    }
+    return status == GMD_OK ? cli_page_add_json(page, put_json, d, error) : status;
+}
+
 static void free_side(side *s)
 {
     gmd_diff_input_free(&s->input);
@@ -233,6 +265,10 @@ static gmd_status compare(const diff_arguments *a, const side sides[2], int *exi
     }
     *exit_status = gmd_diff_growth(&diff) > threshold_of(a, &diff) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
     status = report(a, &diff, error);
+    if (status == GMD_OK) {
+        const shown_diff shown = {sides, &diff, threshold_of(a, &diff)};
+        status = cli_page_write(a->html_path, add_diff, &shown, error);
+    }
     gmd_diff_free(&diff);
     return status;
 }

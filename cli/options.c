@@ -31,6 +31,7 @@ enum { /* keys of options without a letter */
        KEY_OPENMETRICS,
        KEY_PERFETTO,
        KEY_SNAPSHOT,
+       KEY_HTML,
        KEY_STORE,
        KEY_CASES,
        KEY_TIMEOUT,
@@ -40,7 +41,7 @@ enum { /* keys of options without a letter */
        KEY_PROMISE,
 };
 
-enum { REPORT_MAX = 8 };
+enum { REPORT_MAX = 9 };
 
 typedef struct report_file {
     const char *option, *path;
@@ -94,6 +95,8 @@ static const struct argp_option report_options[] = {
      "write what torch.cuda.memory._snapshot() would give, as a pickle, for "
      "pytorch.org/memory_viz (run, replay: one run; .gz: compressed)",
      10},
+    {"html", KEY_HTML, "FILE", 0,
+     "write the result as a page for a browser, with the histories of the runs", 10},
     {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
      10},
     {0},
@@ -264,6 +267,7 @@ static size_t list_reports(const cli_options *o, report_file files[REPORT_MAX])
                                {"--openmetrics", o->openmetrics_path},
                                {"--perfetto", o->perfetto_path},
                                {"--snapshot", o->snapshot_path},
+                               {"--html", o->html_path},
                                {"--store", o->store_path}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -272,6 +276,12 @@ static size_t list_reports(const cli_options *o, report_file files[REPORT_MAX])
         }
     }
     return count;
+}
+
+bool cli_has_reports(const cli_options *options)
+{
+    report_file files[REPORT_MAX];
+    return list_reports(options, files) > 0;
 }
 
 void cli_refuse_overwriting(struct argp_state *state, const cli_options *options, const char *input)
@@ -329,9 +339,10 @@ void cli_refuse_views(struct argp_state *state, const cli_options *options)
 
 int cli_stdout_reports(const cli_options *options)
 {
-    const char *paths[] = {options->json_path,    options->junit_path,       options->markdown_path,
-                           options->sarif_path,   options->openmetrics_path, options->perfetto_path,
-                           options->snapshot_path};
+    const char *paths[] = {options->json_path,        options->junit_path,
+                           options->markdown_path,    options->sarif_path,
+                           options->openmetrics_path, options->perfetto_path,
+                           options->snapshot_path,    options->html_path};
     int count = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         count += paths[i] && strcmp(paths[i], "-") == 0;
@@ -427,6 +438,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         return 0;
     case KEY_SNAPSHOT:
         o->snapshot_path = text;
+        return 0;
+    case KEY_HTML:
+        o->html_path = text;
         return 0;
     case KEY_STORE:
         o->store_path = text;

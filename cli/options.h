@@ -18,7 +18,7 @@ typedef struct cli_options {
     bool runs_nothing; /* set by a command that may not run anything: then nothing is needed for it
                         */
     const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
-        *perfetto_path, *snapshot_path;
+        *perfetto_path, *snapshot_path, *html_path;
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
@@ -51,6 +51,9 @@ bool cli_parse_time(const char *text, double *seconds);
 
 /* --perfetto and --snapshot show a run: for commands that make very many. */
 void cli_refuse_views(struct argp_state *state, const cli_options *options);
+
+/* Whether any report is asked for. */
+bool cli_has_reports(const cli_options *options);
 
 /* No report may replace a file that the command reads; NULL: there is none. */
 void cli_refuse_overwriting(struct argp_state *state, const cli_options *options,

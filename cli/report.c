@@ -2,6 +2,7 @@
  * program that needs no gmd, or how the figures of stored runs changed. */
 #include "commands.h"
 #include "inputs.h"
+#include "page_inputs.h"
 #include "play_inputs.h"
 #include "probe.h"
 #include "reproduce.h"
@@ -40,6 +41,8 @@ static const format formats[] = {
     {".om", offsetof(cli_options, openmetrics_path), NULL, true},
     {".pftrace", offsetof(cli_options, perfetto_path), NULL, false},
     {".perfetto-trace", offsetof(cli_options, perfetto_path), NULL, false},
+    {".html", offsetof(cli_options, html_path), NULL, true},
+    {".htm", offsetof(cli_options, html_path), NULL, true},
     {".pickle", offsetof(cli_options, snapshot_path), NULL, false},
     {".pickle.gz", offsetof(cli_options, snapshot_path), NULL, false},
     {".c", 0, gmd_reproducer_write_c, false},
@@ -48,7 +51,10 @@ static const format formats[] = {
 
 typedef struct report_arguments {
     cli_options common;
-    const char *input;
+    const char *input; /* the first */
+    const char *inputs[CLI_PAGE_INPUTS_MAX];
+    size_t input_count;
+    const char *page_path; /* of recordings, or of several inputs; NULL: not asked for */
     const char *outputs[OUTPUT_MAX];
     const format *formats[OUTPUT_MAX]; /* of the outputs */
     size_t output_count;
@@ -62,7 +68,8 @@ typedef struct report_arguments {
 static const struct argp_option report_options[] = {
     {"output", 'o', "FILE", 0,
      "where to, and as what (more than one is possible): .md Markdown, .xml JUnit, .json, .sarif, "
-     ".prom or .om OpenMetrics, .pftrace for ui.perfetto.dev, .pickle or .pickle.gz for "
+     ".prom or .om OpenMetrics, .html for a browser, .pftrace for ui.perfetto.dev, .pickle or "
+     ".pickle.gz for "
      "pytorch.org/memory_viz; of a case also .c: a C program that makes its requests by itself, "
      ".py: a script that makes them of PyTorch's own allocator",
      1},
@@ -97,6 +104,11 @@ static const format *format_of(const char *path)
     return NULL;
 }
 
+static bool is_page(const format *f)
+{
+    return f->slot == offsetof(cli_options, html_path) && !f->reproduce;
+}
+
 static void refuse_ending(const char *path, struct argp_state *state)
 {
     char list[200];
@@ -110,11 +122,6 @@ static void refuse_ending(const char *path, struct argp_state *state)
                    "-o -: the name says the format: expected FILE with one of the endings "
                    "%s (--json - writes to standard output)",
                    list);
-    } else if (gmd_text_ends_with(path, ".html") || gmd_text_ends_with(path, ".htm")) {
-        argp_error(state,
-                   "-o %s: there is no HTML page yet; -o FILE.pickle opens at "
-                   "pytorch.org/memory_viz, -o FILE.pftrace at ui.perfetto.dev",
-                   path);
     }
     argp_error(state, "-o %s: expected FILE with one of the endings %s", path, list);
 }
@@ -148,10 +155,11 @@ static void add_input(report_arguments *a, char *text, struct argp_state *state)
 {
     if (strchr(text, '=') && !strchr(text, '/')) {
         add_param(a, text, state);
-    } else if (a->input) {
-        argp_error(state, "expected one input, found '%s' as well", text);
+    } else if (a->input_count == CLI_PAGE_INPUTS_MAX) {
+        argp_error(state, "more than %d inputs", CLI_PAGE_INPUTS_MAX);
     } else {
-        a->input = text;
+        a->inputs[a->input_count++] = text;
+        a->input = a->inputs[0];
     }
 }
 
@@ -179,7 +187,8 @@ static void place_output(report_arguments *a, size_t index, struct argp_state *s
                    "the snapshot or the scenario itself",
                    path);
     }
-    const char **slot = (const char **)((char *)&a->common + f->slot);
+    bool is_own_page = is_page(f) && (a->input_count > 1 || is_snapshot(a->input));
+    const char **slot = is_own_page ? &a->page_path : (const char **)((char *)&a->common + f->slot);
     if (*slot) {
         argp_error(state, "-o %s: %s is such a report already, and there can be one of each", path,
                    *slot);
@@ -231,9 +240,19 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
         argp_error(state, "%s: a snapshot has no parameter '%s'", a->input, a->params[0]);
     }
     for (size_t i = 0; i < a->output_count; i++) {
+        if (a->input_count > 1 && !is_page(a->formats[i])) {
+            argp_error(state, "-o %s: is of one input, and there is '%s' as well", a->outputs[i],
+                       a->inputs[1]);
+        }
         place_output(a, i, state);
     }
-    cli_refuse_overwriting(state, &a->common, a->input);
+    for (size_t i = 0; i < a->input_count; i++) {
+        cli_refuse_overwriting(state, &a->common, a->inputs[i]);
+        if (a->page_path && cli_is_same_file(a->page_path, a->inputs[i])) {
+            argp_error(state, "-o %s: is the same file as %s, which is read", a->page_path,
+                       a->inputs[i]);
+        }
+    }
 }
 
 static error_t parse_report(int key, char *text, struct argp_state *state)
@@ -273,7 +292,7 @@ static const struct argp_child report_children[] = {{&cli_common_argp, 0, NULL, 
 static const struct argp report_argp = {
     .options = report_options,
     .parser = parse_report,
-    .args_doc = "INPUT [KEY=VALUE...] -o FILE...\n--history FILE",
+    .args_doc = "INPUT [KEY=VALUE...] -o FILE...\nINPUT... -o FILE.html\n--history FILE",
     .doc =
         "Runs a .gmd case or a scenario, or replays a PyTorch memory snapshot, and writes what "
         "came of it in the form that FILE's ending names. Makes of a JSON result (--json) what its "
@@ -337,6 +356,17 @@ static int run_input(report_arguments *a)
     return exit_status;
 }
 
+static int write_page(const report_arguments *a)
+{
+    return cli_page_of_inputs(&a->common,
+                              &(cli_page_inputs){.items = a->inputs,
+                                                 .count = a->input_count,
+                                                 .is_recording = is_snapshot,
+                                                 .params = a->params,
+                                                 .param_count = a->param_count},
+                              a->page_path);
+}
+
 static int report(report_arguments *a)
 {
     gmd_error error = {""};
@@ -346,10 +376,12 @@ static int report(report_arguments *a)
         fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);
     }
-    if (a->common.runs_nothing) {
-        return CLI_EXIT_OK;
+    int exit_status = a->page_path ? write_page(a) : CLI_EXIT_OK;
+    if (!cli_has_reports(&a->common)) { /* programs, and a page of recordings, need no run */
+        return exit_status;
     }
-    return cli_is_result(a->input) ? render_result(a) : run_input(a);
+    int of_reports = cli_is_result(a->input) ? render_result(a) : run_input(a);
+    return of_reports > exit_status ? of_reports : exit_status;
 }
 
 int cli_report(int argc, char **argv)

@@ -1,6 +1,7 @@
 #include "results.h"
 
 #include "distinct.h"
+#include "page.h"
 
 #include "gmd_grow.h"
 #include "gmd_gzip_stream.h"
@@ -18,7 +19,8 @@
 void cli_results_open(cli_results *results, const cli_options *options)
 {
     *results = (cli_results){.keeps_timelines = options->perfetto_path != NULL,
-                             .keeps_journal = options->snapshot_path != NULL};
+                             .keeps_journals = options->snapshot_path || options->html_path,
+                             .holds_one_run = options->snapshot_path != NULL};
 }
 
 /* Room for one more in each of the lists. */
@@ -146,6 +148,16 @@ static bool has_run(const cli_results *results)
     return results->gate != NULL; /* interrupted: what was judged until then is there */
 }
 
+static gmd_status add_report(gmd_page *page, const void *context, gmd_error *error)
+{
+    return gmd_page_add_report(page, context, error);
+}
+
+static gmd_status write_html(const gmd_report *report, FILE *out, gmd_error *error)
+{
+    return cli_page_write_to(out, add_report, report, error);
+}
+
 static gmd_status write_files(const cli_options *options, const gmd_report *report,
                               gmd_error *error)
 {
@@ -158,7 +170,8 @@ static gmd_status write_files(const cli_options *options, const gmd_report *repo
                  {options->sarif_path, gmd_report_sarif},
                  {options->openmetrics_path, gmd_report_openmetrics},
                  {options->perfetto_path, gmd_report_perfetto},
-                 {options->snapshot_path, gmd_report_snapshot}};
+                 {options->snapshot_path, gmd_report_snapshot},
+                 {options->html_path, write_html}};
     gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
                             ? GMD_OK
                             : gmd_fail(error, GMD_FAILED, "standard output: writing failed");
@@ -209,49 +222,77 @@ static void describe_conditions(const cli_options *o, char *text, size_t size)
     }
 }
 
-int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
-{
+/* A report, and what it refers to. */
+typedef struct described {
+    gmd_report report;
     gmd_report_rule rules[GMD_ORACLE_MAX];
     char conditions[500];
+} described;
+
+static void describe(described *d, const cli_results *results, const cli_options *options,
+                     const char *command)
+{
     cli_tell_apart(results->items, results->count);
-    describe_conditions(options, conditions, sizeof conditions);
-    gmd_report report = {.version = GMD_VERSION,
-                         .command = command,
-                         .allocator = options->run.subject.allocator,
-                         .device = options->run.device.kind == GMD_DEVICE_SIM ? "sim" : "cuda",
-                         .conditions = conditions,
-                         .seed = options->run.seed,
-                         .rules = rules,
-                         .rule_count = list_rules(rules),
-                         .outcomes = (const gmd_outcome *const *)results->items,
-                         .outcome_count = results->count,
-                         .inspections = (const gmd_inspection *const *)results->inspections,
-                         .timelines = (const gmd_timeline *const *)results->timelines,
-                         .journals = (const gmd_journal *const *)results->journals,
-                         .recorded = results->has_recorded ? &results->recorded : NULL,
-                         .repeats = results->repeats,
-                         .repeat_count = results->repeat_count,
-                         .gate = results->gate};
-    /* Where nothing could be run, the message on standard error says it all. */
-    if (!options->quiet && !goes_to_stdout(options) && has_run(results)) {
-        gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));
-    }
-    gmd_error error = {""};
-    gmd_status status = write_files(options, &report, &error);
-    if (status == GMD_OK && options->store_path) {
-        status = gmd_store_add(options->store_path, &report, time(NULL), &error);
-    }
-    if (status != GMD_OK) {
-        fprintf(stderr, "gmd: %s\n", error.text);
-        return cli_exit_status(status);
-    }
+    describe_conditions(options, d->conditions, sizeof d->conditions);
+    d->report = (gmd_report){.version = GMD_VERSION,
+                             .command = command,
+                             .allocator = options->run.subject.allocator,
+                             .device = options->run.device.kind == GMD_DEVICE_SIM ? "sim" : "cuda",
+                             .conditions = d->conditions,
+                             .seed = options->run.seed,
+                             .rules = d->rules,
+                             .rule_count = list_rules(d->rules),
+                             .outcomes = (const gmd_outcome *const *)results->items,
+                             .outcome_count = results->count,
+                             .inspections = (const gmd_inspection *const *)results->inspections,
+                             .timelines = (const gmd_timeline *const *)results->timelines,
+                             .journals = (const gmd_journal *const *)results->journals,
+                             .recorded = results->has_recorded ? &results->recorded : NULL,
+                             .repeats = results->repeats,
+                             .repeat_count = results->repeat_count,
+                             .gate = results->gate};
+}
+
+static void tell_errors(const cli_results *results, const char *command)
+{
     for (size_t i = 0; i < results->count; i++) {
         if (results->items[i]->verdict == GMD_ERROR) {
             fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : command,
                     results->items[i]->error);
         }
     }
-    return status_of(report.outcomes, report.outcome_count);
+}
+
+gmd_status cli_results_add_to_page(const cli_results *results, const cli_options *options,
+                                   const char *command, gmd_page *page, int *exit_status,
+                                   gmd_error *error)
+{
+    described d;
+    describe(&d, results, options, command);
+    tell_errors(results, command);
+    *exit_status = status_of(d.report.outcomes, d.report.outcome_count);
+    return gmd_page_add_report(page, &d.report, error);
+}
+
+int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
+{
+    described d;
+    describe(&d, results, options, command);
+    /* Where nothing could be run, the message on standard error says it all. */
+    if (!options->quiet && !goes_to_stdout(options) && has_run(results)) {
+        gmd_report_terminal(&d.report, stdout, gmd_terminal_for(stdout, false));
+    }
+    gmd_error error = {""};
+    gmd_status status = write_files(options, &d.report, &error);
+    if (status == GMD_OK && options->store_path) {
+        status = gmd_store_add(options->store_path, &d.report, time(NULL), &error);
+    }
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd: %s\n", error.text);
+        return cli_exit_status(status);
+    }
+    tell_errors(results, command);
+    return status_of(d.report.outcomes, d.report.outcome_count);
 }
 
 int cli_results_rewrite(gmd_report report, const cli_options *options)

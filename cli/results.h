@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "gmd_gate_result.h"
+#include "gmd_page.h"
 #include "gmd_report.h"
 
 typedef struct cli_results {
@@ -14,7 +15,9 @@ typedef struct cli_results {
     gmd_journal **journals;       /* likewise */
     gmd_snapshot recorded;        /* the history that the runs replay */
     bool has_recorded;
-    bool keeps_timelines, keeps_journal; /* a journal holds one run: a second one is refused */
+    bool keeps_timelines, keeps_journals;
+    bool holds_one_run;   /* --snapshot: a second one is refused */
+    uint64_t kept_events; /* of all journals */
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count, repeat_capacity;
@@ -46,6 +49,11 @@ void cli_results_add_error(cli_results *results, const char *name, const char *k
 /* Writes all reports that were asked for and returns the exit status: 3 or 2 for runs that could
  * not be carried out, 1 for findings, 0. */
 int cli_results_report(const cli_results *results, const cli_options *options, const char *command);
+
+/* Adds what was run to a page, and says on standard error what could not be run. */
+gmd_status cli_results_add_to_page(const cli_results *results, const cli_options *options,
+                                   const char *command, gmd_page *page, int *exit_status,
+                                   gmd_error *error);
 
 /* Writes the other reports of a result that was read (gmd_result_file.h); the exit status is that
  * of its runs. */

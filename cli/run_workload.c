@@ -10,7 +10,7 @@ static gmd_status open_notes(const cli_results *results, gmd_run_options *option
 {
     options->recording.timeline = NULL;
     options->recording.journal = NULL;
-    if (results->keeps_journal && results->count > 1) {
+    if (results->holds_one_run && results->count > 1) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--snapshot holds one run, and here is a second: name one scenario or "
                         "trace, and one value for each parameter");
@@ -19,8 +19,23 @@ static gmd_status open_notes(const cli_results *results, gmd_run_options *option
     if (results->keeps_timelines && !options->recording.timeline) {
         return GMD_NO_MEMORY;
     }
-    options->recording.journal = results->keeps_journal ? gmd_journal_open(error) : NULL;
-    return results->keeps_journal && !options->recording.journal ? GMD_NO_MEMORY : GMD_OK;
+    options->recording.journal = results->keeps_journals ? gmd_journal_open(error) : NULL;
+    return results->keeps_journals && !options->recording.journal ? GMD_NO_MEMORY : GMD_OK;
+}
+
+/* A page of very many runs shows the histories of the first ones, and of those that failed. */
+static gmd_journal *keep_journal(cli_results *results, const gmd_outcome *outcome,
+                                 gmd_journal *journal)
+{
+    enum { MOST_EVENTS = 4000000 };
+    uint64_t events = journal ? journal->count : 0;
+    if (journal && outcome->verdict == GMD_PASS && results->count > 1 &&
+        results->kept_events + events > MOST_EVENTS) {
+        gmd_journal_close(journal);
+        return NULL;
+    }
+    results->kept_events += events;
+    return journal;
 }
 
 /* How many outcomes before the last are called as it will be: their cases must not be replaced. */
@@ -55,7 +70,8 @@ gmd_status cli_run_workload(cli_results *results, const gmd_run_options *options
         free(results->items[--results->count]);
     } else {
         results->timelines[results->count - 1] = noted.recording.timeline;
-        results->journals[results->count - 1] = noted.recording.journal;
+        results->journals[results->count - 1] =
+            keep_journal(results, outcome, noted.recording.journal);
     }
     return status;
 }

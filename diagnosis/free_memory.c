@@ -2,12 +2,8 @@
 
 #include "gmd_grow.h"
 #include "gmd_recorded_settings.h"
-#include "gmd_size.h"
 
 #include <stdlib.h>
-
-/* Segments of the pool of small blocks have this size, and no others do. */
-#define SMALL_SEGMENT (2 * GMD_MIB)
 
 /* A segment at the moment: a range, or neighbouring pages of an expandable segment. */
 typedef struct segment {
@@ -73,7 +69,7 @@ static bool list_segments(moment_view *v, uint32_t moment)
             v->segments[v->segment_count++] =
                 (segment){range->address,    range->address + range->size,
                           range->stream,     range->is_mapped,
-                          range->is_private, !range->is_mapped && range->size == SMALL_SEGMENT};
+                          range->is_private, gmd_reserved_is_small(range)};
         }
     }
     qsort(v->segments, v->segment_count, sizeof *v->segments, compare_segments);

@@ -22,5 +22,7 @@ typedef enum gmd_oom_outcome {
 void gmd_oom_outcomes_find(gmd_oom_outcome *outcomes, const gmd_facts *facts);
 
 const char *gmd_oom_outcome_name(gmd_oom_outcome outcome);
+/* "Out of memory, which ended the job" */
+const char *gmd_oom_outcome_title(gmd_oom_outcome outcome);
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef GMD_RESERVED_H
 #define GMD_RESERVED_H
 
+#include "gmd_size.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,5 +18,13 @@ typedef struct gmd_reserved {
     bool is_mapped;        /* pages of an expandable segment, which goes on in its neighbours */
     bool is_private;       /* of a private pool; known where it is there at the end */
 } gmd_reserved;
+
+/* Segments of the pool of small blocks have this size, and no others do. */
+#define GMD_SMALL_SEGMENT (2 * GMD_MIB)
+
+static inline bool gmd_reserved_is_small(const gmd_reserved *r)
+{
+    return !r->is_mapped && r->size == GMD_SMALL_SEGMENT;
+}
 
 #endif

@@ -25,14 +25,10 @@ static void put_oom_amounts(const page *p, const gmd_oom *oom)
 
 static void put_oom_title(const page *p, const gmd_oom *oom)
 {
-    static const char *const titles[] = {
-        [GMD_OOM_SURVIVED] = "Out of memory, which the job survived: ",
-        [GMD_OOM_LOST] = "Out of memory, which cost an iteration: ",
-        [GMD_OOM_ENDED] = "Out of memory, which ended the job: "};
     char bytes[24];
     page_line line;
     page_line_begin(&line, p);
-    fputs(titles[oom->outcome], line.page.out);
+    fprintf(line.page.out, "%s: ", gmd_oom_outcome_title(oom->outcome));
     page_put_request(&line.page, oom->requested, oom->origin);
     page_line_end(&line, p, 0, 4);
     page_line_begin(&line, p);

@@ -1,5 +1,6 @@
 #include "gmd_compared_result.h"
 
+#include "gmd_result_json.h"
 #include "outcome.h"
 #include "result_file.h"
 #include "result_values.h"
@@ -229,7 +230,7 @@ static gmd_status read_side(side_reader *s, const char *text, size_t size)
 {
     json_t *root;
     result_reader *r = &s->values;
-    r->status = result_file_load(&root, text, size, r->name, r->error);
+    r->status = gmd_result_json_load(&root, text, size, r->name, r->error);
     if (r->status != GMD_OK) {
         return r->status;
     }

@@ -1,6 +1,7 @@
 /* result_file.c - write_json.c the other way round. */
 #include "result_file.h"
 
+#include "gmd_result_json.h"
 #include "outcome.h"
 #include "result_gate.h"
 #include "result_values.h"
@@ -317,8 +318,8 @@ static void read_report(result_reader *r, gmd_result_file *result)
     check_verdict(r, root, report);
 }
 
-gmd_status result_file_load(json_t **root, const char *text, size_t size, const char *name,
-                            gmd_error *error)
+gmd_status gmd_result_json_load(json_t **root, const char *text, size_t size, const char *name,
+                                gmd_error *error)
 {
     json_error_t problem;
     *root = json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES, &problem);
@@ -336,7 +337,7 @@ gmd_status gmd_result_file_parse(gmd_result_file **result, const char *text, siz
         result_fail_memory(&r);
         return r.status;
     }
-    r.status = result_file_load(&(*result)->root, text, size, name, error);
+    r.status = gmd_result_json_load(&(*result)->root, text, size, name, error);
     if (r.status == GMD_OK) {
         r.root = (*result)->root;
         read_report(&r, *result);

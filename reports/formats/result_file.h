@@ -6,10 +6,6 @@
 
 #include <jansson.h>
 
-/* GMD_BAD_INPUT: it is no JSON, "NAME:LINE:COLUMN: ...". */
-gmd_status result_file_load(json_t **root, const char *text, size_t size, const char *name,
-                            gmd_error *error);
-
 /* Valid as long as the result. */
 const json_t *result_file_root(const gmd_result_file *result);
 

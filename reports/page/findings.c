@@ -1,0 +1,330 @@
+#include "findings.h"
+
+#include "gmd_min.h"
+#include "gmd_size.h"
+#include "gmd_text.h"
+#include "gmd_utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_BLOCKS = 1000, MOST_OOMS = 8, TITLE_TEXT = 900 };
+
+/* What each class means, as the beginning of a sentence. */
+static const char *const class_titles[] = {
+    [GMD_FINDING_GRADIENT_ACCUMULATION] = "Gradients are kept from iteration to iteration",
+    [GMD_FINDING_RETAINED_GRAPH] = "Each iteration keeps the graph of its computation",
+    [GMD_FINDING_HIDDEN_STATE] = "A state that goes on keeps the graphs of earlier iterations",
+    [GMD_FINDING_EVAL_GRAPH] = "An evaluation keeps graphs that no backward() uses",
+    [GMD_FINDING_REFERENCE_CYCLE] = "Reference cycles keep memory until Python collects them",
+    [GMD_FINDING_CHECKPOINT_CACHE] = "What checkpoints recompute is kept",
+    [GMD_FINDING_FRAGMENTATION] = "Free memory lies in parts that do not serve",
+    [GMD_FINDING_CACHED_NOT_RELEASED] = "Reserved memory is idle and not given back",
+    [GMD_FINDING_CROSS_STREAM_PENDING] = "Freed memory waits for other streams",
+    [GMD_FINDING_TRUE_CAPACITY] = "The job needs more memory than it may have",
+};
+_Static_assert(sizeof class_titles / sizeof *class_titles == GMD_FINDING_CLASS_COUNT,
+               "each class has a title");
+
+const char *place_text(const gmd_places *places, uint32_t frame, char text[PLACE_TEXT])
+{
+    char name[PLACE_TEXT / 2], function[PLACE_TEXT / 2 - 24];
+    if (frame == GMD_NO_PLACE) {
+        snprintf(text, PLACE_TEXT, "no recorded line");
+        return text;
+    }
+    gmd_place place = gmd_places_get(places, frame);
+    gmd_utf8_copy_line(name, sizeof name, gmd_file_name(place.file));
+    gmd_utf8_copy_line(function, sizeof function, place.function);
+    snprintf(text, PLACE_TEXT, "%s:%" PRIu32 "%s%s", name, place.line, *function ? " in " : "",
+             function);
+    return text;
+}
+
+gmd_json *finding_begin(document *to, uint32_t input, const char *title, const char *kind)
+{
+    char id[16];
+    uint32_t number;
+    gmd_json *json = document_add(to, DOCUMENT_FINDINGS, &number);
+    snprintf(id, sizeof id, "f%" PRIu32, number);
+    gmd_json_string(json, "id", id);
+    gmd_json_u64(json, "input", input);
+    gmd_json_string(json, "title", title);
+    gmd_json_string(json, "kind", kind);
+    return json;
+}
+
+/* --- evidence -------------------------------------------------------------------------------- */
+
+/* Which blocks of a moment are meant: those of a line, or those without frames that it led to. */
+typedef struct wanted {
+    uint32_t moment, frame;
+    bool is_inferred;
+    bool only_gradients;
+} wanted;
+
+static bool is_wanted(const history *h, size_t lifetime, const wanted *w)
+{
+    const gmd_facts *f = h->facts;
+    const gmd_lifetime *l = &f->recording.lifetimes[lifetime];
+    uint32_t frame = gmd_places_frame(&f->places, l->origin);
+    bool is_of_line = w->is_inferred ? frame == GMD_NO_PLACE : frame == w->frame;
+    return is_of_line && gmd_is_active_at(l, w->moment) &&
+           (!w->only_gradients || f->categories.of_lifetime[lifetime] == GMD_GRADIENT);
+}
+
+static uint64_t wanted_bytes(const history *h, const wanted *w)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < h->facts->recording.lifetime_count; i++) {
+        bytes += is_wanted(h, i, w) ? h->facts->recording.lifetimes[i].size : 0;
+    }
+    return bytes;
+}
+
+/* The peak, or the end where the line holds more there. */
+static uint32_t telling_moment(const history *h, wanted w)
+{
+    const gmd_recording *r = &h->facts->recording;
+    w.moment = r->peak.allocated_at;
+    uint64_t at_peak = wanted_bytes(h, &w);
+    w.moment = r->last;
+    return wanted_bytes(h, &w) > at_peak ? r->last : r->peak.allocated_at;
+}
+
+static void put_blocks(gmd_json *json, const history *h, const wanted *w)
+{
+    size_t shown = 0;
+    gmd_json_array(json, "blocks");
+    for (size_t i = 0; i < h->facts->recording.lifetime_count && shown < MOST_BLOCKS; i++) {
+        if (is_wanted(h, i, w)) {
+            gmd_json_u64(json, NULL, h->block_of[i]);
+            shown++;
+        }
+    }
+    gmd_json_end(json);
+}
+
+static void begin_evidence(gmd_json *json, const history *h, const char *view, uint32_t moment,
+                           const char *label)
+{
+    gmd_json_row(json, NULL);
+    gmd_json_string(json, "view", view);
+    gmd_json_u64(json, "history", h->number);
+    gmd_json_u64(json, "event", h->event_of[moment]);
+    gmd_json_string(json, "label", label);
+}
+
+/* "FILE:LINE", whole, and its number among the history's lines. */
+static void put_line(gmd_json *json, history *h, uint32_t frame)
+{
+    char text[PLACE_TEXT];
+    uint32_t line = stacks_line_of_frame(&h->stacks, frame);
+    if (line) {
+        gmd_place place = gmd_places_get(&h->facts->places, frame);
+        snprintf(text, sizeof text, "%s:%" PRIu32, place.file, place.line);
+        gmd_json_string(json, "line", text);
+        gmd_json_u64(json, "line_number", line - 1);
+    }
+}
+
+static void put_place(gmd_json *json, history *h, const gmd_job_finding *f,
+                      const gmd_finding_place *place)
+{
+    char label[PLACE_TEXT + 80], where[PLACE_TEXT], bytes[24];
+    wanted w = {.frame = place->frame,
+                .is_inferred = place->is_inferred,
+                .only_gradients = f->class == GMD_FINDING_GRADIENT_ACCUMULATION};
+    w.moment = telling_moment(h, w);
+    snprintf(label, sizeof label, "%s of %s%s", gmd_format_size(place->bytes, bytes),
+             place_text(&h->facts->places, place->frame, where),
+             place->is_inferred ? ", the last line before it" : "");
+    begin_evidence(json, h, "timeline", w.moment, label);
+    put_line(json, h, place->frame);
+    put_blocks(json, h, &w);
+    gmd_json_end(json);
+}
+
+typedef struct pending_peak {
+    uint64_t bytes;
+    uint32_t moment;
+} pending_peak;
+
+static void note_pending(void *context, uint32_t moment, const gmd_amount *amount)
+{
+    pending_peak *peak = context;
+    if (amount->active - amount->allocated > peak->bytes) {
+        *peak = (pending_peak){amount->active - amount->allocated, moment};
+    }
+}
+
+/* What a finding about the allocator's memory is best seen in: its state when that was most. */
+static void put_state(gmd_json *json, const history *h, const gmd_job_finding *f)
+{
+    const gmd_recording *r = &h->facts->recording;
+    pending_peak pending = {.moment = r->peak.reserved_at};
+    const char *label = "The allocator when most was reserved";
+    if (f->class == GMD_FINDING_CROSS_STREAM_PENDING) {
+        label = "The allocator when most was freed and waited";
+        gmd_recording_walk(r, note_pending, &pending);
+    } else if (f->class == GMD_FINDING_CACHED_NOT_RELEASED) {
+        label = "The allocator at the end";
+        pending.moment = r->last;
+    }
+    begin_evidence(json, h, "state", pending.moment, label);
+    gmd_json_end(json);
+}
+
+static void put_span(gmd_json *json, const history *h)
+{
+    const gmd_iterations *it = &h->facts->iterations;
+    if (gmd_iterations_shown(it) > it->warm_up) {
+        uint32_t last = h->facts->recording.last;
+        begin_evidence(json, h, "timeline", last, "The iterations after the warm-up");
+        gmd_json_array(json, "span");
+        gmd_json_u64(json, NULL, h->event_of[it->starts[it->warm_up]]);
+        gmd_json_u64(json, NULL, h->event_of[last]);
+        gmd_json_end(json);
+        gmd_json_end(json);
+    }
+}
+
+static void put_evidence(gmd_json *json, history *h, const gmd_job_finding *f)
+{
+    gmd_json_array(json, "evidence");
+    for (size_t i = 0; i < f->where_count; i++) {
+        put_place(json, h, f, &f->where[i]);
+    }
+    if (gmd_finding_is_leak(f->class)) {
+        put_span(json, h);
+        begin_evidence(json, h, "flame", h->facts->recording.peak.allocated_at,
+                       "Who holds the memory at the peak");
+        gmd_json_end(json);
+    } else {
+        put_state(json, h, f);
+    }
+    gmd_json_end(json);
+}
+
+/* --- findings of a diagnosis ----------------------------------------------------------------- */
+
+static void put_detail(gmd_json *json, const gmd_job_finding *f)
+{
+    char text[64];
+    gmd_json_array(json, "detail");
+    gmd_json_string(json, NULL, f->evidence);
+    snprintf(text, sizeof text, "Confidence: %.0f %%.", f->confidence * 100);
+    gmd_json_string(json, NULL, text);
+    gmd_json_end(json);
+}
+
+static void put_finding(history *h, const gmd_job_finding *f, uint32_t input, bool names_device)
+{
+    char title[TITLE_TEXT], where[PLACE_TEXT], bytes[24], rate[24];
+    int used = snprintf(title, sizeof title, "%s: %s", class_titles[f->class],
+                        gmd_format_size(f->bytes, bytes));
+    if (f->bytes_per_iteration) {
+        used += snprintf(title + used, sizeof title - (size_t)used, ", %s per iteration",
+                         gmd_format_size(f->bytes_per_iteration, rate));
+    }
+    if (f->where_count && f->where[0].frame != GMD_NO_PLACE) {
+        used += snprintf(title + used, sizeof title - (size_t)used, ", %s",
+                         place_text(&h->facts->places, f->where[0].frame, where));
+    }
+    if (names_device) {
+        snprintf(title + used, sizeof title - (size_t)used, ", device %u",
+                 h->facts->recording.device);
+    }
+    gmd_json *json = finding_begin(h->to, input, title, "diagnosis");
+    gmd_json_string(json, "class", gmd_finding_class_name(f->class));
+    gmd_json_u64(json, "bytes", f->bytes);
+    gmd_json_u64(json, "bytes_per_iteration", f->bytes_per_iteration);
+    put_detail(json, f);
+    gmd_json_string(json, "fix", f->fix);
+    gmd_json_null(json, "case");
+    put_evidence(json, h, f);
+    gmd_json_end(json);
+}
+
+/* --- out of memory --------------------------------------------------------------------------- */
+
+static void put_oom_detail(gmd_json *json, const gmd_oom *oom)
+{
+    char text[400], bytes[24], other[24];
+    gmd_json_array(json, "detail");
+    snprintf(text, sizeof text, "%s allocated of %s reserved.",
+             gmd_format_size(oom->free.amount.allocated, bytes),
+             gmd_format_size(oom->free.amount.reserved, other));
+    gmd_json_string(json, NULL, text);
+    for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
+        if (oom->free.by_cause[cause]) {
+            snprintf(text, sizeof text, "%s: %s.",
+                     gmd_format_size(oom->free.by_cause[cause], bytes),
+                     gmd_free_cause_sentence(&oom->free, (gmd_free_cause)cause));
+            gmd_json_string(json, NULL, text);
+        }
+    }
+    snprintf(text, sizeof text, "The largest request that would have been served: at least %s.",
+             gmd_format_size(oom->largest, bytes));
+    gmd_json_string(json, NULL, text);
+    snprintf(text, sizeof text, "Cause: %s.", gmd_oom_cause_name(oom->cause));
+    gmd_json_string(json, NULL, text);
+    gmd_json_end(json);
+}
+
+static void put_oom(history *h, const gmd_oom *oom, uint32_t input)
+{
+    char title[TITLE_TEXT], where[PLACE_TEXT], bytes[24];
+    uint32_t frame = gmd_places_frame(&h->facts->places, oom->origin);
+    int used = snprintf(title, sizeof title, "%s: %s", gmd_oom_outcome_title(oom->outcome),
+                        gmd_format_size(oom->requested, bytes));
+    if (frame != GMD_NO_PLACE) {
+        used += snprintf(title + used, sizeof title - (size_t)used, " for %s",
+                         place_text(&h->facts->places, frame, where));
+    }
+    if (oom->repeats) {
+        snprintf(title + used, sizeof title - (size_t)used, ", and %" PRIu32 " more like it",
+                 oom->repeats);
+    }
+    gmd_json *json = finding_begin(h->to, input, title, "oom");
+    gmd_json_string(json, "class", gmd_oom_cause_name(oom->cause));
+    gmd_json_u64(json, "bytes", oom->requested);
+    put_oom_detail(json, oom);
+    gmd_json_string(json, "fix", oom->change);
+    gmd_json_null(json, "case");
+    gmd_json_array(json, "evidence");
+    begin_evidence(json, h, "state", oom->moment, "The allocator when the request was refused");
+    gmd_json_end(json);
+    begin_evidence(json, h, "flame", oom->moment, "Who held the memory then");
+    gmd_json_end(json);
+    gmd_json_end(json);
+    gmd_json_end(json);
+}
+
+/* What cost most first. */
+static void put_ooms(history *h, uint32_t input)
+{
+    const gmd_ooms *ooms = &h->device->ooms;
+    size_t shown = 0;
+    for (int outcome = GMD_OOM_OUTCOME_COUNT; outcome-- > 0;) {
+        for (size_t i = 0; i < ooms->count && shown < MOST_OOMS; i++) {
+            if ((int)ooms->items[i].outcome == outcome) {
+                put_oom(h, &ooms->items[i], input);
+                shown++;
+            }
+        }
+    }
+}
+
+void findings_of_diagnosis(history *histories, const gmd_diagnosis *diagnosis, uint32_t input)
+{
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
+        const gmd_ranked_finding *ranked = &diagnosis->findings[i];
+        put_finding(&histories[ranked->device - diagnosis->devices], ranked->finding, input,
+                    diagnosis->device_count > 1);
+    }
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        put_ooms(&histories[i], input);
+    }
+}

@@ -1,0 +1,153 @@
+#include "page.h"
+
+#include "comparison.h"
+#include "findings.h"
+#include "history.h"
+
+#include "gmd_grow.h"
+#include "gmd_report_text.h"
+#include "gmd_size.h"
+#include "gmd_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_status no_memory(gmd_error *error)
+{
+    return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the page");
+}
+
+gmd_status gmd_page_open(gmd_page **page, gmd_error *error)
+{
+    *page = calloc(1, sizeof **page);
+    gmd_status status = *page ? document_begin(&(*page)->document, error) : no_memory(error);
+    if (status != GMD_OK) {
+        free(*page);
+        *page = NULL;
+    }
+    return status;
+}
+
+void gmd_page_free(gmd_page *page)
+{
+    if (page) {
+        document_free(&page->document);
+        free(page->diagnoses);
+        free(page->diagnosis_inputs);
+        free(page);
+    }
+}
+
+/* --- inputs ---------------------------------------------------------------------------------- */
+
+static void add_to_title(gmd_page *page, const char *name)
+{
+    size_t used = strlen(page->title), length = strlen(name);
+    if (page->untitled || used + length + 64 > sizeof page->title) {
+        page->untitled++;
+    } else {
+        snprintf(page->title + used, sizeof page->title - used, "%s%s", used ? ", " : "", name);
+    }
+}
+
+uint32_t page_add_input(gmd_page *page, const page_input *input)
+{
+    uint32_t number;
+    gmd_json *json = document_add(&page->document, DOCUMENT_INPUTS, &number);
+    gmd_json_string(json, "name", input->name);
+    gmd_json_string(json, "kind", input->kind);
+    gmd_json_string(json, "verdict", input->verdict);
+    gmd_json_string(json, "summary", input->summary);
+    gmd_json_end(json);
+    add_to_title(page, input->name);
+    return number;
+}
+
+/* --- recorded jobs --------------------------------------------------------------------------- */
+
+static const char *summary_of(const gmd_diagnosis *d, char *text, size_t size)
+{
+    char events[32], count[32], allocated[24], reserved[24];
+    int used =
+        snprintf(text, size, "%s events, ", gmd_format_count(d->snapshot.event_count, events));
+    used += d->finding_count ? snprintf(text + used, size - (size_t)used, "%s finding%s",
+                                        gmd_format_count(d->finding_count, count),
+                                        d->finding_count == 1 ? "" : "s")
+                             : snprintf(text + used, size - (size_t)used, "healthy");
+    uint64_t ooms = gmd_diagnosis_oom_count(d);
+    if (ooms) {
+        used += snprintf(text + used, size - (size_t)used, ", %s out-of-memor%s",
+                         gmd_format_count(ooms, count), ooms == 1 ? "y" : "ies");
+    }
+    if (d->device_count) {
+        const gmd_amount *peak = &d->devices[0].facts.recording.peak.amount;
+        snprintf(text + used, size - (size_t)used, ", peak %s allocated of %s reserved",
+                 gmd_format_size(peak->allocated, allocated),
+                 gmd_format_size(peak->reserved, reserved));
+    }
+    return text;
+}
+
+gmd_status page_add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, uint32_t input,
+                              gmd_error *error)
+{
+    char name[400];
+    gmd_status status = GMD_OK;
+    document *to = &page->document;
+    history *histories = calloc(diagnosis->device_count + 1, sizeof *histories);
+    if (!histories) {
+        return no_memory(error);
+    }
+    for (size_t i = 0; status == GMD_OK && i < diagnosis->device_count; i++) {
+        const gmd_device_diagnosis *device = &diagnosis->devices[i];
+        status = history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count, true,
+                              error);
+        if (status == GMD_OK) {
+            int length = snprintf(name, sizeof name, "%.300s", gmd_file_name(diagnosis->name));
+            if (diagnosis->device_count > 1) {
+                snprintf(name + length, sizeof name - (size_t)length, ", device %u",
+                         device->facts.recording.device);
+            }
+            history_write(&histories[i], name, input, NULL, 0);
+        }
+    }
+    if (status == GMD_OK) {
+        findings_of_diagnosis(histories, diagnosis, input);
+    }
+    for (size_t i = 0; i < diagnosis->device_count; i++) {
+        history_free(&histories[i]);
+    }
+    free(histories);
+    return status;
+}
+
+gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, gmd_error *error)
+{
+    char summary[300];
+    if (!GMD_GROW(&page->diagnoses, &page->diagnosis_capacity, page->diagnosis_count + 1) ||
+        !GMD_GROW(&page->diagnosis_inputs, &page->input_capacity, page->diagnosis_count + 1)) {
+        return no_memory(error);
+    }
+    uint32_t input = page_add_input(
+        page, &(page_input){.name = gmd_file_name(diagnosis->name),
+                            .kind = "snapshot",
+                            .verdict = diagnosis->finding_count ? "fail" : "healthy",
+                            .summary = summary_of(diagnosis, summary, sizeof summary)});
+    page->diagnoses[page->diagnosis_count] = diagnosis;
+    page->diagnosis_inputs[page->diagnosis_count++] = input;
+    return page_add_histories(page, diagnosis, input, error);
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
+
+gmd_status gmd_page_write(gmd_page *page, const char *version, FILE *out, gmd_error *error)
+{
+    char title[sizeof page->title + 64], more[40] = "";
+    gmd_status status = comparison_add(page, error);
+    if (page->untitled) {
+        snprintf(more, sizeof more, " and %zu more", page->untitled);
+    }
+    snprintf(title, sizeof title, "gmd: %s%s", page->title, more);
+    return status == GMD_OK ? document_write(&page->document, version, title, out, error) : status;
+}
