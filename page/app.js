@@ -43,14 +43,16 @@ export class App {
         if (!report.histories[state.history]) state.history = 0;
         const history = report.histories[state.history];
         if (history) {
-            const last = history.events;
+            const last = history.events - 1;
             state.event = Math.min(state.event ?? 0, last);
-            if (state.from > last && !state.fromHistory) state.from = last;
             if (state.block >= history.blocks) state.block = null;
             if (state.range && !(state.range[0] < state.range[1])) state.range = null;
             if (state.height && !(state.height[0] < state.height[1])) state.height = null;
             if (state.span && state.span[0] > state.span[1]) state.span = [state.span[1], state.span[0]];
         }
+        const other = report.histories[state.fromHistory ?? state.history];
+        if (!other) state.from = state.fromHistory = null;
+        else if (state.from >= other.events) state.from = other.events - 1;
         if (!report.findings[state.finding]) state.finding = null;
     }
 
@@ -104,7 +106,7 @@ export class App {
             finding, evidence: number, history: index, view: evidence.view ?? 'timeline', span: evidence.span ?? null,
             block: evidence.blocks?.length === 1 ? evidence.blocks[0] : null };
         changes.event = evidence.event ?? evidence.span?.[1] ?? this.report.histories[index]?.peak?.event ?? 0;
-        if (evidence.span) changes.range = widened(evidence.span, this.report.histories[index].events);
+        if (evidence.span) changes.range = widened(evidence.span, this.report.histories[index].events - 1);
         this.set(changes);
     }
 }

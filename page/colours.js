@@ -58,18 +58,30 @@ function weights(history, keys) {
     return weight;
 }
 
-// { classes: one for each block, legend: [{ index, name, keys }] }
-export function colourBlocks(history, colouring) {
+// The colours of KEYS: those that LEGEND names keep theirs, so that two histories can be compared.
+function chooseColours(keys, name, legend) {
+    const known = new Map((legend ?? []).filter((entry) => entry.index !== OTHERS).map((entry) => [entry.name, entry.index]));
+    const index = new Map();
+    for (const key of keys) if (known.has(name(key))) index.set(key, known.get(name(key)));
+    const taken = new Set([...known.values(), OTHERS]);
+    const free = Array.from({ length: PALETTE_SIZE }, (_, i) => i).filter((i) => !taken.has(i));
+    for (const key of keys) if (!index.has(key) && free.length) index.set(key, free.shift());
+    return index;
+}
+
+// { classes: one for each block, legend: [{ index, name }] }; LEGEND is that of another history or null.
+export function colourBlocks(history, colouring, legend) {
     const { keys, name, ordered } = keysOf(history, colouring);
     const weight = weights(history, keys);
     const ranked = [...weight.keys()].sort(ordered ? (a, b) => a - b : (a, b) => weight.get(b) - weight.get(a) || a - b);
-    const own = ranked.length <= PALETTE_SIZE ? ranked : ranked.slice(0, OTHERS);
-    const index = new Map(own.map((key, i) => [key, i]));
+    const shown = (key) => shortText(name(key), 120);
+    const index = chooseColours(ranked, shown, legend);
     const classes = new Uint8Array(history.blocks);
     for (let i = 0; i < classes.length; i++) classes[i] = CLASS_FIRST + (index.get(keys[i]) ?? OTHERS);
-    const legend = own.map((key, i) => ({ index: i, name: shortText(name(key), 120) }));
-    if (own.length < ranked.length) legend.push({ index: OTHERS, name: `${ranked.length - own.length} others` });
-    return { classes, legend };
+    const entries = [...index].map(([key, at]) => ({ index: at, name: shown(key) }));
+    const rest = ranked.filter((key) => !index.has(key));
+    if (rest.length) entries.push({ index: OTHERS, name: rest.length === 1 ? shown(rest[0]) : `${rest.length} others` });
+    return { classes, legend: entries };
 }
 
 // What a colour stands for, for one block.

@@ -9,7 +9,7 @@ import { chartImage } from './timeline_view.js';
 import { colourBlocks } from './colours.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { linesAt, linesCompared } from './line_sums.js';
+import { groupingOf, linesAt, linesCompared } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
 
 export class CompareView {
@@ -93,10 +93,17 @@ export class CompareView {
         const event = Math.min(state.fromHistory === index && state.from !== null ? state.from ?? other.peak : other.peak, other.last);
         const top = Math.max(one.top, other.top);
         const repaint = changed.has('view') || ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
+        if (repaint) this.colour(one, other, state.colour);
         this.fill(this.upper, one, state.event, top, repaint);
         this.fill(this.lower, other, event, top, repaint);
         this.describe(one, state.event, other, event);
         if (changed.has('view')) this.listAll();
+    }
+
+    // What has a name in both has one colour in both.
+    colour(one, other, colouring) {
+        this.upper.colours = colourBlocks(one, colouring);
+        this.lower.colours = colourBlocks(other, colouring, this.upper.colours.legend);
     }
 
     fill(half, history, event, top, repaint) {
@@ -104,7 +111,7 @@ export class CompareView {
         if (repaint) {
             const found = highlightOf(history, { ...state, stack: null, finding: null }, report);
             half.chart.view = null; // both are seen whole when they are chosen
-            half.chart.setHistory(history, colourBlocks(history, state.colour), found?.mask ?? null, top);
+            half.chart.setHistory(history, half.colours, found?.mask ?? null, top);
         }
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
@@ -120,10 +127,11 @@ export class CompareView {
         replaceChildren(this.text, element('p', {}, `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved `
             + `${formatSignedBytes(mostReserved(other) - mostReserved(one))}, at the events looked at `
             + `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`));
+        const grouping = groupingOf(one);
         const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [row.name, row.other - row.one, row.one, row.other]);
-        replaceChildren(this.list, new DataTable({ title: 'Difference by line', rows, columns: [{ name: 'Line', unit: 'text' },
+        replaceChildren(this.list, new DataTable({ title: `Difference by ${grouping.word.toLowerCase()}`, rows, columns: [{ name: grouping.word, unit: 'text' },
             { name: 'Lower − upper', unit: '+B' }, { name: 'Upper', unit: 'B' }, { name: 'Lower', unit: 'B' }] },
-        { shown: 20, onrow: ([line]) => this.app.set({ line, query: null }) }).node);
+        { shown: 20, onrow: ([line]) => this.app.set(grouping.changes(line)) }).node);
     }
 
     listAll() {

@@ -36,10 +36,12 @@ export class FindingsView {
         return element('article', { class: `finding ${KIND_WORDS[finding.kind] ? finding.kind : ''}`, id: `finding-${i}` },
             element('h3', {}, shortText(finding.title, TITLE)),
             element('p', { class: 'soft' }, [KIND_WORDS[finding.kind] ?? finding.kind, finding.class && shortText(finding.class, 80),
-                Number.isFinite(finding.bytes) && formatBytes(finding.bytes), several && shortText(input.name, 80)].filter(Boolean).join(' · ')),
+                Number.isFinite(finding.bytes) && formatBytes(finding.bytes),
+                finding.bytes_per_iteration > 0 && `${formatBytes(finding.bytes_per_iteration)} an iteration`, several && shortText(input.name, 80)].filter(Boolean).join(' · ')),
             (finding.detail ?? []).map((sentence) => element('p', {}, shortText(sentence, TEXT))),
             finding.fix && element('p', { class: 'fix' }, element('strong', {}, 'What to do: '), shortText(finding.fix, TEXT)),
-            this.evidence(finding, i), finding.case && caseText(finding.case));
+            this.evidence(finding, i), finding.replay && element('p', {}, 'To see it again: ', element('code', {}, shortText(finding.replay, TEXT))),
+            finding.case && caseText(finding.case));
     }
 
     evidence(finding, i) {

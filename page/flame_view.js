@@ -7,7 +7,7 @@ import { button, chooser, element, replaceChildren, setOptions } from './dom.js'
 import { flameTree, layoutFlame } from './flame_tree.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
-import { linesAt, linesCompared } from './line_sums.js';
+import { groupingOf, linesAt, linesCompared } from './line_sums.js';
 
 const FRAME_ROW = 20;
 
@@ -79,7 +79,7 @@ export class FlameView {
         const options = [['', 'nothing']];
         this.app.report.histories.forEach((known, i) => {
             const name = shortText(known.name, 40);
-            for (const [event, what] of [[known.peak?.event, 'peak'], [known.events, 'end']])
+            for (const [event, what] of [[known.peak?.event, 'peak'], [known.events - 1, 'end']])
                 if (event !== undefined) options.push([`${i}:${event}`, `${what} of ${name}`]);
         });
         const now = state.from === null || state.from === undefined ? '' : `${state.fromHistory ?? state.history}:${state.from}`;
@@ -190,13 +190,14 @@ export class FlameView {
 
     drawList(moments) {
         const [now, before] = moments;
+        const grouping = groupingOf(now.history);
         const lines = linesAt(now.history, now.event);
-        const table = before ? { title: `By line: event ${formatCount(now.event)} of ${shortText(now.history.info.name, 60)} and event ${formatCount(before.event)} of ${shortText(before.history.info.name, 60)}`,
-            columns: [{ name: 'Line', unit: 'text' }, { name: 'Change', unit: '+B' }, { name: 'Now', unit: 'B' }, { name: 'There', unit: 'B' }],
+        const table = before ? { title: `By ${grouping.word.toLowerCase()}: event ${formatCount(now.event)} of ${shortText(now.history.info.name, 60)} and event ${formatCount(before.event)} of ${shortText(before.history.info.name, 60)}`,
+            columns: [{ name: grouping.word, unit: 'text' }, { name: 'Change', unit: '+B' }, { name: 'Now', unit: 'B' }, { name: 'There', unit: 'B' }],
             rows: linesCompared(linesAt(before.history, before.event), lines).map(({ name, one, other }) => [name, other - one, other, one]) }
-            : { title: `By line at event ${formatCount(now.event)}`, columns: [{ name: 'Line', unit: 'text' }, { name: 'Bytes', unit: 'B' }, { name: 'Blocks', unit: 'count' }],
+            : { title: `By ${grouping.word.toLowerCase()} at event ${formatCount(now.event)}`, columns: [{ name: grouping.word, unit: 'text' }, { name: 'Bytes', unit: 'B' }, { name: 'Blocks', unit: 'count' }],
                 rows: lines.map(({ name, bytes, count }) => [name, bytes, count]) };
-        replaceChildren(this.list, new DataTable(table, { shown: 20, onrow: ([line]) => this.app.set({ view: 'timeline', line, query: null }) }).node);
+        replaceChildren(this.list, new DataTable(table, { shown: 20, onrow: ([line]) => this.app.set({ view: 'timeline', ...grouping.changes(line) }) }).node);
     }
 
     image(svg) {

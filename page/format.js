@@ -50,10 +50,12 @@ export function plural(count, word) {
 }
 
 // A name is data of a stranger: controls and marks that turn the direction of writing become visible signs, so that
-// they can change neither the layout nor the order of what stands around the name.
+// they can change neither the layout nor the order of what stands around the name. After letters that are written from
+// right to left a mark ends their influence: "name:41" stays in that order.
 export function visibleText(text) {
     return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-        (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`);
+        (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`)
+        .replace(/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+/g, '$&\u200e');
 }
 
 // At most LENGTH characters: the head and the tail, which for paths says most.

@@ -2,8 +2,9 @@
 
 import { button, chooser, copyText, element, replaceChildren, setOptions } from './dom.js';
 import { findBlocks } from './search.js';
-import { formatBytes, formatCount, plural, shortText } from './format.js';
+import { formatCount, plural, shortText } from './format.js';
 import { foundSentence } from './timeline_view.js';
+import { memorySums } from './line_sums.js';
 import { marksOf } from './timeline_axis.js';
 
 export const VIEW_NAMES = [['findings', 'Findings'], ['timeline', 'Timeline'], ['state', 'State'], ['flame', 'Flame graph'],
@@ -30,13 +31,12 @@ export class Header {
 
     tools() {
         const { actions } = this;
-        return element('div', { class: 'tools page-tools' }, this.status,
-            button('Copy link', () => {
+        return element('div', { class: 'tools page-tools' }, button('Copy link', () => {
                 this.app.write();
                 copyText(location.href, this.status);
             }),
             button('Save SVG', () => this.save('svg')), button('Save PNG', () => this.save('png')),
-            button('Print', () => window.print()), button('Light / dark', () => actions.theme()));
+            button('Print', () => window.print()), button('Light / dark', () => actions.theme()), this.status);
     }
 
     save(format) {
@@ -107,7 +107,7 @@ export class Header {
         this.event.value = state.event;
         this.query.value = state.query ?? '';
         if (!state.query && !state.line && (state.stack ?? null) === null && (state.finding ?? null) === null) this.found.textContent = '';
-        this.sums.textContent = `of ${formatCount(history.last)} · ${formatBytes(history.allocated[state.event])} allocated, ${formatBytes(history.reserved[state.event])} reserved`
+        this.sums.textContent = `of ${formatCount(history.last)} · ${memorySums(history, state.event)}`
             + `${history.info.truncated ? ' · the recording was cut off' : ''}`;
     }
 

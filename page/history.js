@@ -1,7 +1,7 @@
 // One recorded history: its columns as arrays, and what follows from them for any event.
 //
-// Event n is the n-th of the recording; 0 is the state before the first. "At event n" is after it: a block lives at n
-// if alloc <= n < end. Blocks are in order of allocation, which is also the order in which the timeline stacks them.
+// Event n is the n-th of the recording; 0 stands for the state before the first. "At event n" is after it: a block lives
+// at n if alloc <= n < end. Blocks are in order of allocation, which is also the order in which the timeline stacks them.
 
 const CHUNK = 1024; // blocks for which one latest end is kept, so that a search skips those long gone
 
@@ -13,7 +13,8 @@ export class History {
         this.columns = columns;
         this.prefix = this.info.prefix ?? `h${index}.`;
         this.events = this.info.events;
-        this.last = this.events;
+        this.last = this.events - 1;
+        this.hasReserved = this.info.has_reserved !== false;
         this.blocks = this.info.blocks;
         this.blockAlloc = this.column('b.alloc');
         this.blockEnd = endsOf(this.blockAlloc, this.column('b.free'), this.events);
@@ -25,7 +26,7 @@ export class History {
         this.allocated = sumOverTime(this.blockAlloc, this.blockEnd, this.blockSize, this.events);
         this.reserved = sumOverTime(this.segmentAlloc, this.segmentEnd, this.segmentSize, this.events);
         this.latestEnds = latestEnds(this.blockEnd);
-        this.peak = indexOfMaximum(this.allocated, 0, this.events);
+        this.peak = indexOfMaximum(this.allocated, 0, this.last);
         this.top = Math.max(this.allocated[this.peak], maximumOf(this.reserved), 1);
     }
 
@@ -39,6 +40,14 @@ export class History {
         this.zeros ??= new Map();
         if (!this.zeros.has(count)) this.zeros.set(count, new Uint8Array(count));
         return this.zeros.get(count);
+    }
+
+    ofEvents(name) {
+        return this.optional(`e.${name}`, this.events);
+    }
+
+    ofSegments(name) {
+        return this.optional(`s.${name}`, this.segments);
     }
 
     ofBlocks(name) {
@@ -83,7 +92,7 @@ export class History {
 
     timeOf(event) {
         if (!this.info.has_time || !this.columns.has(`${this.prefix}e.time`) || event < 1) return null;
-        return this.column('e.time')[event - 1];
+        return this.column('e.time')[event];
     }
 
     stackText(id) {
@@ -138,15 +147,16 @@ export function frameText(stacks, frame) {
     return file ? `${name}  ${file}:${stacks.line[frame]}` : name;
 }
 
+// What lives on ends at EVENTS, one after the last.
 function endsOf(starts, lengths, events) {
     const ends = new Uint32Array(starts.length);
-    for (let i = 0; i < ends.length; i++) ends[i] = lengths[i] ? starts[i] + lengths[i] : events + 1;
+    for (let i = 0; i < ends.length; i++) ends[i] = lengths[i] ? starts[i] + lengths[i] : events;
     return ends;
 }
 
 // SUM[n] = what lives at event n.
 function sumOverTime(starts, ends, sizes, events) {
-    const sum = new Float64Array(events + 2);
+    const sum = new Float64Array(events + 1);
     for (let i = 0; i < starts.length; i++) {
         sum[starts[i]] += sizes[i];
         sum[ends[i]] -= sizes[i];

@@ -1,6 +1,15 @@
-// Sums of blocks by the user's line: what lives at a moment, what a span changed, and how two moments differ.
+// Sums of blocks by the user's line, or by category where no stacks were recorded: what lives at a moment, what a span changed, and how two moments differ.
 
-import { plural } from './format.js';
+import { formatBytes, plural } from './format.js';
+
+// { word, keys, name(key), changes(name): what shows its blocks }
+export function groupingOf(history) {
+    history.grouping ??= history.ofBlocks('line').some((line) => line > 0)
+        ? { word: 'Line', keys: history.ofBlocks('line'), name: (key) => history.lineName(key - 1), changes: (line) => ({ line, query: null }) }
+        : { word: 'Category', keys: history.ofBlocks('category'), name: (key) => history.info.categories?.[key] ?? `category ${key}`,
+            changes: (query) => ({ query, line: null }) };
+    return history.grouping;
+}
 
 function lineSums() {
     const sums = new Map();
@@ -16,7 +25,7 @@ function lineSums() {
 // [{ name, bytes, count }], the largest first.
 export function linesAt(history, event) {
     const { sums, at } = lineSums();
-    const lines = history.ofBlocks('line');
+    const lines = groupingOf(history).keys;
     for (const block of history.liveBlocks(event)) {
         const sum = at(lines[block]);
         sum.bytes += history.blockSize[block];
@@ -28,7 +37,7 @@ export function linesAt(history, event) {
 // What was allocated and freed from event FROM to event TO, both included, and what of the allocated still lives then.
 export function linesInSpan(history, from, to) {
     const { sums, at } = lineSums();
-    const lines = history.ofBlocks('line');
+    const lines = groupingOf(history).keys;
     const until = history.allocatedUpTo(to);
     for (let block = 0; block < until; block++) {
         const begins = history.blockAlloc[block] >= Math.max(from, 1), ends = history.blockEnd[block] >= from && history.blockEnd[block] <= to;
@@ -55,7 +64,12 @@ export function linesCompared(one, other) {
 }
 
 function named(history, sums) {
-    return [...sums.values()].map((sum) => ({ ...sum, name: history.lineName(sum.line - 1) }));
+    return [...sums.values()].map((sum) => ({ ...sum, name: groupingOf(history).name(sum.line) }));
+}
+
+export function memorySums(history, event) {
+    const reserved = history.hasReserved ? `, ${formatBytes(history.reserved[event])} reserved` : '';
+    return `${formatBytes(history.allocated[event])} allocated${reserved}`;
 }
 
 export function liveSentence(history, event) {

@@ -1,17 +1,32 @@
 // The allocator at one event: the segments with their live blocks and the gaps between them.
 
+const EXPANDABLE = 2;
+
 // [{ index, address, size, stream, pool, kind, pieces: [{ address, size, block or null }], used }], by stream, pool and
 // address; a piece without a block is free.
 export function segmentsAt(history, event) {
-    const address = history.optional('s.address', history.segments);
-    const segments = history.liveSegments(event).map((index) => ({ index, address: address[index],
-        size: history.segmentSize[index], stream: history.optional('s.stream', history.segments)[index],
-        pool: history.optional('s.pool', history.segments)[index], kind: history.optional('s.kind', history.segments)[index],
-        pieces: [], used: 0 }));
-    segments.sort((a, b) => a.address - b.address);
+    const address = history.ofSegments('address');
+    const columns = ['stream', 'pool', 'kind'].map((name) => history.ofSegments(name));
+    const recorded = history.liveSegments(event).sort((a, b) => address[a] - address[b]).map((index) => {
+        const [stream, pool, kind] = columns.map((column) => column[index]);
+        return { index, address: address[index], size: history.segmentSize[index], stream, pool, kind, pieces: [], used: 0 };
+    });
+    const segments = joinRanges(recorded);
     placeBlocks(history, segments, event);
     for (const segment of segments) addGaps(segment);
     return segments.sort((a, b) => a.stream - b.stream || a.pool - b.pool || a.address - b.address);
+}
+
+// An expandable segment is recorded as the ranges that were mapped one after the other; blocks lie across them.
+function joinRanges(segments) {
+    const joined = [];
+    for (const segment of segments) {
+        const before = joined.at(-1);
+        if (before && before.kind === EXPANDABLE && segment.kind === EXPANDABLE && before.stream === segment.stream
+            && before.address + before.size === segment.address) before.size += segment.size;
+        else joined.push(segment);
+    }
+    return joined;
 }
 
 function placeBlocks(history, segments, event) {

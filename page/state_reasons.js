@@ -7,20 +7,29 @@ import { gapsOf, segmentsAt } from './state_model.js';
 const KINDS = ['allocation', 'free asked for', 'free completed', 'segment taken from the device', 'segment given back',
     'memory mapped', 'memory unmapped', 'out of memory', 'other event'];
 
+const OUTCOMES = { survived: 'The job went on.', lost: 'The recording does not tell whether the job went on.', ended: 'The job ended with it.' };
+
 export function eventSentence(history, event) {
     if (event === 0) return 'The state before the first event.';
-    const kind = history.optional('e.kind', history.events)[event - 1];
-    const block = history.optional('e.block', history.events)[event - 1] - 1;
-    const segment = history.optional('e.segment', history.events)[event - 1] - 1;
+    const kind = history.ofEvents('kind')[event];
+    const block = history.ofEvents('block')[event] - 1;
+    const segment = history.ofEvents('segment')[event] - 1;
     const what = block >= 0 ? ` of block ${formatCount(block)}, ${formatBytes(history.blockSize[block])}, ${shortText(history.lineOf(block), 100)}`
         : segment >= 0 ? `, ${formatBytes(history.segmentSize[segment])}` : '';
-    return `Event ${formatCount(event)}: ${KINDS[kind] ?? 'event'}${what}.`;
+    return `Event ${formatCount(event)}${recordedNumber(history, event)}: ${KINDS[kind] ?? 'event'}${what}.`;
+}
+
+// gmd's texts count the events of the recording from 0, over all its devices.
+function recordedNumber(history, event) {
+    const known = history.columns.has(`${history.prefix}e.number`);
+    const number = known ? history.ofEvents('number')[event] : event - 1;
+    return ` (${formatCount(number)} in texts of gmd)`;
 }
 
 // Why the block that EVENT allocated lies where it lies, from the state before it.
 export function choiceSentences(history, event) {
-    if (event === 0 || history.optional('e.kind', history.events)[event - 1] !== 0) return [];
-    const block = history.optional('e.block', history.events)[event - 1] - 1;
+    if (event === 0 || history.ofEvents('kind')[event] !== 0) return [];
+    const block = history.ofEvents('block')[event] - 1;
     if (block < 0) return [];
     const size = history.blockSize[block], address = history.ofBlocks('address')[block];
     const stream = history.ofBlocks('stream')[block], pool = history.ofBlocks('pool')[block];
@@ -31,8 +40,9 @@ export function choiceSentences(history, event) {
     if (!chosen) return [noGapSentence(gaps, size)];
     const smaller = fitting.filter((gap) => gap.size < chosen.size).length;
     const rest = chosen.size - size;
-    const choice = smaller === 0 ? `it is the smallest of ${plural(fitting.length, 'free gap')} of its stream and pool that ${fitting.length === 1 ? 'was' : 'were'} large enough`
-        : `${plural(smaller, 'smaller gap')} of its stream and pool would also have been large enough`;
+    const choice = smaller > 0 ? `${plural(smaller, 'smaller gap')} of its stream and pool would also have been large enough`
+        : fitting.length === 1 ? 'no other of its stream and pool was large enough'
+            : `it is the smallest of ${formatCount(fitting.length)} of its stream and pool that were large enough`;
     return [`The block lies in a free gap of ${formatBytes(chosen.size)}: ${choice}.`,
         rest ? `${formatBytes(rest)} of the gap remain free.` : 'The gap is used up.'];
 }
@@ -69,13 +79,14 @@ export function oomAt(history, event) {
 }
 
 export function oomSentences(history, oom) {
-    const event = oom.event;
-    const gaps = gapsOf(segmentsAt(history, event));
+    const gaps = gapsOf(segmentsAt(history, oom.event));
     const free = gaps.reduce((sum, gap) => sum + gap.size, 0), largest = gaps.reduce((most, gap) => Math.max(most, gap.size), 0);
-    const sentences = [`Out of memory at event ${formatCount(event)}: ${formatBytes(oom.bytes)} were refused.`];
-    if (oom.text) sentences.push(shortText(oom.text, 2000));
-    if (Number.isFinite(oom.free)) sentences.push(`The device had ${formatBytes(oom.free)} free.`);
-    sentences.push(`The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`);
-    for (const { cause, bytes } of oom.cached ?? []) sentences.push(`${formatBytes(bytes)}: ${shortText(cause, 300)}`);
-    return sentences;
+    const times = oom.repeats > 1 ? ` ${formatCount(oom.repeats)} times` : '';
+    const onDevice = oom.device_free ?? oom.free;
+    return [`Out of memory at event ${formatCount(oom.event)}: ${formatBytes(oom.bytes)} were refused${times}.`,
+        OUTCOMES[oom.outcome], oom.cause && `Cause: ${shortText(oom.cause, 300)}`,
+        Number.isFinite(onDevice) && `The device had ${formatBytes(onDevice)} free.`,
+        history.hasReserved && `The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`,
+        ...(oom.cached ?? []).map(({ cause, bytes }) => `${formatBytes(bytes)}: ${shortText(cause, 300)}`),
+        oom.text && `What would have been enough: ${shortText(oom.text, 2000)}`].filter(Boolean);
 }

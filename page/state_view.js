@@ -9,13 +9,14 @@ import { choiceSentences, eventSentence, isPending, oomAt, oomSentences, segment
 import { colourBlocks } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
 import { layoutSegments, partsOf, pieceAt } from './state_layout.js';
-import { liveSentence } from './line_sums.js';
+import { liveSentence, memorySums } from './line_sums.js';
 import { highlightOf } from './search.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
 import { segmentsAt } from './state_model.js';
 
 const KIND_NAMES = ['small', 'large', 'expandable'];
 const DIMMED = 0.75;
+const SIZE_WIDTH = 58; // pixels of the longest size: a part of a number would be another number
 
 export class StateView {
     constructor(app) {
@@ -63,8 +64,7 @@ export class StateView {
         const { history } = this;
         const oom = oomAt(history, state.event);
         const sentences = oom ? oomSentences(history, oom) : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
-        const sums = `${formatBytes(history.allocated[state.event])} allocated, ${formatBytes(history.reserved[state.event])} reserved; `
-            + `${liveSentence(history, state.event)}.`;
+        const sums = `${memorySums(history, state.event)}; ${liveSentence(history, state.event)}.`;
         replaceChildren(this.text, element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
             sentences.length > 1 && element('ul', {}, sentences.slice(1).map((sentence) => element('li', {}, sentence))));
     }
@@ -95,7 +95,7 @@ export class StateView {
             painter.text(`${names.map((name) => shortText(name, 40)).join(' · ')}: ${plural(group.count, 'segment')}, ${formatBytes(group.bytes)}, `
                 + `${formatBytes(group.used)} used`, 0, group.y + 14, colours.soft, { clip: layout.width });
         }
-        if (!layout.bars.length) painter.text('No segment is there.', 0, 14, colours.soft);
+        if (!layout.bars.length) painter.text(this.history.hasReserved ? 'No segment is there.' : 'The recorder wrote no segments.', 0, 14, colours.soft);
         for (const bar of layout.bars) this.paintBar(painter, bar, colours);
     }
 
@@ -131,7 +131,7 @@ export class StateView {
             painter.line(part.x, part.y, part.x + part.width, part.y + part.height, colours.text);
             painter.line(part.x, part.y + part.height, part.x + part.width, part.y, colours.text);
         }
-        if (part.width > 46) painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), { clip: part.width - 8, size: 10 });
+        if (part.width > SIZE_WIDTH) painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), { size: 10 });
         if (block === selected) painter.frame(part.x, part.y, part.width, part.height, colours.text, 3);
     }
 
@@ -171,7 +171,7 @@ export class StateView {
         const { history } = this;
         const rows = this.segments.map((segment) => [segment.index, segment.size, segment.used, segment.size - segment.used,
             segment.pieces.filter((piece) => piece.block !== null).length, KIND_NAMES[segment.kind] ?? '',
-            history.info.streams?.[segment.stream] ?? String(segment.stream), history.info.pools?.[segment.pool] ?? String(segment.pool)]);
+            shortText(history.info.streams?.[segment.stream] ?? String(segment.stream), 40), shortText(history.info.pools?.[segment.pool] ?? String(segment.pool), 40)]);
         const table = { title: `Segments at event ${formatCount(state.event)}`, rows, columns: [{ name: 'Segment', unit: 'count' }, { name: 'Size', unit: 'B' },
             { name: 'Used', unit: 'B' }, { name: 'Free', unit: 'B' }, { name: 'Blocks', unit: 'count' }, { name: 'Kind', unit: 'text' },
             { name: 'Stream', unit: 'text' }, { name: 'Pool', unit: 'text' }] };

@@ -8,8 +8,9 @@ import { nameOfClass } from './colours.js';
 export const GUTTER = { left: 66, right: 8, top: 18, bottom: 36 };
 const LABEL_WIDTH = 110, LABEL_ROWS = 15, LABELS = 7;
 
-// Marks that a reader must not miss bear a letter; all others are ticks.
-const MARK_SIGNS = { oom: 'OOM', violation: 'V', peak: 'peak', annotation: 'a', phase: 'p' };
+const LINE_SPACE = 40; // pixels for each line of a mark: with less of them the picture is lost behind lines
+const TICK = 10;
+const MARK_SIGNS = { oom: 'OOM', violation: 'V', peak: 'peak' }; // other marks bear their names
 
 export function marksOf(history) {
     const { info } = history;
@@ -46,33 +47,34 @@ export function drawAxes(painter, chart, colours) {
 }
 
 export function drawMarks(painter, chart, colours) {
-    const { plot, view } = chart;
-    const visible = chart.marks.filter((mark) => inView(mark.event, view));
-    const iterations = visible.filter((mark) => mark.kind === 'iteration');
-    if (iterations.length <= plot.width / 24)
-        for (const mark of iterations) markLine(painter, chart, mark, colours.soft, [1, 4]);
+    const visible = chart.marks.filter((mark) => inView(mark.event, chart.view));
     // What is serious is named first: other names give way to it.
-    const written = [];
-    const named = visible.filter((mark) => mark.kind !== 'iteration').sort((a, b) => isSerious(b) - isSerious(a));
-    for (const mark of named) {
-        const serious = isSerious(mark), colour = serious ? colours.bad : colours.soft;
-        const x = markLine(painter, chart, mark, colour, serious ? [6, 2] : [2, 3]);
-        if (written.some((other) => Math.abs(x - other) < 34)) continue;
-        written.push(x);
-        const align = x > plot.x + plot.width - 20 ? 'end' : x < plot.x + 20 ? 'start' : 'center';
-        painter.text(MARK_SIGNS[mark.kind] ?? '·', x, plot.y - 9, colour, { align, bold: serious });
+    const kinds = [['oom', 'violation'], ['peak'], ['phase', 'annotation'], ['iteration']];
+    const named = [];
+    for (const kind of kinds) {
+        const marks = visible.filter((mark) => kind.includes(mark.kind));
+        const dense = marks.length > chart.plot.width / LINE_SPACE;
+        for (const mark of marks) drawMark(painter, chart, mark, colours, { dense, named });
     }
 }
 
-function isSerious({ kind }) {
-    return kind === 'oom' || kind === 'violation' ? 1 : 0;
+// NAMED: where names stand already. Many marks of a kind are short ticks, or nothing if they are not serious.
+function drawMark(painter, chart, mark, colours, { dense, named }) {
+    const { plot } = chart;
+    const serious = isSerious(mark), colour = serious ? colours.bad : colours.soft;
+    const x = Math.round(chart.x(mark.event + 0.5)) + 0.5;
+    if (!dense) painter.line(x, plot.y, x, plot.y + plot.height, colour, serious ? [6, 2] : [1, 4]);
+    else if (serious) painter.line(x, plot.y, x, plot.y + TICK, colour);
+    const sign = MARK_SIGNS[mark.kind] ?? (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', 14));
+    const room = 12 + 7 * sign.length;
+    if (!sign || named.some((other) => Math.abs(x - other.x) < (room + other.room) / 2)) return;
+    named.push({ x, room });
+    const align = x > plot.x + plot.width - room / 2 ? 'end' : x < plot.x + room / 2 ? 'start' : 'center';
+    painter.text(sign, x, plot.y - 9, colour, { align, bold: serious });
 }
 
-function markLine(painter, chart, mark, colour, dash) {
-    const { plot } = chart;
-    const x = Math.round(chart.x(mark.event + 0.5)) + 0.5;
-    painter.line(x, plot.y, x, plot.y + plot.height, colour, dash);
-    return x;
+function isSerious({ kind }) {
+    return kind === 'oom' || kind === 'violation';
 }
 
 function inView(event, view) {

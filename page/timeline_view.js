@@ -8,7 +8,7 @@ import { blockDetails, blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren } from './dom.js';
 import { formatBytes, formatCount, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { linesAt, linesInSpan } from './line_sums.js';
+import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
 import { themeColours } from './theme.js';
 
@@ -48,7 +48,7 @@ export class TimelineView {
             element('span', { class: 'group', role: 'group', 'aria-label': 'Zoom' }, button('−', zoom(1.6), { 'aria-label': 'Zoom out' }),
                 button('+', zoom(0.625), { 'aria-label': 'Zoom in' }),
                 button('All', () => this.app.set({ range: null, height: null })),
-                button('Height of the allocated', () => this.fitHeight())),
+                button('Fit to allocated', () => this.fitHeight())),
             element('span', { class: 'group', role: 'group', 'aria-label': 'Span' },
                 button('Span starts here', () => this.spanFrom()), button('Span ends here', () => this.spanTo()),
                 button('Clear', () => this.app.set({ span: null }))));
@@ -94,7 +94,7 @@ export class TimelineView {
 
     sentence(history, { event }) {
         return `Active memory timeline of ${shortText(history.info.name, 80)}. At event ${formatCount(event)}: `
-            + `${formatBytes(history.allocated[event])} allocated, ${formatBytes(history.reserved[event])} reserved. `
+            + `${memorySums(history, event)}. `
             + `Peak ${formatBytes(history.allocated[history.peak])} at event ${formatCount(history.peak)}.`;
     }
 
@@ -113,7 +113,7 @@ export class TimelineView {
             const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
             drawSwatch(swatch, colours.blocks[index], state.patterns ? index : 0, colours);
             return element('span', { class: 'entry' }, swatch, name);
-        }), this.cachedEntry(colours));
+        }), this.chart.history.hasReserved && this.cachedEntry(colours));
         this.chart.patterns = Boolean(state.patterns);
     }
 
@@ -161,21 +161,21 @@ export class TimelineView {
 
     momentTable(history, event) {
         const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
-        const title = `Allocated at event ${formatCount(event)}: ${formatBytes(history.allocated[event])}, by line`;
-        return this.lineTable({ title, rows, columns: [{ name: 'Line', unit: 'text' }, { name: 'Bytes', unit: 'B' },
+        const title = `Allocated at event ${formatCount(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
+        return this.lineTable(history, { title, rows, columns: [{ name: groupingOf(history).word, unit: 'text' }, { name: 'Bytes', unit: 'B' },
             { name: 'Blocks', unit: 'count' }] });
     }
 
     spanTable(history, [from, to]) {
         const rows = linesInSpan(history, from, to).map((sum) => [sum.name, sum.kept, sum.allocated, sum.freed, sum.count]);
         const change = history.allocated[to] - history.allocated[Math.max(0, from - 1)];
-        const title = `Events ${formatCount(from)} to ${formatCount(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by line`;
-        return this.lineTable({ title, rows, columns: [{ name: 'Line', unit: 'text' }, { name: 'Kept', unit: 'B' },
+        const title = `Events ${formatCount(from)} to ${formatCount(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by ${groupingOf(history).word.toLowerCase()}`;
+        return this.lineTable(history, { title, rows, columns: [{ name: groupingOf(history).word, unit: 'text' }, { name: 'Kept', unit: 'B' },
             { name: 'Allocated', unit: 'B' }, { name: 'Freed', unit: 'B' }, { name: 'Blocks', unit: 'count' }] });
     }
 
-    lineTable(table) {
-        return new DataTable(table, { shown: 12, onrow: ([name]) => this.app.set({ line: name, query: null }) }).node;
+    lineTable(history, table) {
+        return new DataTable(table, { shown: 12, onrow: ([name]) => this.app.set(groupingOf(history).changes(name)) }).node;
     }
 
     drawDetails(history, { block }) {

@@ -10,7 +10,7 @@ function smallReport() {
     const strings = [];
     const one = syntheticHistory(2500, 'h0.', 12), other = syntheticHistory(2100, 'h1.', 9);
     other.info.name = 'synthetic, fewer layers';
-    const last = one.info.events;
+    const last = one.info.events - 1;
     one.info.ooms = [{ event: last - 40, bytes: 512 * 2 ** 20, text: 'CUDA out of memory. Tried to allocate 512.00 MiB.', free: 2 ** 26,
         cached: [{ cause: 'left free in segments that a live block holds', bytes: 3 * 2 ** 20 }] }];
     one.info.marks = [{ event: 700, label: 'block 100 was reused before its last use', kind: 'violation' }, { event: 300, label: 'epoch 1', kind: 'phase' }];

@@ -11,9 +11,9 @@ const LINES = [[3, 4], [3, 5], [1, 6], [7, 7], [8, 8]]; // [file, frame]
 
 class Recorder {
     constructor() {
-        this.kind = [];
-        this.block = [];
-        this.segment = [];
+        this.kind = [8]; // event 0 stands for the state before the first
+        this.block = [0];
+        this.segment = [0];
         this.columns = { alloc: [], free: [], asked: [], address: [], size: [], requested: [], stream: [], pool: [], category: [], stack: [], line: [] };
         this.segments = { alloc: [], free: [], address: [], size: [], stream: [], pool: [], kind: [], stack: [] };
         this.cache = new Map();
@@ -30,7 +30,7 @@ class Recorder {
         this.kind.push(kind);
         this.block.push(block + 1);
         this.segment.push(segment + 1);
-        return this.kind.length;
+        return this.kind.length - 1;
     }
 
     // Blocks of one size share addresses; a new one comes from the segment's end.
@@ -102,7 +102,7 @@ export function syntheticHistory(events, prefix, layers) {
     for (let i = 0; i < 2 * layers; i++) recorder.allocate((2 + i % 5) * MIB, { stack: 0, line: -1, category: 0 });
     const iterations = [];
     while (recorder.kind.length < events) {
-        iterations.push(recorder.kind.length + 1);
+        iterations.push(recorder.kind.length);
         iteration(recorder, layers);
     }
     return describe(recorder, iterations, prefix);
@@ -116,7 +116,7 @@ function describe(recorder, iterations, prefix) {
         if (c.free[i]) deltas[at + c.free[i]] -= c.size[i];
     });
     let sum = 0, peak = { event: 0, allocated: 0 };
-    for (let e = 0; e <= kind.length; e++) {
+    for (let e = 0; e < kind.length; e++) {
         sum += deltas[e];
         if (sum > peak.allocated) peak = { event: e, allocated: sum };
     }

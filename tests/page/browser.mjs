@@ -1,0 +1,100 @@
+// A browser for the tests: opens pages, and fails a test whose page reported an error or asked for the network.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { after, before } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { pageOf } from './make_page.mjs';
+
+const folder = process.env.GMD_PAGE_FOLDER;
+const template = readFileSync(process.env.GMD_PAGE_TEMPLATE, 'utf8');
+let browser;
+
+before(async () => {
+    mkdirSync(join(folder, 'pages'), { recursive: true });
+    mkdirSync(join(folder, 'pictures'), { recursive: true });
+    // The sandbox of Chromium refuses to run as root, which tests in containers do.
+    browser = await chromium.launch({ executablePath: process.env.GMD_CHROMIUM, args: ['--no-sandbox', '--enable-unsafe-swiftshader'] });
+});
+after(() => browser.close());
+
+const made = new Map();
+
+// The path of a synthetic page: 'small', 'hostile' or a number of events.
+export function syntheticPage(kind) {
+    if (!made.has(kind)) {
+        made.set(kind, join(folder, 'pages', `${kind}.html`));
+        writeFileSync(made.get(kind), pageOf(template, kind));
+    }
+    return made.get(kind);
+}
+
+// The path of a page that gmd writes with the arguments that ARGS(path) gives. Exit code 1 is that of a finding.
+export function pageOfGmd(name, args, environment) {
+    const path = join(folder, 'pages', `${name}.html`);
+    try {
+        execFileSync(process.env.GMD, args(path), { cwd: join(folder, 'pages'), stdio: ['ignore', 'ignore', 'pipe'],
+            env: { ...process.env, ...environment } });
+    } catch (error) {
+        if (error.status !== 1) throw error;
+    }
+    return path;
+}
+
+export function dataFile(name) {
+    return join(process.env.GMD_TEST_DATA, name);
+}
+
+export function picturePath(name) {
+    return join(folder, 'pictures', `${name}.png`);
+}
+
+export async function openPage(path, fragment, options) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    const page = await context.newPage();
+    page.problems = [];
+    page.on('console', (message) => {
+        if (message.type() === 'error') page.problems.push(message.text());
+    });
+    page.on('pageerror', (error) => page.problems.push(error.stack));
+    page.on('request', (request) => {
+        if (!/^(file|blob|data):/.test(request.url())) page.problems.push(`asked for ${request.url()}`);
+    });
+    await page.goto(pathToFileURL(path).href + (fragment ?? ''));
+    await page.waitForFunction(() => document.querySelector('nav.views, [role=alert]'));
+    await settle(page);
+    return page;
+}
+
+export async function closePage(page) {
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+}
+
+// Until the state of the page is drawn and its charts are sharp.
+export async function settle(page) {
+    await page.evaluate(async () => {
+        const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+        for (let i = 0; i < 3; i++) await frame();
+        const charts = () => window.gmdPage?.views.map((view) => view.chart).filter((chart) => chart?.node.isConnected) ?? [];
+        for (let i = 0; i < 300 && charts().some((chart) => chart.frame); i++) await frame();
+    });
+}
+
+export function stateOf(page) {
+    return page.evaluate(() => window.gmdPage.app.state);
+}
+
+// Runs BODY with a page and closes it: errors of the page are errors of the test.
+export async function withPage(path, fragment, body, options) {
+    const page = await openPage(path, fragment, options);
+    try {
+        await body(page);
+    } catch (error) {
+        await page.context().close();
+        throw error;
+    }
+    await closePage(page);
+}

@@ -1,0 +1,185 @@
+// The other views: findings, state, flame graph, comparison, tables; links and saving.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { settle, stateOf, syntheticPage, withPage } from './browser.mjs';
+
+const small = syntheticPage('small');
+
+test('a finding leads to its evidence in each view', async () => {
+    await withPage(small, '', async (page) => {
+        assert.equal(await page.locator('.finding').count(), 3);
+        await page.getByRole('link', { name: 'The line\'s blocks' }).click();
+        await settle(page);
+        assert.equal((await stateOf(page)).view, 'timeline');
+        assert.ok(await page.evaluate(() => window.gmdPage.app.highlight.count) > 5);
+        await page.getByRole('button', { name: /Evidence 1 of 3/ }).click();
+        await settle(page);
+        assert.equal((await stateOf(page)).view, 'flame');
+        await page.getByRole('button', { name: /Evidence 2 of 3/ }).click();
+        await settle(page);
+        assert.deepEqual((await stateOf(page)).span, [300, 600]);
+    });
+});
+
+test('a violation highlights both blocks', async () => {
+    await withPage(small, '', async (page) => {
+        await page.getByRole('link', { name: 'Both blocks' }).click();
+        await settle(page);
+        const { count } = await page.evaluate(() => ({ count: window.gmdPage.app.highlight.count }));
+        assert.equal(count, 2);
+        assert.equal((await stateOf(page)).event, 700);
+    });
+});
+
+test('the link of a piece of evidence opens what a click on it shows', async () => {
+    await withPage(small, '', async (page) => {
+        const href = await page.getByRole('link', { name: 'The state then' }).getAttribute('href');
+        await withPage(small, href, async (other) => {
+            const state = await stateOf(other);
+            assert.deepEqual([state.view, state.event, state.block, state.finding], ['state', 700, 100, 1]);
+        });
+    });
+});
+
+test('the state shows every live block in its segment and steps with keys', async () => {
+    await withPage(small, '#view=state&event=700', async (page) => {
+        const sums = await page.evaluate(() => {
+            const { segments, history } = window.gmdPage.views[2];
+            const pieces = segments.flatMap((segment) => segment.pieces);
+            return { used: segments.reduce((sum, segment) => sum + segment.used, 0), allocated: history.allocated[700],
+                all: pieces.reduce((sum, piece) => sum + piece.size, 0), reserved: history.reserved[700] };
+        });
+        assert.equal(sums.used, sums.allocated);
+        assert.equal(sums.all, sums.reserved);
+        await page.locator('.state canvas').press('n');
+        await settle(page);
+        const text = await page.locator('.state .reasons').innerText();
+        assert.match(text, /allocation of block/);
+        assert.match(text, /free gap/);
+    });
+});
+
+test('a click on a segment says why it cannot go back', async () => {
+    await withPage(small, '#view=state&event=700', async (page) => {
+        await page.locator('.state .segments canvas').click({ position: { x: 200, y: 33 } });
+        await settle(page);
+        assert.match(await page.locator('.state .side').innerText(), /cannot go back to the device while \d+ blocks?/);
+    });
+});
+
+test('the moment of an OOM explains it', async () => {
+    await withPage(small, '', async (page) => {
+        await page.getByRole('link', { name: 'The moment of the OOM' }).click();
+        await settle(page);
+        assert.match(await page.locator('.state .reasons').innerText(), /512 MiB were refused[\s\S]*free gaps/);
+    });
+});
+
+test('the flame graph sums to what is allocated, zooms and moves with keys', async () => {
+    await withPage(small, '#view=flame&event=700', async (page) => {
+        const [sum, allocated] = await page.evaluate(() => [window.gmdPage.views[3].tree.bytes[0], window.gmdPage.app.history().allocated[700]]);
+        assert.equal(sum, allocated);
+        const canvas = page.locator('.flame .segments canvas');
+        await canvas.press('ArrowDown');
+        await canvas.press('ArrowDown');
+        await canvas.press('Enter');
+        assert.match(await page.locator('.flame .reasons').innerText(), /train\.py:\d+/);
+        await page.locator('.flame select').first().selectOption('line');
+        await settle(page);
+        assert.equal(await page.evaluate(() => window.gmdPage.views[3].tree.bytes[0]), allocated);
+    });
+});
+
+test('the flame graph of a difference is that of the sums', async () => {
+    await withPage(small, '#view=flame&event=700&from=10&fromHistory=0', async (page) => {
+        const [bytes, expected] = await page.evaluate(() => {
+            const history = window.gmdPage.app.history();
+            return [window.gmdPage.views[3].tree.bytes, [history.allocated[700], history.allocated[10]]];
+        });
+        assert.deepEqual(bytes, expected);
+    });
+});
+
+test('two histories are compared on one scale, with the difference by line', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        const [upper, lower] = await page.evaluate(() => {
+            const { upper, lower } = window.gmdPage.views[4];
+            return [upper.chart.view.top, lower.chart.view.top];
+        });
+        assert.equal(upper, lower);
+        assert.match(await page.locator('.compare .moment').first().innerText(), /model\.py:31\s+−/);
+    });
+});
+
+test('tables sort, filter and copy', async () => {
+    await withPage(small, '#view=tables', async (page) => {
+        const first = () => page.locator('.tables tbody tr').first().innerText();
+        await page.getByRole('columnheader', { name: 'Peak' }).getByRole('button').click();
+        assert.match(await first(), /3\.90 MiB/);
+        await page.locator('.tables input[type=search]').fill('scenario_44');
+        assert.equal(await page.locator('.tables tbody tr').count(), 11);
+        const tsv = await page.evaluate(() => {
+            let copied = '';
+            document.addEventListener('copy', () => { copied = document.activeElement.value; }, { capture: true, once: true });
+            document.querySelector('.tables .tools button').click();
+            return copied;
+        });
+        assert.equal(tsv.split('\n').length, 12);
+        assert.equal(tsv.split('\n')[0], 'Scenario\tPeak\tRatio');
+    });
+});
+
+test('the address follows the state, and opens it again', async () => {
+    await withPage(small, '#view=timeline', async (page) => {
+        await page.locator('.timeline .overlay').press('p');
+        await page.locator('.timeline select').selectOption('line');
+        await page.locator('.timeline .overlay').press('w');
+        await page.waitForFunction(() => /colour=line/.test(location.hash) && /range=/.test(location.hash));
+        const before = await stateOf(page);
+        await withPage(small, await page.evaluate(() => location.hash), async (other) => {
+            const after = await stateOf(other);
+            for (const name of ['view', 'event', 'colour', 'range']) assert.deepEqual(after[name], before[name], name);
+        });
+    });
+});
+
+for (const fragment of ['#view=nothing', '#view=state&event=99999999&history=7', '#view=timeline&range=9-3&block=1e9&span=x', '#%%%', '#view=flame&from=5&fromHistory=9',
+    '#view=timeline&finding=99&evidence=5', '#__proto__=1&constructor=2', '#view=compare&fromHistory=99', '#view=timeline&stack=4000000']) {
+    test(`a damaged address shows a page: ${fragment}`, async () => {
+        await withPage(small, fragment, async (page) => {
+            assert.ok((await page.locator('main').innerText()).length > 50);
+        });
+    });
+}
+
+for (const [view, format] of [['timeline', 'SVG'], ['timeline', 'PNG'], ['state', 'SVG'], ['flame', 'SVG'], ['flame', 'PNG'], ['compare', 'SVG']]) {
+    test(`${view} is saved as ${format}`, async () => {
+        await withPage(small, `#view=${view}`, async (page) => {
+            const waiting = page.waitForEvent('download');
+            await page.getByRole('button', { name: `Save ${format}` }).click();
+            const saved = await waiting;
+            assert.match(saved.suggestedFilename(), new RegExp(`^train.py-on-gpu-0-${view}\\.${format.toLowerCase()}$`));
+            const bytes = readFileSync(await saved.path());
+            if (format === 'PNG') assert.equal(bytes.toString('latin1', 1, 4), 'PNG');
+            else assert.match(bytes.toString('utf8'), /^<svg [\s\S]*(<path|<rect)[\s\S]*<\/svg>$/);
+        });
+    });
+}
+
+test('paper shows a picture of the timeline', async () => {
+    await withPage(small, '#view=timeline', async (page) => {
+        const pdf = await page.pdf();
+        assert.ok(pdf.length > 20000);
+        assert.equal(await page.locator('img.printed').count(), 0); // gone afterwards
+    });
+});
+
+test('the switch of light and dark changes the ground', async () => {
+    await withPage(small, '#view=timeline', async (page) => {
+        const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        const light = await ground();
+        await page.getByRole('button', { name: 'Light / dark' }).click();
+        assert.notEqual(await ground(), light);
+    });
+});
