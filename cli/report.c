@@ -241,7 +241,7 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
     }
     for (size_t i = 0; i < a->output_count; i++) {
         if (a->input_count > 1 && !is_page(a->formats[i])) {
-            argp_error(state, "-o %s: is of one input, and there is '%s' as well", a->outputs[i],
+            argp_error(state, "-o %s: expected one input, found '%s' as well", a->outputs[i],
                        a->inputs[1]);
         }
         place_output(a, i, state);

@@ -135,8 +135,8 @@ static block_columns new_block_columns(history *h)
                            .stream = columns_new(c, prefix, "b.stream", COLUMN_VARINT),
                            .pool = columns_new(c, prefix, "b.pool", COLUMN_VARINT),
                            .category = columns_new(c, prefix, "b.category", COLUMN_VARINT),
-                           .stack = columns_new(c, prefix, "b.stack", COLUMN_VARINT),
-                           .line = columns_new(c, prefix, "b.line", COLUMN_VARINT)};
+                           .stack = columns_new(c, prefix, "b.stack", COLUMN_DELTA),
+                           .line = columns_new(c, prefix, "b.line", COLUMN_DELTA)};
 }
 
 /* How many events after `from` a moment is; 0: it is not in the history. */
