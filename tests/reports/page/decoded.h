@@ -14,7 +14,6 @@ uint8_t *decode_payload(const char *base64, size_t length, size_t *size);
 const char *find_payload(const char *page, size_t *length);
 
 /* The values of a column: `bytes` are LEB128, with zigzags of differences where it is a delta. */
-void decode_column(const uint8_t *bytes, size_t size, int is_delta, uint64_t *values,
-                   size_t count);
+void decode_column(const uint8_t *bytes, size_t size, int is_delta, uint64_t *values, size_t count);
 
 #endif

@@ -97,7 +97,8 @@ TEST(no_text_can_add_an_element_to_the_page)
 {
     assert_text_is_harmless("</title></script><script>alert(1)</script><!--");
     assert_text_is_harmless("\"><img src=x onerror=alert(1)> & ' \\ \n \t \x01");
-    assert_text_is_harmless("\xE2\x80\xAE" "right to left");
+    assert_text_is_harmless("\xE2\x80\xAE"
+                            "right to left");
     assert_text_is_harmless("<!-- gmd:data --><!-- gmd:title -->");
 }
 

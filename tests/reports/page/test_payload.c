@@ -39,10 +39,10 @@ TEST(more_than_one_step_of_what_cannot_be_compressed_comes_back)
 {
     enum { SIZE = 5 * PAYLOAD_STEP + 1 };
     uint8_t *bytes = malloc(SIZE);
-    uint32_t state = 1;
+    uint32_t drawn = 1;
     for (size_t i = 0; i < SIZE; i++) {
-        state = state * 1664525 + 1013904223;
-        bytes[i] = (uint8_t)(state >> 24);
+        drawn = drawn * 1664525 + 1013904223;
+        bytes[i] = (uint8_t)(drawn >> 24);
     }
     assert_comes_back(bytes, SIZE, SIZE);
     assert_comes_back(bytes, SIZE, 1000);
