@@ -20,7 +20,7 @@ static size_t decode_base64(const char *text, size_t length, uint8_t *to)
     size_t size = 0;
     assert_int_equal(length % 4, 0);
     for (size_t i = 0; i < length; i += 4) {
-        size_t padding = (text[i + 2] == '=') + (text[i + 3] == '=');
+        size_t padding = text[i + 2] == '=' ? 2 : text[i + 3] == '=';
         uint32_t three = digit_of(text[i]) << 18 | digit_of(text[i + 1]) << 12;
         three |= padding < 2 ? digit_of(text[i + 2]) << 6 : 0;
         three |= padding < 1 ? digit_of(text[i + 3]) : 0;

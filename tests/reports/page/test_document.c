@@ -9,11 +9,14 @@
 
 static char *written(document *d, const char *title)
 {
-    char *text = NULL;
-    size_t size = 0;
     gmd_error error = {""};
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = tmpfile();
+    assert_non_null(out);
     assert_int_equal(document_write(d, "1.2.3", title, out, &error), GMD_OK);
+    size_t size = (size_t)ftell(out);
+    char *text = calloc(size + 1, 1);
+    rewind(out);
+    assert_int_equal(fread(text, 1, size, out), size);
     fclose(out);
     return text;
 }
@@ -44,9 +47,9 @@ TEST(what_was_added_is_in_the_page)
     gmd_json *input = document_add(&d, DOCUMENT_INPUTS, NULL);
     gmd_json_string(input, "name", "job");
     gmd_json_end(input);
-    size_t column = columns_new(&d.columns, "h0.", "e.kind", COLUMN_VARINT);
-    columns_put(&d.columns, column, 8);
-    columns_put(&d.columns, column, 3);
+    size_t kind = columns_new(&d.columns, "h0.", "e.kind", COLUMN_VARINT);
+    columns_put(&d.columns, kind, 8);
+    columns_put(&d.columns, kind, 3);
     char *page = written(&d, "title");
     json_t *json = read_page(page, &bytes, &sections);
     assert_int_equal(json_integer_value(json_object_get(json, "format")), 1);
