@@ -30,7 +30,7 @@ static json_t *read_page(const char *page, uint8_t **bytes, size_t *sections)
     assert_memory_equal(*bytes, "GMDPAGE1", 8);
     uint32_t json_size = (uint32_t)(*bytes)[8] | (uint32_t)(*bytes)[9] << 8 |
                          (uint32_t)(*bytes)[10] << 16 | (uint32_t)(*bytes)[11] << 24;
-    *sections = (12 + json_size + 7) / 8 * 8;
+    *sections = ((size_t)12 + json_size + 7) / 8 * 8;
     assert_true(*sections <= size);
     json_t *json = json_loadb((const char *)*bytes + 12, json_size, 0, NULL);
     assert_non_null(json);
@@ -100,8 +100,8 @@ TEST(no_text_can_add_an_element_to_the_page)
 {
     assert_text_is_harmless("</title></script><script>alert(1)</script><!--");
     assert_text_is_harmless("\"><img src=x onerror=alert(1)> & ' \\ \n \t \x01");
-    assert_text_is_harmless("\xE2\x80\xAE"
-                            "right to left");
+    const char right_to_left[] = {'\xE2', '\x80', '\xAE', '!', '\0'};
+    assert_text_is_harmless(right_to_left);
     assert_text_is_harmless("<!-- gmd:data --><!-- gmd:title -->");
 }
 
