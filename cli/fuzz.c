@@ -1,5 +1,6 @@
 /* fuzz.c - gmd fuzz: a campaign that looks for defects of an allocator. */
 #include "commands.h"
+#include "course.h"
 #include "fuzz_exhaustive.h"
 #include "probe.h"
 #include "progress.h"
@@ -199,6 +200,8 @@ static void interrupt(int signal_number)
     0.1 /* nobody reads more often, and a campaign tells hundreds of times a second */
 
 typedef struct status_line {
+    bool is_shown;
+    cli_course course;
     double next_shown;    /* seconds of the campaign */
     double seconds, runs; /* where the campaign ends; 0: not by these */
 } status_line;
@@ -213,10 +216,14 @@ static const char *time_left(const status_line *line, const gmd_search_status *s
                       : cli_time_left(s->seconds, line->seconds, s->seconds, text);
 }
 
-static void show_status(void *context, const gmd_search_status *s)
+static void note_status(void *context, const gmd_search_status *s)
 {
     status_line *line = context;
     char left[CLI_LEFT_BYTES];
+    cli_course_note(&line->course, s);
+    if (!line->is_shown) {
+        return;
+    }
     if (strcmp(s->doing, "done") == 0) {
         fprintf(stderr, GMD_STATUS_CLEAR);
         return;
@@ -362,12 +369,14 @@ static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
                        : gmd_search(options, findings, result, error);
 }
 
-static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_error *error)
+static gmd_status run_campaign(fuzz_arguments *a, status_line *line, cli_results *results,
+                               gmd_error *error)
 {
     char origin[128];
     gmd_run_options run = a->common.run;
     gmd_options_leave_to_traces(&run);
-    status_line line = {.runs = (double)a->runs};
+    line->runs = (double)a->runs;
+    line->is_shown = run.process.shows_progress;
     gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,
                                   .seed = run.seed,
@@ -377,12 +386,12 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                                   .is_random = a->is_random,
                                   .corpus = a->is_unguided ? NULL : &corpus,
                                   .is_interrupted = &is_interrupted,
-                                  .progress = run.process.shows_progress ? show_status : NULL,
-                                  .context = &line};
+                                  .progress = note_status,
+                                  .context = line};
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
     }
-    line.seconds = options.seconds;
+    line->seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
     gmd_findings findings = {.out_directory = run.cases.directory,
@@ -395,6 +404,9 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     gmd_status status = map ? search(a, &options, &findings, &result, error) : GMD_NO_MEMORY;
     if (status == GMD_OK) {
         add_outcome(results, a, &findings, &result);
+        cli_course_end(&line->course, &result.status);
+        results->course = line->course.moments;
+        results->course_length = line->course.count;
     }
     gmd_findings_free(&findings);
     gmd_corpus_free(&corpus);
@@ -415,11 +427,12 @@ int cli_fuzz(int argc, char **argv)
     signal(SIGINT, interrupt);
     signal(SIGTERM, interrupt);
     cli_results results = {0};
+    status_line line = {0};
     gmd_error error = {""};
     a.exhaustive.seconds = a.seconds;
     gmd_status status = a.exhaustive.depth ? cli_exhaustive(&a.common, &a.exhaustive,
                                                             &is_interrupted, &results, &error)
-                                           : run_campaign(&a, &results, &error);
+                                           : run_campaign(&a, &line, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }

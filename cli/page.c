@@ -40,7 +40,7 @@ gmd_status cli_page_add_json(gmd_page *page, cli_page_json *write, const void *c
 {
     char *text = NULL;
     size_t size = 0;
-    gmd_verdict ignored;
+    gmd_page_verdict ignored;
     FILE *out = open_memstream(&text, &size);
     gmd_status status = out ? write(context, out, error)
                             : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the page");

@@ -53,11 +53,11 @@ static gmd_status add_file(reading *r, gmd_page *page, const char *path, gmd_err
     gmd_memory_file kind = gmd_memory_file_of(data, size);
     bool is_result = kind == GMD_FILE_RESULT || (kind == GMD_FILE_SNAPSHOT && cli_is_result(path));
     if (is_result) {
-        gmd_verdict verdict = GMD_PASS;
+        gmd_page_verdict verdict = {GMD_PASS, GMD_OK};
         status = gmd_page_add_result(page, (const char *)data, size, path, &verdict, error);
-        note_status(r, verdict == GMD_PASS   ? CLI_EXIT_OK
-                       : verdict == GMD_FAIL ? CLI_EXIT_FINDING
-                                             : CLI_EXIT_FAILURE);
+        note_status(r, verdict.verdict == GMD_PASS   ? CLI_EXIT_OK
+                       : verdict.verdict == GMD_FAIL ? CLI_EXIT_FINDING
+                                                     : cli_exit_status(verdict.error_status));
     } else {
         status = gmd_memory_file_parse(&snapshot, data, size, path, error);
     }

@@ -54,7 +54,8 @@ typedef struct report_arguments {
     const char *input; /* the first */
     const char *inputs[CLI_PAGE_INPUTS_MAX];
     size_t input_count;
-    const char *page_path; /* of recordings, or of several inputs; NULL: not asked for */
+    const char
+        *page_path; /* of recordings and results, or of several inputs; NULL: not asked for */
     const char *outputs[OUTPUT_MAX];
     const format *formats[OUTPUT_MAX]; /* of the outputs */
     size_t output_count;
@@ -187,7 +188,8 @@ static void place_output(report_arguments *a, size_t index, struct argp_state *s
                    "the snapshot or the scenario itself",
                    path);
     }
-    bool is_own_page = is_page(f) && (a->input_count > 1 || is_snapshot(a->input));
+    bool is_read = is_snapshot(a->input) || cli_is_result(a->input);
+    bool is_own_page = is_page(f) && (a->input_count > 1 || is_read);
     const char **slot = is_own_page ? &a->page_path : (const char **)((char *)&a->common + f->slot);
     if (*slot) {
         argp_error(state, "-o %s: %s is such a report already, and there can be one of each", path,
@@ -241,7 +243,7 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
     }
     for (size_t i = 0; i < a->output_count; i++) {
         if (a->input_count > 1 && !is_page(a->formats[i])) {
-            argp_error(state, "-o %s: is of one input, and there is '%s' as well", a->outputs[i],
+            argp_error(state, "-o %s: expected one input, found '%s' as well", a->outputs[i],
                        a->inputs[1]);
         }
         place_output(a, i, state);

@@ -250,6 +250,8 @@ static void describe(described *d, const cli_results *results, const cli_options
                              .recorded = results->has_recorded ? &results->recorded : NULL,
                              .repeats = results->repeats,
                              .repeat_count = results->repeat_count,
+                             .course = results->course,
+                             .course_length = results->course_length,
                              .gate = results->gate};
 }
 

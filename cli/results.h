@@ -21,6 +21,8 @@ typedef struct cli_results {
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count, repeat_capacity;
+    const gmd_campaign_moment *course; /* of `gmd fuzz`; NULL: none */
+    size_t course_length;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;

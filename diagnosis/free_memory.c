@@ -66,10 +66,9 @@ static bool list_segments(moment_view *v, uint32_t moment)
         const gmd_reserved *range = &r->reserved[i];
         if (gmd_is_reserved_at(range, moment)) {
             v->to->amount.reserved += range->size;
-            v->segments[v->segment_count++] =
-                (segment){range->address,    range->address + range->size,
-                          range->stream,     range->is_mapped,
-                          range->is_private, gmd_reserved_is_small(range)};
+            v->segments[v->segment_count++] = (segment){
+                range->address,    range->address + range->size, range->stream, range->is_mapped,
+                range->is_private, gmd_reserved_is_small(range)};
         }
     }
     qsort(v->segments, v->segment_count, sizeof *v->segments, compare_segments);

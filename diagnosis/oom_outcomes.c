@@ -112,9 +112,9 @@ const char *gmd_oom_outcome_name(gmd_oom_outcome outcome)
 
 const char *gmd_oom_outcome_title(gmd_oom_outcome outcome)
 {
-    static const char *const titles[] = {
-        [GMD_OOM_SURVIVED] = "Out of memory, which the job survived",
-        [GMD_OOM_LOST] = "Out of memory, which cost an iteration",
-        [GMD_OOM_ENDED] = "Out of memory, which ended the job"};
+    static const char *const titles[] = {[GMD_OOM_SURVIVED] =
+                                             "Out of memory, which the job survived",
+                                         [GMD_OOM_LOST] = "Out of memory, which cost an iteration",
+                                         [GMD_OOM_ENDED] = "Out of memory, which ended the job"};
     return titles[outcome];
 }

@@ -27,6 +27,13 @@ typedef struct gmd_repeat {
     size_t first, count;
 } gmd_repeat;
 
+/* How far a campaign was at a time. */
+typedef struct gmd_campaign_moment {
+    double seconds; /* since it began */
+    uint64_t runs, requests, findings;
+    uint64_t features, inputs; /* of the allocator's state, seen so far; in the corpus */
+} gmd_campaign_moment;
+
 /* An oracle and the line that says what it holds. */
 typedef struct gmd_report_rule {
     const char *name, *holds_when;
@@ -52,6 +59,8 @@ typedef struct gmd_report {
     size_t rule_count;
     const gmd_repeat *repeats; /* statistics of each are shown */
     size_t repeat_count;
+    const gmd_campaign_moment *course; /* of "fuzz", in order; NULL: none is known */
+    size_t course_length;
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;

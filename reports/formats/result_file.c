@@ -14,6 +14,7 @@ struct gmd_result_file {
     gmd_report report;
     gmd_outcome **outcomes;
     gmd_repeat *repeats;
+    gmd_campaign_moment *course;
     gmd_gate_result gate; /* of a gate's report */
 };
 
@@ -275,6 +276,32 @@ static void read_repeats(result_reader *r, const json_t *root, gmd_result_file *
     }
 }
 
+/* A result of an older gmd has none. */
+static void read_course(result_reader *r, const json_t *root, gmd_result_file *result)
+{
+    gmd_report *report = &result->report;
+    if (!result_member(r, root, "course", RESULT_ARRAY, false)) {
+        return;
+    }
+    const json_t *all = result_array(r, root, "course", RESULT_OBJECT, UINT32_MAX);
+    result->course = calloc(json_array_size(all) + 1, sizeof *result->course);
+    if (!result->course) {
+        result_fail_memory(r);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
+        result->course[report->course_length++] =
+            (gmd_campaign_moment){.seconds = result_seconds(r, v, "seconds"),
+                                  .runs = result_number(r, v, "sequences", UINT64_MAX),
+                                  .requests = result_number(r, v, "requests", UINT64_MAX),
+                                  .features = result_number(r, v, "features", UINT64_MAX),
+                                  .inputs = result_number(r, v, "corpus", UINT64_MAX),
+                                  .findings = result_number(r, v, "findings", UINT64_MAX)};
+    }
+    report->course = result->course;
+}
+
 /* --- the whole --------------------------------------------------------------------------- */
 
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
@@ -313,6 +340,7 @@ static void read_report(result_reader *r, gmd_result_file *result)
                   result);
     }
     read_repeats(r, root, result);
+    read_course(r, root, result);
     report->outcomes = (const gmd_outcome *const *)result->outcomes;
     report->repeats = result->repeats;
     check_verdict(r, root, report);
@@ -359,6 +387,7 @@ void gmd_result_file_free(gmd_result_file *result)
     }
     free(result->outcomes);
     free(result->repeats);
+    free(result->course);
     gmd_gate_result_free(&result->gate);
     json_decref(result->root);
     free(result);

@@ -292,6 +292,26 @@ static void write_notes(gmd_json *json, const gmd_report *report)
     gmd_json_end(json);
 }
 
+static void write_course(gmd_json *json, const gmd_report *report)
+{
+    if (!report->course_length) {
+        return;
+    }
+    gmd_json_array(json, "course");
+    for (size_t i = 0; i < report->course_length; i++) {
+        const gmd_campaign_moment *m = &report->course[i];
+        gmd_json_row(json, NULL);
+        gmd_json_exact(json, "seconds", m->seconds);
+        gmd_json_u64(json, "sequences", m->runs);
+        gmd_json_u64(json, "requests", m->requests);
+        gmd_json_u64(json, "features", m->features);
+        gmd_json_u64(json, "corpus", m->inputs);
+        gmd_json_u64(json, "findings", m->findings);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_summary(gmd_json *json, const gmd_report *report)
 {
     gmd_json_string(json, "gmd", report->version);
@@ -343,6 +363,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
         write_check(&json, check);
     }
     repeats_json(&json, report);
+    write_course(&json, report);
     if (report->gate) {
         gate_json(&json, report->gate);
     } else {

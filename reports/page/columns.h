@@ -36,7 +36,7 @@ typedef struct column_set { /* zero-initialised is empty */
 
 /* The number of a new column, which is named by both parts. */
 size_t columns_new(column_set *c, const char *prefix, const char *name, column_coding coding);
-void columns_put(column_set *c, size_t column, uint64_t value);
+void columns_put(column_set *c, size_t index, uint64_t value);
 
 /* The directory: an object that says where in the sections each column lies, and how. */
 void columns_json(const column_set *c, gmd_json *json, const char *key);

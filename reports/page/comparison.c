@@ -17,7 +17,7 @@ typedef struct compared {
     size_t count;
 } compared;
 
-static void list_compared(const gmd_page *page, compared *c)
+static void list_compared(const struct gmd_page *page, compared *c)
 {
     for (size_t i = 0; i < page->diagnosis_count && c->count < GMD_COMPARED_MAX; i++) {
         const gmd_diagnosis *d = page->diagnoses[i];
@@ -30,7 +30,7 @@ static void list_compared(const gmd_page *page, compared *c)
 }
 
 /* Columns: the line, each of them, and by how much they differ. */
-static void put_table(gmd_page *page, const compared *c, const gmd_comparison *lines)
+static void put_table(struct gmd_page *page, const compared *c, const gmd_comparison *lines)
 {
     table_column columns[GMD_COMPARED_MAX + 2] = {{"Line", "text"}};
     char text[PLACE_TEXT];
@@ -57,7 +57,7 @@ static void put_table(gmd_page *page, const compared *c, const gmd_comparison *l
     table_end(json);
 }
 
-gmd_status comparison_add(gmd_page *page, gmd_error *error)
+gmd_status comparison_add(struct gmd_page *page, gmd_error *error)
 {
     compared c = {.count = 0};
     gmd_comparison lines;

@@ -24,10 +24,16 @@ gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis
 /* Runs, with their histories where they kept journals. */
 gmd_status gmd_page_add_report(gmd_page *page, const gmd_report *report, gmd_error *error);
 
+/* What a result says that came of the command. */
+typedef struct gmd_page_verdict {
+    gmd_verdict verdict;
+    gmd_status error_status; /* GMD_ERROR: whose fault it is */
+} gmd_page_verdict;
+
 /* What a command wrote with --json, and its verdict. `name` is that of the file in messages.
  * GMD_BAD_INPUT: it is no such result. */
 gmd_status gmd_page_add_result(gmd_page *page, const char *text, size_t size, const char *name,
-                               gmd_verdict *verdict, gmd_error *error);
+                               gmd_page_verdict *verdict, gmd_error *error);
 
 /* Writes the page, to which nothing can be added then. */
 gmd_status gmd_page_write(gmd_page *page, const char *version, FILE *out, gmd_error *error);

@@ -135,8 +135,8 @@ static block_columns new_block_columns(history *h)
                            .stream = columns_new(c, prefix, "b.stream", COLUMN_VARINT),
                            .pool = columns_new(c, prefix, "b.pool", COLUMN_VARINT),
                            .category = columns_new(c, prefix, "b.category", COLUMN_VARINT),
-                           .stack = columns_new(c, prefix, "b.stack", COLUMN_VARINT),
-                           .line = columns_new(c, prefix, "b.line", COLUMN_VARINT)};
+                           .stack = columns_new(c, prefix, "b.stack", COLUMN_DELTA),
+                           .line = columns_new(c, prefix, "b.line", COLUMN_DELTA)};
 }
 
 /* How many events after `from` a moment is; 0: it is not in the history. */
@@ -301,16 +301,17 @@ gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *de
                    .block_of = calloc(facts->recording.lifetime_count + 1, sizeof *h->block_of)};
     snprintf(h->prefix, sizeof h->prefix, "h%u.", number);
     gmd_status status = stacks_begin(&h->stacks, to, &facts->places, h->prefix, error);
-    if (status == GMD_OK && (!h->event_of || !h->block_of || !list_private(h, &ranges))) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for a history of the page");
-    }
-    if (status == GMD_OK) {
+    bool has_memory = status == GMD_OK && h->event_of && h->block_of && list_private(h, &ranges);
+    if (has_memory) {
         number_events(h);
         number_blocks(h);
         put_events(h);
         put_blocks(h, &ranges);
         put_segments(h);
     } else {
+        status = status == GMD_OK
+                     ? gmd_fail(error, GMD_NO_MEMORY, "no host memory for a history of the page")
+                     : status;
         history_free(h);
     }
     free(ranges.items);

@@ -1,8 +1,9 @@
-#include "page.h"
+#include "gmd_page.h"
 
 #include "comparison.h"
 #include "findings.h"
 #include "history.h"
+#include "state.h"
 
 #include "gmd_grow.h"
 #include "gmd_report_text.h"
@@ -34,34 +35,8 @@ void gmd_page_free(gmd_page *page)
     if (page) {
         document_free(&page->document);
         free(page->diagnoses);
-        free(page->diagnosis_inputs);
         free(page);
     }
-}
-
-/* --- inputs ---------------------------------------------------------------------------------- */
-
-static void add_to_title(gmd_page *page, const char *name)
-{
-    size_t used = strlen(page->title), length = strlen(name);
-    if (page->untitled || used + length + 64 > sizeof page->title) {
-        page->untitled++;
-    } else {
-        snprintf(page->title + used, sizeof page->title - used, "%s%s", used ? ", " : "", name);
-    }
-}
-
-uint32_t page_add_input(gmd_page *page, const page_input *input)
-{
-    uint32_t number;
-    gmd_json *json = document_add(&page->document, DOCUMENT_INPUTS, &number);
-    gmd_json_string(json, "name", input->name);
-    gmd_json_string(json, "kind", input->kind);
-    gmd_json_string(json, "verdict", input->verdict);
-    gmd_json_string(json, "summary", input->summary);
-    gmd_json_end(json);
-    add_to_title(page, input->name);
-    return number;
 }
 
 /* --- recorded jobs --------------------------------------------------------------------------- */
@@ -89,8 +64,9 @@ static const char *summary_of(const gmd_diagnosis *d, char *text, size_t size)
     return text;
 }
 
-gmd_status page_add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, uint32_t input,
-                              gmd_error *error)
+/* Its devices as histories, with what was found in them. */
+static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, uint32_t input,
+                                gmd_error *error)
 {
     char name[400];
     gmd_status status = GMD_OK;
@@ -125,8 +101,7 @@ gmd_status page_add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, ui
 gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, gmd_error *error)
 {
     char summary[300];
-    if (!GMD_GROW(&page->diagnoses, &page->diagnosis_capacity, page->diagnosis_count + 1) ||
-        !GMD_GROW(&page->diagnosis_inputs, &page->input_capacity, page->diagnosis_count + 1)) {
+    if (!GMD_GROW(&page->diagnoses, &page->diagnosis_capacity, page->diagnosis_count + 1)) {
         return no_memory(error);
     }
     uint32_t input = page_add_input(
@@ -134,9 +109,8 @@ gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis
                             .kind = "snapshot",
                             .verdict = diagnosis->finding_count ? "fail" : "healthy",
                             .summary = summary_of(diagnosis, summary, sizeof summary)});
-    page->diagnoses[page->diagnosis_count] = diagnosis;
-    page->diagnosis_inputs[page->diagnosis_count++] = input;
-    return page_add_histories(page, diagnosis, input, error);
+    page->diagnoses[page->diagnosis_count++] = diagnosis;
+    return add_histories(page, diagnosis, input, error);
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */

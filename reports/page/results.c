@@ -1,7 +1,9 @@
 /* results.c - what commands wrote with --json as inputs of a page: runs by the report that they
  * were made of, others by the tables that their rows make. */
+#include "gmd_page.h"
+
 #include "findings.h"
-#include "page.h"
+#include "state.h"
 #include "table.h"
 
 #include "gmd_result_file.h"
@@ -13,8 +15,7 @@
 
 enum { MOST_COLUMNS = 12 };
 
-/* A key of each row, and the column that it makes. Of an array `at` is the element that is meant.
- */
+/* A key of each row, and the column that it makes. `at`: which element, where it is an array. */
 typedef struct json_column {
     const char *key;
     table_column column;
@@ -180,7 +181,7 @@ static void put_table(document *to, const json_t *rows, const json_table *t, uin
 
 /* All that is wrong is found before anything is added. */
 static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json_t *root,
-                             const char *name, gmd_verdict *result, gmd_error *error)
+                             const char *name, gmd_page_verdict *result, gmd_error *error)
 {
     enum { MOST = sizeof kind->tables / sizeof *kind->tables };
     gmd_status status = GMD_OK;
@@ -199,7 +200,7 @@ static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json
     if (status != GMD_OK) {
         return status;
     }
-    *result = strcmp(verdict, "pass") == 0 ? GMD_PASS : GMD_FAIL;
+    result->verdict = strcmp(verdict, "pass") == 0 ? GMD_PASS : GMD_FAIL;
     char title[400], summary[80];
     size_t rows = json_array_size(json_object_get(root, kind->tables[0].key));
     snprintf(title, sizeof title, "gmd %s: %.300s", kind->command, subject);
@@ -218,14 +219,27 @@ static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
+/* A fault of gmd or of the machine counts for more than one of an input. */
+static gmd_page_verdict verdict_of(const gmd_report *report)
+{
+    gmd_page_verdict verdict = {gmd_report_verdict(report), GMD_BAD_INPUT};
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        const gmd_outcome *o = report->outcomes[i];
+        if (o->verdict == GMD_ERROR && o->error_status != GMD_BAD_INPUT) {
+            verdict.error_status = o->error_status;
+        }
+    }
+    return verdict;
+}
+
 static gmd_status add_report(gmd_page *page, const char *text, size_t size, const char *name,
-                             gmd_verdict *verdict, gmd_error *error)
+                             gmd_page_verdict *verdict, gmd_error *error)
 {
     gmd_result_file *result;
     gmd_status status = gmd_result_file_parse(&result, text, size, name, error);
     if (status == GMD_OK) {
         gmd_report report = gmd_result_file_report(result);
-        *verdict = gmd_report_verdict(&report);
+        *verdict = verdict_of(&report);
         status = gmd_page_add_report(page, &report, error);
         gmd_result_file_free(result);
     }
@@ -233,7 +247,7 @@ static gmd_status add_report(gmd_page *page, const char *text, size_t size, cons
 }
 
 gmd_status gmd_page_add_result(gmd_page *page, const char *text, size_t size, const char *name,
-                               gmd_verdict *verdict, gmd_error *error)
+                               gmd_page_verdict *verdict, gmd_error *error)
 {
     json_t *root;
     gmd_status status = gmd_result_json_load(&root, text, size, name, error);

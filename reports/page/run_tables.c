@@ -2,6 +2,8 @@
 
 #include "table.h"
 
+#include "gmd_kind.h"
+
 #include <string.h>
 
 /* --- runs ------------------------------------------------------------------------------------ */
@@ -164,11 +166,11 @@ static void note_oracle(oracle_rows *rows, const gmd_oracle_result *result)
     }
 }
 
-static const char *holds_when(const gmd_report *report, const char *oracle)
+static const char *holds_when(const char *oracle)
 {
-    for (size_t i = 0; i < report->rule_count; i++) {
-        if (strcmp(report->rules[i].name, oracle) == 0) {
-            return report->rules[i].holds_when;
+    for (int i = 0; i < GMD_JUDGE_COUNT; i++) {
+        if (strcmp(gmd_judges[i].name, oracle) == 0) {
+            return gmd_judges[i].holds_when;
         }
     }
     return "";
@@ -199,7 +201,7 @@ static void put_oracles(document *to, const gmd_report *report, uint32_t input)
         const oracle_row *row = &rows.items[i];
         table_row(json);
         gmd_json_string(json, NULL, row->name);
-        gmd_json_string(json, NULL, holds_when(report, row->name));
+        gmd_json_string(json, NULL, holds_when(row->name));
         gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_PASSED]);
         gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_FAILED]);
         gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_SKIPPED]);
@@ -224,4 +226,28 @@ void tables_of_runs(document *to, const gmd_report *report, uint32_t input)
     if (count_of(report, note_count)) {
         put_notes(to, report, input);
     }
+}
+
+void table_of_campaign(document *to, const gmd_report *report, uint32_t input)
+{
+    static const table_column list[] = {{"Time", "ns"},        {"Sequences", "count"},
+                                        {"Requests", "count"}, {"Features", "count"},
+                                        {"Corpus", "count"},   {"Findings", "count"}};
+    if (!report->course_length) {
+        return;
+    }
+    gmd_json *json =
+        table_begin(to, "campaign", "The campaign over time", input, TABLE_COLUMNS(list));
+    for (size_t i = 0; i < report->course_length; i++) {
+        const gmd_campaign_moment *m = &report->course[i];
+        table_row(json);
+        table_seconds(json, m->seconds);
+        gmd_json_u64(json, NULL, m->runs);
+        gmd_json_u64(json, NULL, m->requests);
+        gmd_json_u64(json, NULL, m->features);
+        gmd_json_u64(json, NULL, m->inputs);
+        gmd_json_u64(json, NULL, m->findings);
+        table_row_end(json);
+    }
+    table_end(json);
 }

@@ -1,8 +1,10 @@
 /* runs.c - runs as inputs of a page. */
+#include "gmd_page.h"
+
 #include "findings.h"
 #include "history.h"
-#include "page.h"
 #include "run_tables.h"
+#include "state.h"
 #include "violations.h"
 
 #include "gmd_memory_file.h"
@@ -171,6 +173,7 @@ gmd_status gmd_page_add_report(gmd_page *page, const gmd_report *report, gmd_err
         violations_of_gate(&page->document, report->gate, input);
         tables_of_gate(&page->document, report->gate, input);
     }
+    table_of_campaign(&page->document, report, input);
     tables_of_runs(&page->document, report, input);
     return status;
 }

@@ -13,14 +13,14 @@ gmd_status stacks_begin(stacks *s, document *to, const gmd_places *places, const
                   .frame_of = calloc(frames, sizeof *s->frame_of),
                   .line_of = calloc(frames, sizeof *s->line_of),
                   .parent = columns_new(c, prefix, "k.parent", COLUMN_DELTA),
-                  .frame = columns_new(c, prefix, "k.frame", COLUMN_VARINT),
-                  .frame_file = columns_new(c, prefix, "f.file", COLUMN_VARINT),
-                  .frame_line = columns_new(c, prefix, "f.line", COLUMN_VARINT),
-                  .frame_name = columns_new(c, prefix, "f.name", COLUMN_VARINT),
+                  .frame = columns_new(c, prefix, "k.frame", COLUMN_DELTA),
+                  .frame_file = columns_new(c, prefix, "f.file", COLUMN_DELTA),
+                  .frame_line = columns_new(c, prefix, "f.line", COLUMN_DELTA),
+                  .frame_name = columns_new(c, prefix, "f.name", COLUMN_DELTA),
                   .frame_user = columns_new(c, prefix, "f.user", COLUMN_VARINT),
-                  .line_file = columns_new(c, prefix, "l.file", COLUMN_VARINT),
-                  .line_line = columns_new(c, prefix, "l.line", COLUMN_VARINT),
-                  .line_name = columns_new(c, prefix, "l.name", COLUMN_VARINT)};
+                  .line_file = columns_new(c, prefix, "l.file", COLUMN_DELTA),
+                  .line_line = columns_new(c, prefix, "l.line", COLUMN_DELTA),
+                  .line_name = columns_new(c, prefix, "l.name", COLUMN_DELTA)};
     if (!s->node_of || !s->frame_of || !s->line_of) {
         stacks_free(s);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the stacks of the page");

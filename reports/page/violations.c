@@ -167,7 +167,7 @@ static void put_meaning(gmd_json *json, const gmd_violation *v)
     }
 }
 
-/* Of an older gmd a verdict has no kind: then the oracle names it. */
+/* A verdict of an older gmd has no kind: then the oracle names it. */
 static const char *class_of(const gmd_violation *v)
 {
     return *v->identity.kind ? v->identity.kind : v->oracle;

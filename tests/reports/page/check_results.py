@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""check_results.py GMD DATA TESTS - pages of runs, campaigns, a gate, benchmarks, advice and diffs have what the JSON of
+the same command has; a violation points to its blocks and has its case."""
+import json
+import os
+import sys
+import tempfile
+
+from pages import Page, run
+
+GMD, DATA, TESTS = sys.argv[1:4]
+CASES = os.path.join(DATA, "..", "faulty", "cases")
+EARLY = [os.path.join(CASES, "rmm510.gmd"), "--allocator", os.path.join(TESTS, "libstream_wait_pool.so")]
+PLANTED = dict(os.environ, GMD_DEFECT="rmm510")
+
+
+def read_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def table(page, name):
+    found = [t for t in page.json["tables"] if t["id"].rsplit("-", 1)[0] == name]
+    assert len(found) == 1, "%d tables %s" % (len(found), name)
+    assert all(len(row) == len(found[0]["columns"]) for row in found[0]["rows"])
+    return found[0]["rows"]
+
+
+def check_violation(work):
+    to, result = os.path.join(work, "run.html"), os.path.join(work, "run.json")
+    run(GMD, "run", *EARLY, "--quiet", "--cases", os.path.join(work, "cases"), "--html", to, "--json", result,
+        expected=(1,), env=PLANTED)
+    page, told = Page(to), read_json(result)
+    assert [f["title"] for f in page.json["findings"]] == [v["message"] for v in told["violations"]]
+    first = page.json["findings"][0]
+    assert first["class"] == "stream_order.reused_early"
+    with open(first["case_path"], encoding="utf-8") as file:
+        assert first["case"] == file.read()
+    h, evidence = page.history(0), first["evidence"][0]
+    new, old = evidence["blocks"]
+    assert h["b.alloc"][new] == evidence["event"], "the request's own block"
+    assert h["b.address"][new] == h["b.address"][old], "who had its memory before"
+    assert h["b.stream"][new] != h["b.stream"][old]
+    marks = [m for m in page.json["histories"][0]["marks"] if m["kind"] == "violation"]
+    assert (evidence["event"], "stream_order") in [(m["event"], m["label"]) for m in marks]
+    print("a violation has its blocks and its case")
+
+
+def check_again(work):
+    """The page of the JSON of a run: the same findings and tables; the events are not in it."""
+    to = os.path.join(work, "again.html")
+    run(GMD, "report", os.path.join(work, "run.json"), "-o", to, expected=(1,))
+    page, first = Page(to), Page(os.path.join(work, "run.html"))
+    for f in first.json["findings"]:
+        f["evidence"] = []
+    assert page.json["findings"] == first.json["findings"]
+    assert page.json["tables"] == first.json["tables"]
+    assert not page.json["histories"]
+    print("a JSON result makes the same page without histories")
+
+
+def check_foreign_case(work):
+    """Whose result it is may name any file as a case: what is no trace does not come into a page."""
+    secret, path = os.path.join(work, "secret"), os.path.join(work, "foreign.json")
+    with open(secret, "w", encoding="utf-8") as file:
+        file.write("the secret of this machine\n")
+    told = read_json(os.path.join(work, "run.json"))
+    for violation in told["violations"] + told["scenarios"][0]["violations"]:
+        violation["case"] = secret
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(told, file)
+    run(GMD, "report", path, "-o", os.path.join(work, "foreign.html"), expected=(1,))
+    assert Page(os.path.join(work, "foreign.html")).json["findings"][0]["case"] is None
+    print("a file that is no case stays where it is")
+
+
+def check_runs(work):
+    to, result = os.path.join(work, "runs.html"), os.path.join(work, "runs.json")
+    run(GMD, "run", "hidden_state", "leak=true,false", "--quiet", "--html", to, "--json", result, expected=(0,))
+    page, told = Page(to), read_json(result)
+    assert len(page.json["histories"]) == 2
+    phases = [[p["allocated"], p["max_allocated"], p["reserved"], p["max_reserved"]]
+              for s in told["scenarios"] for p in s["phases"]]
+    assert [row[2:] for row in table(page, "phases")] == phases
+    assert [row[3] for row in table(page, "runs")] == [s["requests"] for s in told["scenarios"]]
+    peaks = [s["stats"]["allocated_bytes_peak"] for s in told["scenarios"]]
+    assert [h["peak"]["allocated"] for h in page.json["histories"]] == peaks
+    assert [row[0] for row in table(page, "oracles")][0] == told["scenarios"][0]["oracles"][0]["name"]
+    print("runs have their phases, peaks and histories")
+
+
+def check_gate(work):
+    to, result = os.path.join(work, "gate.html"), os.path.join(work, "gate.json")
+    run(GMD, "gate", "--quick", "--only", "cases/general/rmm868", "--out", "none", "--quiet", "--html", to, "--json",
+        result, expected=(0,))
+    page, told = Page(to), read_json(result)
+    assert page.json["inputs"][0]["kind"] == "gate"
+    assert [row[0] for row in table(page, "parts")] == [p["name"] for p in told["gate"]["parts"]]
+    items = [i["name"] for p in told["gate"]["parts"] for i in p["items"]]
+    assert [row[1] for row in table(page, "items") if row[2] != "skipped"] == items
+    print("a gate has its parts and items")
+
+
+def check_campaign(work):
+    to, result = os.path.join(work, "fuzz.html"), os.path.join(work, "fuzz.json")
+    run(GMD, "fuzz", "--runs", "300", "--out", "none", "--quiet", "--html", to, "--json", result, expected=(0,))
+    page, told = Page(to), read_json(result)
+    assert page.json["inputs"][0]["kind"] == "campaign"
+    assert table(page, "runs")[0][3] == told["requests"]
+    rows = table(page, "campaign")
+    assert rows[-1][2] == told["requests"], "the last row is the end"
+    assert all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(rows, rows[1:]))
+    assert [row[1] for row in rows] == [moment["sequences"] for moment in told["course"]]
+    print("a campaign has its course")
+
+
+def check_tables(work):
+    """What other commands write: each row of the JSON is one of the page."""
+    history = os.path.join(DATA, "histories", "resnet50_leak.pickle.gz")
+    fixed = os.path.join(DATA, "histories", "resnet50_fixed.pickle.gz")
+    for name, rows, key, command in (
+            ("bench", "results", "ns_per_op", ["bench", "--filter", "pair_512B", "--seconds", "0.01"]),
+            ("advise", "settings", "peak_reserved", ["advise", history, "--conf", "expandable_segments:True"]),
+            ("diff", "lines", "before", ["diff", history, fixed])):
+        to, again, result = (os.path.join(work, name + end) for end in (".html", "-again.html", ".json"))
+        run(GMD, *command, "--quiet", "--html", to, "--json", result, expected=(0, 1))
+        run(GMD, "report", result, "-o", again, expected=(0, 1))
+        told = read_json(result)[rows]
+        for path in (to, again):
+            shown = table(Page(path), rows)
+            assert len(shown) == len(told) > 0
+            assert all(made[key] in row for made, row in zip(told, shown))
+    assert len(Page(os.path.join(work, "diff.html")).json["histories"]) == 2
+    print("benchmarks, advice and diffs have their rows")
+
+
+def check_several(work):
+    inputs = [os.path.join(DATA, "histories", n + ".pickle.gz") for n in ("resnet50_leak", "resnet50_fixed")]
+    inputs += [os.path.join(work, "bench.json"), os.path.join(work, "run.json"), os.path.join(DATA, "traces", "basic.gmd")]
+    to = os.path.join(work, "several.html")
+    run(GMD, "report", *inputs, "-o", to, expected=(1,))
+    page = Page(to)
+    assert [i["kind"] for i in page.json["inputs"]] == ["snapshot", "snapshot", "bench", "run", "run"]
+    assert [h["input"] for h in page.json["histories"]] == [0, 1, 4]
+    for row in table(page, "difference"):
+        assert row[3] == row[2] - row[1]
+    print("several inputs are on one page, with their difference by line")
+
+
+def check_bad_results(work):
+    for text, words in (('{"gmd": "0.1.0", "command": "bench"', "bad.json:1:"),
+                        ('{"command": "bench", "allocator": "a", "verdict": "pass", "results": [{"ns_per_op": "x"}]}',
+                         'bad.json: results[0]: "ns_per_op": expected a number'),
+                        ('{"command": "bench", "allocator": "a", "verdict": "pass", "results": [3]}',
+                         "bad.json: results[0]: expected an object"),
+                        ('{"command": "advise"}', "bad.json: expected what gmd advise writes"),
+                        ('{"command": "unheard-of", "gmd": "9"}', "bad.json: "),
+                        ("[]", "bad.json")):
+        path, to = os.path.join(work, "bad.json"), os.path.join(work, "bad.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        for inputs in ([path], [path, path]):
+            said = run(GMD, "report", *inputs, "-o", to, expected=(2,))
+            assert words in said, "%s: %s" % (text, said)
+            assert not os.path.exists(to)
+    print("a result that is none makes no page")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    check_violation(folder)
+    check_again(folder)
+    check_foreign_case(folder)
+    check_runs(folder)
+    check_gate(folder)
+    check_campaign(folder)
+    check_tables(folder)
+    check_several(folder)
+    check_bad_results(folder)
