@@ -27,8 +27,15 @@ export class App {
 
     defaults(history) {
         const known = this.report.histories[history];
-        return { view: 'findings', history: known ? history : 0, event: known?.peak?.event ?? 0, colour: 'category',
-            by: 'stack' };
+        // Who made requests by hand names no categories: streams tell more then.
+        const colour = known && !(known.categories?.length > 1) ? 'stream' : 'category';
+        return {
+            view: 'findings',
+            history: known ? history : 0,
+            event: known?.peak?.event ?? 0,
+            colour,
+            by: 'stack',
+        };
     }
 
     cleared() {
@@ -59,7 +66,8 @@ export class App {
     history(index) {
         const wanted = index ?? this.state.history;
         if (!this.report.histories[wanted]) return null;
-        if (!this.histories.has(wanted)) this.histories.set(wanted, new History(this.report, this.columns, wanted));
+        if (!this.histories.has(wanted))
+            this.histories.set(wanted, new History(this.report, this.columns, wanted));
         return this.histories.get(wanted);
     }
 
@@ -69,7 +77,11 @@ export class App {
 
     set(changes) {
         if ('history' in changes && changes.history !== this.state.history && !('event' in changes))
-            changes = { ...this.withoutMoment(), event: this.report.histories[changes.history]?.peak?.event ?? 0, ...changes };
+            changes = {
+                ...this.withoutMoment(),
+                event: this.report.histories[changes.history]?.peak?.event ?? 0,
+                ...changes,
+            };
         for (const [name, value] of Object.entries(changes)) {
             if (this.state[name] === value) continue;
             this.state[name] = value;
@@ -102,10 +114,20 @@ export class App {
     showEvidence(finding, number) {
         const evidence = this.report.findings[finding].evidence[number];
         const index = evidence.history ?? 0;
-        const changes = { ...this.withoutMoment(), query: null, line: evidence.line ?? null, stack: evidence.stack ?? null,
-            finding, evidence: number, history: index, view: evidence.view ?? 'timeline', span: evidence.span ?? null,
-            block: evidence.blocks?.length === 1 ? evidence.blocks[0] : null };
-        changes.event = evidence.event ?? evidence.span?.[1] ?? this.report.histories[index]?.peak?.event ?? 0;
+        const changes = {
+            ...this.withoutMoment(),
+            query: null,
+            line: evidence.line ?? null,
+            stack: evidence.stack ?? null,
+            finding,
+            evidence: number,
+            history: index,
+            view: evidence.view ?? 'timeline',
+            span: evidence.span ?? null,
+            block: evidence.blocks?.length === 1 ? evidence.blocks[0] : null,
+        };
+        changes.event =
+            evidence.event ?? evidence.span?.[1] ?? this.report.histories[index]?.peak?.event ?? 0;
         if (evidence.span) changes.range = widened(evidence.span, this.report.histories[index].events - 1);
         this.set(changes);
     }

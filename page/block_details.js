@@ -6,16 +6,20 @@ import { formatAddress, formatBytes, formatCount, formatMicroseconds, plural, sh
 const FRAME_LENGTH = 400;
 
 function lifeOf(history, block) {
-    const alloc = history.blockAlloc[block], end = history.blockEnd[block];
-    const before = history.timeOf(alloc), after = end <= history.last ? history.timeOf(end) : null;
+    const alloc = history.blockAlloc[block],
+        end = history.blockEnd[block];
+    const before = history.timeOf(alloc),
+        after = end <= history.last ? history.timeOf(end) : null;
     const time = before !== null && after !== null ? `, ${formatMicroseconds(after - before)}` : '';
     return end > history.last ? 'to the end of the recording' : `${plural(end - alloc, 'event')}${time}`;
 }
 
 // Streams make a difference between asking for a free and its completion: the block is unusable in between.
 function freeOf(history, block) {
-    const asked = history.askedToFree(block), end = history.blockEnd[block];
-    if (end > history.last) return asked ? `asked at event ${formatCount(asked)}, never completed` : 'never freed';
+    const asked = history.askedToFree(block),
+        end = history.blockEnd[block];
+    if (end > history.last)
+        return asked ? `asked at event ${formatCount(asked)}, never completed` : 'never freed';
     if (!asked || asked === end) return `event ${formatCount(end)}`;
     return `asked at event ${formatCount(asked)}, completed at event ${formatCount(end)}`;
 }
@@ -23,33 +27,54 @@ function freeOf(history, block) {
 // A short line for the pointer.
 export function blockSummary(history, block) {
     const size = formatBytes(history.blockSize[block]);
-    return [`Block ${formatCount(block)}: ${size}`, `lives ${lifeOf(history, block)}`, shortText(history.lineOf(block), 90)]
-        .concat([nameIn(history, 'stream'), nameIn(history, 'pool'), nameIn(history, 'category')]
-            .map((name) => name(block)).filter(Boolean).join(' · '));
+    return [
+        `Block ${formatCount(block)}: ${size}`,
+        `lives ${lifeOf(history, block)}`,
+        shortText(history.lineOf(block), 90),
+    ].concat(
+        [nameIn(history, 'stream'), nameIn(history, 'pool'), nameIn(history, 'category')]
+            .map((name) => name(block))
+            .filter(Boolean)
+            .join(' · '),
+    );
 }
 
 function nameIn(history, column) {
-    const names = { stream: history.info.streams, pool: history.info.pools, category: history.info.categories }[column];
-    return (block) => names?.length ? shortText(names[history.ofBlocks(column)[block]] ?? '', 60) : '';
+    const names = {
+        stream: history.info.streams,
+        pool: history.info.pools,
+        category: history.info.categories,
+    }[column];
+    return (block) => (names?.length ? shortText(names[history.ofBlocks(column)[block]] ?? '', 60) : '');
 }
 
 function stackList(history, block) {
     const frames = history.stackText(history.ofBlocks('stack')[block] - 1);
     if (!frames.length) return element('p', { class: 'note' }, 'No stack was recorded.');
-    return element('ol', { class: 'stack' }, frames.map(({ text, user }) =>
-        element('li', { class: user ? 'own' : null }, shortText(text, FRAME_LENGTH))));
+    return element(
+        'ol',
+        { class: 'stack' },
+        frames.map(({ text, user }) =>
+            element('li', { class: user ? 'own' : null }, shortText(text, FRAME_LENGTH)),
+        ),
+    );
 }
 
-export function blockDetails(app, history, block) {
+function blockFacts(history, block) {
     const requested = history.ofBlocks('requested')[block];
     const size = history.blockSize[block];
-    const alloc = history.blockAlloc[block], end = history.blockEnd[block];
+    const alloc = history.blockAlloc[block];
     const rounded = requested && requested !== size ? ` (${formatBytes(requested)} asked for)` : '';
     const time = history.timeOf(alloc);
-    const facts = factList([
+    return factList([
         ['Size', `${formatBytes(size)}${rounded}`],
         ['Address', formatAddress(history, history.ofBlocks('address')[block])],
-        ['Allocated', alloc === 0 ? 'before the recording' : `event ${formatCount(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`],
+        [
+            'Allocated',
+            alloc === 0
+                ? 'before the recording'
+                : `event ${formatCount(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`,
+        ],
         ['Freed', freeOf(history, block)],
         ['Lives', lifeOf(history, block)],
         ['Stream', nameIn(history, 'stream')(block)],
@@ -57,19 +82,39 @@ export function blockDetails(app, history, block) {
         ['Category', nameIn(history, 'category')(block)],
         ['Line', shortText(history.lineOf(block), 300)],
     ]);
+}
+
+export function blockDetails(app, history, block) {
+    const alloc = history.blockAlloc[block],
+        end = history.blockEnd[block];
     const go = (text, changes) => button(text, () => app.set(changes));
-    return element('section', { class: 'details', 'aria-label': 'Details of the block' },
-        element('h3', {}, `Block ${formatCount(block)}`), facts,
-        element('div', { class: 'tools' },
+    return element(
+        'section',
+        { class: 'details', 'aria-label': 'Details of the block' },
+        element('h3', {}, `Block ${formatCount(block)}`),
+        blockFacts(history, block),
+        element(
+            'div',
+            { class: 'tools' },
             alloc > 0 && go('State at its allocation', { view: 'state', event: alloc, block }),
             end <= history.last && go('State at its free', { view: 'state', event: end, block: null }),
-            go('In the timeline', { view: 'timeline', block, range: rangeAround(history, block), height: null }),
-            history.ofBlocks('line')[block] > 0 && go('All of this line', { line: history.lineOf(block), query: null })),
-        element('h4', {}, 'Stack, innermost first'), stackList(history, block));
+            go('In the timeline', {
+                view: 'timeline',
+                block,
+                range: rangeAround(history, block),
+                height: null,
+            }),
+            history.ofBlocks('line')[block] > 0 &&
+                go('All of this line', { line: history.lineOf(block), query: null }),
+        ),
+        element('h4', {}, 'Stack, innermost first'),
+        stackList(history, block),
+    );
 }
 
 export function rangeAround(history, block) {
-    const alloc = history.blockAlloc[block], end = Math.min(history.blockEnd[block], history.last);
+    const alloc = history.blockAlloc[block],
+        end = Math.min(history.blockEnd[block], history.last);
     const margin = Math.max(4, Math.ceil((end - alloc) * 0.3));
     return [Math.max(0, alloc - margin), Math.min(history.last + 1, end + margin)];
 }

@@ -6,16 +6,44 @@ import { shortText } from './format.js';
 
 // Colours that people with the common colour deficiencies can tell apart (after Okabe and Ito, and Tol), for light and
 // for dark ground; the last is that of all the rest.
-const LIGHT = ['#3a6ea5', '#d98a2b', '#4d9a6a', '#b65a86', '#7fb3d5', '#8a6d3b', '#6a5ea8', '#c9b037', '#c4574a',
-    '#5aa9a3', '#9c9f4a', '#8f959c'];
-const DARK = ['#5b8fc9', '#e0a04f', '#62b384', '#cf7ba5', '#93c4e4', '#b08f58', '#8f83d1', '#d9c45a', '#dd786b',
-    '#72c3bc', '#b9bc69', '#767d86'];
+const LIGHT = [
+    '#3a6ea5',
+    '#d98a2b',
+    '#4d9a6a',
+    '#b65a86',
+    '#7fb3d5',
+    '#8a6d3b',
+    '#6a5ea8',
+    '#c9b037',
+    '#c4574a',
+    '#5aa9a3',
+    '#9c9f4a',
+    '#8f959c',
+];
+const DARK = [
+    '#5b8fc9',
+    '#e0a04f',
+    '#62b384',
+    '#cf7ba5',
+    '#93c4e4',
+    '#b08f58',
+    '#8f83d1',
+    '#d9c45a',
+    '#dd786b',
+    '#72c3bc',
+    '#b9bc69',
+    '#767d86',
+];
 export const PALETTE_SIZE = LIGHT.length;
 const OTHERS = PALETTE_SIZE - 1;
 export const PATTERNS = 4; // plain, rising lines, falling lines, dots
 
 export const COLOURINGS = [
-    ['category', 'Category'], ['line', 'Line'], ['stream', 'Stream'], ['pool', 'Pool'], ['age', 'Age (events lived)'],
+    ['category', 'Category'],
+    ['line', 'Line'],
+    ['stream', 'Stream'],
+    ['pool', 'Pool'],
+    ['age', 'Age (events lived)'],
 ];
 
 export function palette(dark) {
@@ -26,11 +54,16 @@ export function palette(dark) {
 function keysOf(history, colouring) {
     const named = (names, word) => (key) => names?.[key] ?? `${word} ${key}`;
     switch (colouring) {
-    case 'line': return { keys: history.ofBlocks('line'), name: (key) => history.lineName(key - 1) };
-    case 'stream': return { keys: history.ofBlocks('stream'), name: named(history.info.streams, 'stream') };
-    case 'pool': return { keys: history.ofBlocks('pool'), name: named(history.info.pools, 'pool') };
-    case 'age': return ageKeys(history);
-    default: return { keys: history.ofBlocks('category'), name: named(history.info.categories, 'category') };
+        case 'line':
+            return { keys: history.ofBlocks('line'), name: (key) => history.lineName(key - 1) };
+        case 'stream':
+            return { keys: history.ofBlocks('stream'), name: named(history.info.streams, 'stream') };
+        case 'pool':
+            return { keys: history.ofBlocks('pool'), name: named(history.info.pools, 'pool') };
+        case 'age':
+            return ageKeys(history);
+        default:
+            return { keys: history.ofBlocks('category'), name: named(history.info.categories, 'category') };
     }
 }
 
@@ -44,7 +77,10 @@ function ageKeys(history) {
         while (age < AGES.length && lived > AGES[age]) age++;
         keys[i] = history.blockEnd[i] > history.last ? AGES.length + 1 : age;
     }
-    const names = AGES.map((age) => `up to ${age} events`).concat(`over ${AGES.at(-1)} events`, 'lives to the end');
+    const names = AGES.map((age) => `up to ${age} events`).concat(
+        `over ${AGES.at(-1)} events`,
+        'lives to the end',
+    );
     return { keys, name: (key) => names[key], ordered: true };
 }
 
@@ -60,7 +96,9 @@ function weights(history, keys) {
 
 // The colours of KEYS: those that LEGEND names keep theirs, so that two histories can be compared.
 function chooseColours(keys, name, legend) {
-    const known = new Map((legend ?? []).filter((entry) => entry.index !== OTHERS).map((entry) => [entry.name, entry.index]));
+    const known = new Map(
+        (legend ?? []).filter((entry) => entry.index !== OTHERS).map((entry) => [entry.name, entry.index]),
+    );
     const index = new Map();
     for (const key of keys) if (known.has(name(key))) index.set(key, known.get(name(key)));
     const taken = new Set([...known.values(), OTHERS]);
@@ -73,14 +111,17 @@ function chooseColours(keys, name, legend) {
 export function colourBlocks(history, colouring, legend) {
     const { keys, name, ordered } = keysOf(history, colouring);
     const weight = weights(history, keys);
-    const ranked = [...weight.keys()].sort(ordered ? (a, b) => a - b : (a, b) => weight.get(b) - weight.get(a) || a - b);
+    const ranked = [...weight.keys()].sort(
+        ordered ? (a, b) => a - b : (a, b) => weight.get(b) - weight.get(a) || a - b,
+    );
     const shown = (key) => shortText(name(key), 120);
     const index = chooseColours(ranked, shown, legend);
     const classes = new Uint8Array(history.blocks);
     for (let i = 0; i < classes.length; i++) classes[i] = CLASS_FIRST + (index.get(keys[i]) ?? OTHERS);
     const entries = [...index].map(([key, at]) => ({ index: at, name: shown(key) }));
     const rest = ranked.filter((key) => !index.has(key));
-    if (rest.length) entries.push({ index: OTHERS, name: rest.length === 1 ? shown(rest[0]) : `${rest.length} others` });
+    if (rest.length)
+        entries.push({ index: OTHERS, name: rest.length === 1 ? shown(rest[0]) : `${rest.length} others` });
     return { classes, legend: entries };
 }
 

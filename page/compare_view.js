@@ -18,34 +18,51 @@ export class CompareView {
         this.name = 'compare';
         this.tip = element('p', { class: 'note', role: 'status' });
         this.upper = this.half('Upper timeline', (event) => app.set({ event }));
-        this.lower = this.half('Lower timeline', (event) => app.set({ from: event, fromHistory: this.otherIndex(app.state) }));
+        this.lower = this.half('Lower timeline', (event) =>
+            app.set({ from: event, fromHistory: this.otherIndex(app.state) }),
+        );
         this.text = element('div', { class: 'reasons' });
         this.list = element('div', { class: 'moment' });
         this.all = element('div', { class: 'moment' });
-        this.root = element('div', { class: 'view compare' }, this.controls(), this.text, this.upper.node, this.lower.node, this.tip,
-            this.list, this.all);
+        this.root = element(
+            'div',
+            { class: 'view compare' },
+            this.controls(),
+            this.text,
+            this.upper.node,
+            this.lower.node,
+            this.tip,
+            this.list,
+            this.all,
+        );
     }
 
     half(label, pick) {
         const chart = new TimelineChart(label, { frame: () => {} });
         const title = element('h3');
         const step = (by) => pick(Math.min(Math.max(chart.event + by, 0), chart.history.last));
-        listenToChart(chart, { pick, span: () => {}, hover: (place) => {
-            chart.hover = place;
-            this.tip.textContent = place ? blockSummary(chart.history, place.block).join(' · ') : '';
-            chart.schedule();
-        }, key: (event) => {
-            const steps = { ArrowLeft: -1, ArrowRight: 1 };
-            const { plot } = chart;
-            if (event.key in steps) step(steps[event.key] * (event.shiftKey ? 10 : 1));
-            else if (event.key === 'a' || event.key === 'd') chart.pan(event.key === 'a' ? plot.width / 5 : -plot.width / 5);
-            else if (event.key === 'w' || event.key === '+') chart.zoom(0.7);
-            else if (event.key === 's' || event.key === '-') chart.zoom(1 / 0.7);
-            else if (event.key === 'p') pick(chart.history.peak);
-            else if (event.key === '0') chart.move({ ...chart.full });
-            else return false;
-            return true;
-        } });
+        listenToChart(chart, {
+            pick,
+            span: () => {},
+            hover: (place) => {
+                chart.hover = place;
+                this.tip.textContent = place ? blockSummary(chart.history, place.block).join(' · ') : '';
+                chart.schedule();
+            },
+            key: (event) => {
+                const steps = { ArrowLeft: -1, ArrowRight: 1 };
+                const { plot } = chart;
+                if (event.key in steps) step(steps[event.key] * (event.shiftKey ? 10 : 1));
+                else if (event.key === 'a' || event.key === 'd')
+                    chart.pan(event.key === 'a' ? plot.width / 5 : -plot.width / 5);
+                else if (event.key === 'w' || event.key === '+') chart.zoom(0.7);
+                else if (event.key === 's' || event.key === '-') chart.zoom(1 / 0.7);
+                else if (event.key === 'p') pick(chart.history.peak);
+                else if (event.key === '0') chart.move({ ...chart.full });
+                else return false;
+                return true;
+            },
+        });
         return { chart, title, node: element('section', { class: 'half' }, title, chart.node) };
     }
 
@@ -54,9 +71,14 @@ export class CompareView {
         const other = chooser('Lower', [], (value) => this.choose(Number(value)));
         this.one = one.select;
         this.other = other.select;
-        return element('div', { class: 'tools' }, one.node, other.node,
+        return element(
+            'div',
+            { class: 'tools' },
+            one.node,
+            other.node,
             button('Both at their peaks', () => this.peaks()),
-            button('Difference as a flame graph', () => this.asFlame()));
+            button('Difference as a flame graph', () => this.asFlame()),
+        );
     }
 
     choose(index) {
@@ -64,7 +86,8 @@ export class CompareView {
     }
 
     peaks() {
-        const upper = this.app.history(), lower = this.app.history(this.otherIndex(this.app.state));
+        const upper = this.app.history(),
+            lower = this.app.history(this.otherIndex(this.app.state));
         this.app.set({ event: upper.peak, fromHistory: lower.index, from: lower.peak });
     }
 
@@ -89,10 +112,16 @@ export class CompareView {
         const index = this.otherIndex(state);
         setOptions(this.one, options, state.history);
         setOptions(this.other, options, index);
-        const one = this.app.history(), other = this.app.history(index);
-        const event = Math.min(state.fromHistory === index && state.from !== null ? state.from ?? other.peak : other.peak, other.last);
+        const one = this.app.history(),
+            other = this.app.history(index);
+        const event = Math.min(
+            state.fromHistory === index && state.from !== null ? (state.from ?? other.peak) : other.peak,
+            other.last,
+        );
         const top = Math.max(one.top, other.top);
-        const repaint = changed.has('view') || ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
+        const repaint =
+            changed.has('view') ||
+            ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
         if (repaint) this.colour(one, other, state.colour);
         this.fill(this.upper, one, state.event, top, repaint);
         this.fill(this.lower, other, event, top, repaint);
@@ -115,8 +144,9 @@ export class CompareView {
         }
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
-        half.title.textContent = `${shortText(history.info.name, 80)}: ${formatBytes(history.allocated[event])} at event ${formatCount(event)}, `
-            + `peak ${formatBytes(history.allocated[history.peak])}`;
+        half.title.textContent =
+            `${shortText(history.info.name, 80)}: ${formatBytes(history.allocated[event])} at event ${formatCount(event)}, ` +
+            `peak ${formatBytes(history.allocated[history.peak])}`;
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
         half.chart.schedule();
     }
@@ -124,23 +154,67 @@ export class CompareView {
     describe(one, event, other, otherEvent) {
         const peaks = other.allocated[other.peak] - one.allocated[one.peak];
         const mostReserved = (history) => history.reserved.reduce((most, value) => Math.max(most, value), 0);
-        replaceChildren(this.text, element('p', {}, `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved `
-            + `${formatSignedBytes(mostReserved(other) - mostReserved(one))}, at the events looked at `
-            + `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`));
+        replaceChildren(
+            this.text,
+            element(
+                'p',
+                {},
+                `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
+                    `${formatSignedBytes(mostReserved(other) - mostReserved(one))}, at the events looked at ` +
+                    `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
+            ),
+        );
         const grouping = groupingOf(one);
-        const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [row.name, row.other - row.one, row.one, row.other]);
-        replaceChildren(this.list, new DataTable({ title: `Difference by ${grouping.word.toLowerCase()}`, rows, columns: [{ name: grouping.word, unit: 'text' },
-            { name: 'Lower − upper', unit: '+B' }, { name: 'Upper', unit: 'B' }, { name: 'Lower', unit: 'B' }] },
-        { shown: 20, onrow: ([line]) => this.app.set(grouping.changes(line)) }).node);
+        const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [
+            row.name,
+            row.other - row.one,
+            row.one,
+            row.other,
+        ]);
+        replaceChildren(
+            this.list,
+            new DataTable(
+                {
+                    title: `Difference by ${grouping.word.toLowerCase()}`,
+                    rows,
+                    columns: [
+                        { name: grouping.word, unit: 'text' },
+                        { name: 'Lower − upper', unit: '+B' },
+                        { name: 'Upper', unit: 'B' },
+                        { name: 'Lower', unit: 'B' },
+                    ],
+                },
+                { shown: 20, onrow: ([line]) => this.app.set(grouping.changes(line)) },
+            ).node,
+        );
     }
 
     listAll() {
         const { histories } = this.app.report;
-        const rows = histories.map((known, i) => [known.name, known.device ?? '', known.events, known.blocks, known.peak?.allocated ?? null, (known.ooms ?? []).length, i]);
-        const columns = [{ name: 'History', unit: 'text' }, { name: 'Device', unit: 'text' }, { name: 'Events', unit: 'count' },
-            { name: 'Blocks', unit: 'count' }, { name: 'Peak', unit: 'B' }, { name: 'OOMs', unit: 'count' }];
-        replaceChildren(this.all, new DataTable({ title: 'All histories: a click takes one as the lower', columns, rows },
-            { onrow: (row) => this.choose(row.at(-1)) }).node);
+        const rows = histories.map((known, i) => [
+            known.name,
+            known.device ?? '',
+            known.events,
+            known.blocks,
+            known.peak?.allocated ?? null,
+            (known.ooms ?? []).length,
+            i,
+        ]);
+        const columns = [
+            { name: 'History', unit: 'text' },
+            { name: 'Device', unit: 'text' },
+            { name: 'Events', unit: 'count' },
+            { name: 'Blocks', unit: 'count' },
+            { name: 'Peak', unit: 'B' },
+            { name: 'OOMs', unit: 'count' },
+        ];
+        replaceChildren(
+            this.all,
+            new DataTable(
+                { title: 'All histories: a click takes one as the lower', columns, rows },
+                { onrow: (row) => this.choose(row.at(-1)) },
+            ).node,
+        );
     }
 
     image(svg) {

@@ -17,10 +17,14 @@ export class DataTable {
         this.head = element('thead');
         this.body = element('tbody');
         this.note = element('p', { class: 'note', role: 'status' });
-        this.more = button('Show more', () => {
-            this.shown += SHOWN * 5;
-            this.draw();
-        }, { class: 'more' });
+        this.more = button(
+            'Show more',
+            () => {
+                this.shown += SHOWN * 5;
+                this.draw();
+            },
+            { class: 'more' },
+        );
         this.build();
         this.draw();
     }
@@ -29,17 +33,30 @@ export class DataTable {
         const title = shortText(this.table.title);
         const caption = element('caption', {}, title);
         const grid = element('table', {}, caption, this.head, this.body);
-        const scroll = element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title }, grid);
+        const scroll = element(
+            'div',
+            { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title },
+            grid,
+        );
         if (this.options.tools !== false) this.node.append(this.tools());
         this.node.append(scroll, this.note, this.more);
     }
 
     tools() {
-        this.filter = element('input', { type: 'search', placeholder: 'Filter rows', 'aria-label':
-            `Filter ${shortText(this.table.title)}`, oninput: () => this.setFilter(this.filter.value) });
+        this.filter = element('input', {
+            type: 'search',
+            placeholder: 'Filter rows',
+            'aria-label': `Filter ${shortText(this.table.title)}`,
+            oninput: () => this.setFilter(this.filter.value),
+        });
         const copied = element('span', { role: 'status' });
-        return element('div', { class: 'tools' }, this.filter,
-            button('Copy as TSV', () => copyText(this.toTsv(), copied)), copied);
+        return element(
+            'div',
+            { class: 'tools' },
+            this.filter,
+            button('Copy as TSV', () => copyText(this.toTsv(), copied)),
+            copied,
+        );
     }
 
     setFilter(text) {
@@ -56,7 +73,10 @@ export class DataTable {
 
     rows() {
         let { rows } = this.table;
-        if (this.needle) rows = rows.filter((row) => this.texts(row).some((text) => text.toLowerCase().includes(this.needle)));
+        if (this.needle)
+            rows = rows.filter((row) =>
+                this.texts(row).some((text) => text.toLowerCase().includes(this.needle)),
+            );
         if (!this.sorted) return rows;
         const { column, down } = this.sorted;
         return [...rows].sort((a, b) => compareValues(a[column], b[column]) * (down ? -1 : 1));
@@ -69,25 +89,45 @@ export class DataTable {
     draw() {
         const rows = this.rows();
         const { columns } = this.table;
-        replaceChildren(this.head, element('tr', {}, columns.map((column, i) => this.headCell(column, i))));
-        replaceChildren(this.body, rows.slice(0, this.shown).map((row) => this.rowOf(row)));
+        replaceChildren(
+            this.head,
+            element(
+                'tr',
+                {},
+                columns.map((column, i) => this.headCell(column, i)),
+            ),
+        );
+        replaceChildren(
+            this.body,
+            rows.slice(0, this.shown).map((row) => this.rowOf(row)),
+        );
         const all = this.table.rows.length;
-        this.note.textContent = rows.length > this.shown ? `${formatCount(this.shown)} of ${plural(rows.length, 'row')} shown.`
-            : all === 0 ? 'Nothing to show.' : rows.length < all ? `${formatCount(rows.length)} of ${plural(all, 'row')}.` : '';
+        this.note.textContent =
+            rows.length > this.shown
+                ? `${formatCount(this.shown)} of ${plural(rows.length, 'row')} shown.`
+                : all === 0
+                  ? 'Nothing to show.'
+                  : rows.length < all
+                    ? `${formatCount(rows.length)} of ${plural(all, 'row')}.`
+                    : '';
         this.more.hidden = rows.length <= this.shown;
     }
 
     headCell(column, i) {
-        const order = this.sorted?.column === i ? this.sorted.down ? 'descending' : 'ascending' : 'none';
+        const order = this.sorted?.column === i ? (this.sorted.down ? 'descending' : 'ascending') : 'none';
         const sign = { descending: ' ↓', ascending: ' ↑', none: '' }[order];
-        return element('th', { scope: 'col', class: isNumeric(column) ? 'number' : null, 'aria-sort': order },
-            button(shortText(column.name, 80) + sign, () => this.sortBy(i)));
+        return element(
+            'th',
+            { scope: 'col', class: isNumeric(column) ? 'number' : null, 'aria-sort': order },
+            button(shortText(column.name, 80) + sign, () => this.sortBy(i)),
+        );
     }
 
     // Numbers come largest first, texts from A.
     sortBy(column) {
         const first = isNumeric(this.table.columns[column]);
-        this.sorted = this.sorted?.column === column ? { column, down: !this.sorted.down } : { column, down: first };
+        this.sorted =
+            this.sorted?.column === column ? { column, down: !this.sorted.down } : { column, down: first };
         this.draw();
         this.head.querySelectorAll('button')[column].focus();
     }
@@ -95,7 +135,10 @@ export class DataTable {
     rowOf(row) {
         const cells = this.texts(row).map((text, i) => {
             const column = this.table.columns[i];
-            const shown = i === 0 && this.options.onrow ? button(text, () => this.options.onrow(row), { class: 'link' }) : text;
+            const shown =
+                i === 0 && this.options.onrow
+                    ? button(text, () => this.options.onrow(row), { class: 'link' })
+                    : text;
             return element('td', { class: isNumeric(column) ? 'number' : null }, shown);
         });
         return element('tr', {}, cells);
@@ -104,7 +147,10 @@ export class DataTable {
     // Exact values, not the rounded ones that are shown; no value can break a row.
     toTsv() {
         const clean = (value) => visibleText(String(value ?? '').replace(/[\t\n\r]/g, ' '));
-        const lines = [this.table.columns.map((column) => clean(column.name)), ...this.rows().map((row) => row.map(clean))];
+        const lines = [
+            this.table.columns.map((column) => clean(column.name)),
+            ...this.rows().map((row) => row.map(clean)),
+        ];
         return lines.map((cells) => cells.join('\t')).join('\n');
     }
 }

@@ -20,7 +20,8 @@ async function gunzip(bytes) {
 
 function rawColumn(bytes, column, start) {
     const type = ARRAYS[column.type];
-    if (column.count * type.BYTES_PER_ELEMENT !== column.bytes) throw new Error('a column has the wrong length');
+    if (column.count * type.BYTES_PER_ELEMENT !== column.bytes)
+        throw new Error('a column has the wrong length');
     const copy = bytes.slice(start, start + column.bytes);
     return new type(copy.buffer, 0, column.count);
 }
@@ -30,7 +31,8 @@ function variableColumn(bytes, column, start) {
     const out = new ARRAYS[column.type](column.count);
     const end = start + column.bytes;
     const delta = column.coding === 'delta';
-    let at = start, previous = 0;
+    let at = start,
+        previous = 0;
     for (let i = 0; i < out.length; i++) {
         let byte = bytes[at++];
         let value = byte & 127;
@@ -85,7 +87,8 @@ export async function decodeContainer(base64) {
     const json = MAGIC.length + 4;
     if (json + length > bytes.length) throw new Error('the data are cut off');
     const report = JSON.parse(new TextDecoder().decode(bytes.subarray(json, json + length)));
-    if (report.format !== 1) throw new Error(`the data have format ${report.format}, this page reads format 1`);
+    if (report.format !== 1)
+        throw new Error(`the data have format ${report.format}, this page reads format 1`);
     const start = Math.ceil((json + length) / 8) * 8;
     return { report, columns: new Columns(report.columns, bytes, start) };
 }

@@ -30,24 +30,40 @@ export function button(text, onclick, properties) {
 
 // A choice among [value, text] pairs, with its label.
 export function chooser(label, options, onchange, properties) {
-    const select = element('select', { onchange: () => onchange(select.value), ...properties },
-        options.map(([value, text]) => element('option', { value }, text)));
+    const select = element(
+        'select',
+        { onchange: () => onchange(select.value), ...properties },
+        options.map(([value, text]) => element('option', { value }, text)),
+    );
     return { node: element('label', { class: 'field' }, element('span', {}, label), select), select };
 }
 
 export function setOptions(select, options, value) {
-    replaceChildren(select, options.map(([key, text]) => element('option', { value: key }, text)));
+    replaceChildren(
+        select,
+        options.map(([key, text]) => element('option', { value: key }, text)),
+    );
     select.value = String(value);
 }
 
 // A small table of facts: [name, value] pairs, those without a value left out.
 export function factList(facts) {
-    return element('dl', { class: 'facts' }, facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
-        .map(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
+    return element(
+        'dl',
+        { class: 'facts' },
+        facts
+            .filter(([, value]) => value !== null && value !== undefined && value !== '')
+            .map(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]),
+    );
 }
 
 export function copyText(text, place) {
-    const area = element('textarea', { class: 'off-screen', readonly: true, 'aria-hidden': 'true', tabindex: '-1' });
+    const area = element('textarea', {
+        class: 'off-screen',
+        readonly: true,
+        'aria-hidden': 'true',
+        tabindex: '-1',
+    });
     area.value = text;
     document.body.append(area);
     area.select();

@@ -18,58 +18,128 @@ export class FindingsView {
     update(state, changed) {
         if (!changed.has('view')) return;
         const { findings, inputs } = this.app.report;
-        replaceChildren(this.root, element('section', { class: 'inputs', 'aria-label': 'Inputs' }, inputs.map((input) => this.input(input))),
+        replaceChildren(
+            this.root,
+            element(
+                'section',
+                { class: 'inputs', 'aria-label': 'Inputs' },
+                inputs.map((input) => this.input(input)),
+            ),
             element('h2', {}, findings.length ? plural(findings.length, 'finding') : 'Nothing was found'),
-            findings.map((finding, i) => this.finding(finding, i)));
+            findings.map((finding, i) => this.finding(finding, i)),
+        );
     }
 
     input(input) {
         const bad = /fail|error|violation|unhealthy/.test(input.verdict ?? '');
-        return element('p', { class: 'input' }, element('span', { class: `verdict${bad ? ' bad' : ''}` }, shortText(input.verdict ?? input.kind, 40)),
-            element('strong', {}, shortText(input.name, 120)), element('span', { class: 'soft' }, ` ${shortText(input.kind, 30)} `),
-            element('span', {}, shortText(input.summary ?? '', TEXT)));
+        return element(
+            'p',
+            { class: 'input' },
+            element(
+                'span',
+                { class: `verdict${bad ? ' bad' : ''}` },
+                shortText(input.verdict ?? input.kind, 40),
+            ),
+            element('strong', {}, shortText(input.name, 120)),
+            element('span', { class: 'soft' }, ` ${shortText(input.kind, 30)} `),
+            element('span', {}, shortText(input.summary ?? '', TEXT)),
+        );
     }
 
     finding(finding, i) {
         const input = this.app.report.inputs[finding.input];
         const several = this.app.report.inputs.length > 1 && input;
-        return element('article', { class: `finding ${KIND_WORDS[finding.kind] ? finding.kind : ''}`, id: `finding-${i}` },
+        return element(
+            'article',
+            { class: `finding ${KIND_WORDS[finding.kind] ? finding.kind : ''}`, id: `finding-${i}` },
             element('h3', {}, shortText(finding.title, TITLE)),
-            element('p', { class: 'soft' }, [KIND_WORDS[finding.kind] ?? finding.kind, finding.class && shortText(finding.class, 80),
-                Number.isFinite(finding.bytes) && formatBytes(finding.bytes),
-                finding.bytes_per_iteration > 0 && `${formatBytes(finding.bytes_per_iteration)} an iteration`, several && shortText(input.name, 80)].filter(Boolean).join(' · ')),
+            element(
+                'p',
+                { class: 'soft' },
+                [
+                    KIND_WORDS[finding.kind] ?? finding.kind,
+                    finding.class && shortText(finding.class, 80),
+                    Number.isFinite(finding.bytes) && formatBytes(finding.bytes),
+                    finding.bytes_per_iteration > 0 &&
+                        `${formatBytes(finding.bytes_per_iteration)} an iteration`,
+                    several && shortText(input.name, 80),
+                ]
+                    .filter(Boolean)
+                    .join(' · '),
+            ),
             (finding.detail ?? []).map((sentence) => element('p', {}, shortText(sentence, TEXT))),
-            finding.fix && element('p', { class: 'fix' }, element('strong', {}, 'What to do: '), shortText(finding.fix, TEXT)),
-            this.evidence(finding, i), finding.replay && element('p', {}, 'To see it again: ', element('code', {}, shortText(finding.replay, TEXT))),
-            finding.case && caseText(finding.case));
+            finding.fix &&
+                element(
+                    'p',
+                    { class: 'fix' },
+                    element('strong', {}, 'What to do: '),
+                    shortText(finding.fix, TEXT),
+                ),
+            this.evidence(finding, i),
+            finding.replay &&
+                element('p', {}, 'To see it again: ', element('code', {}, shortText(finding.replay, TEXT))),
+            finding.case && caseText(finding.case),
+        );
     }
 
     evidence(finding, i) {
         if (!finding.evidence?.length) return null;
-        return element('ul', { class: 'evidence' }, finding.evidence.map((evidence, n) => {
-            const link = element('a', { href: this.linkTo(evidence, i, n), onclick: (event) => {
-                if (event.ctrlKey || event.metaKey) return;
-                event.preventDefault();
-                this.app.showEvidence(i, n);
-            } }, shortText(evidence.label || `Show in the ${evidence.view}`, 200));
-            return element('li', {}, link);
-        }));
+        return element(
+            'ul',
+            { class: 'evidence' },
+            finding.evidence.map((evidence, n) => {
+                const link = element(
+                    'a',
+                    {
+                        href: this.linkTo(evidence, i, n),
+                        onclick: (event) => {
+                            if (event.ctrlKey || event.metaKey) return;
+                            event.preventDefault();
+                            this.app.showEvidence(i, n);
+                        },
+                    },
+                    shortText(evidence.label || `Show in the ${evidence.view}`, 200),
+                );
+                return element('li', {}, link);
+            }),
+        );
     }
 
     linkTo(evidence, finding, number) {
-        return writeLink({ view: evidence.view, history: evidence.history, event: evidence.event, finding, evidence: number,
-            line: evidence.line, stack: evidence.stack, span: evidence.span, range: evidence.span,
-            block: evidence.blocks?.length === 1 ? evidence.blocks[0] : null });
+        return writeLink({
+            view: evidence.view,
+            history: evidence.history,
+            event: evidence.event,
+            finding,
+            evidence: number,
+            line: evidence.line,
+            stack: evidence.stack,
+            span: evidence.span,
+            range: evidence.span,
+            block: evidence.blocks?.length === 1 ? evidence.blocks[0] : null,
+        });
     }
 }
 
 function caseText(text) {
     const copied = element('span', { role: 'status' });
-    return element('details', {}, element('summary', {}, 'The case, to run again with gmd run'),
-        element('div', { class: 'tools' }, button('Copy the case', () => copyText(text, copied)), copied),
-        element('pre', { tabindex: '0' }, shortLines(text)));
+    return element(
+        'details',
+        {},
+        element('summary', {}, 'The case, to run again with gmd run'),
+        element(
+            'div',
+            { class: 'tools' },
+            button('Copy the case', () => copyText(text, copied)),
+            copied,
+        ),
+        element('pre', { tabindex: '0' }, shortLines(text)),
+    );
 }
 
 function shortLines(text) {
-    return text.split('\n').map((line) => shortText(line, 500)).join('\n');
+    return text
+        .split('\n')
+        .map((line) => shortText(line, 500))
+        .join('\n');
 }

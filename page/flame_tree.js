@@ -13,7 +13,17 @@ export function flameTree(moments, by) {
 }
 
 function flameNode(name, parent) {
-    return { name, parent, children: new Map(), self: [0, 0], bytes: [0, 0], weight: 0, user: false, stack: null, line: null };
+    return {
+        name,
+        parent,
+        children: new Map(),
+        self: [0, 0],
+        bytes: [0, 0],
+        weight: 0,
+        user: false,
+        stack: null,
+        line: null,
+    };
 }
 
 function childOf(node, name) {
@@ -41,7 +51,10 @@ function addStacks(root, history, event, i) {
     }
     for (const [stack, sum] of bytes) {
         let node = root;
-        const frames = stack < 0 ? [{ text: 'no stack recorded', user: false, id: null }] : history.stackText(stack).reverse();
+        const frames =
+            stack < 0
+                ? [{ text: 'no stack recorded', user: false, id: null }]
+                : history.stackText(stack).reverse();
         for (const frame of frames) {
             node = childOf(node, frame.text);
             node.user = frame.user;

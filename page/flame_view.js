@@ -20,12 +20,24 @@ export class FlameView {
         this.area = element('div', { class: 'segments' }, this.canvas, this.tip);
         this.text = element('div', { class: 'reasons', role: 'status' });
         this.list = element('div', { class: 'moment' });
-        this.root = element('div', { class: 'view flame' }, this.controls(), this.area,
-            element('p', { class: 'note keys' }, 'Click or Enter: zoom into a frame. Keys: arrows move, Esc zooms out, T shows the frame\'s blocks in the timeline.'),
-            this.text, this.list);
+        this.root = element(
+            'div',
+            { class: 'view flame' },
+            this.controls(),
+            this.area,
+            element(
+                'p',
+                { class: 'note keys' },
+                "Click or Enter: zoom into a frame. Keys: arrows move, Esc zooms out, T shows the frame's blocks in the timeline.",
+            ),
+            this.text,
+            this.list,
+        );
         this.canvas.addEventListener('pointermove', (event) => this.hover(event.offsetX, event.offsetY));
         this.canvas.addEventListener('pointerleave', () => this.hover(-1, -1));
-        this.canvas.addEventListener('click', (event) => this.zoomTo(this.barAt(event.offsetX, event.offsetY)?.node));
+        this.canvas.addEventListener('click', (event) =>
+            this.zoomTo(this.barAt(event.offsetX, event.offsetY)?.node),
+        );
         this.canvas.addEventListener('keydown', (event) => {
             if (this.key(event)) event.preventDefault();
         });
@@ -33,13 +45,29 @@ export class FlameView {
     }
 
     controls() {
-        const by = chooser('By', [['stack', 'Stack'], ['line', 'Line']], (value) => this.app.set({ by: value }));
+        const by = chooser(
+            'By',
+            [
+                ['stack', 'Stack'],
+                ['line', 'Line'],
+            ],
+            (value) => this.app.set({ by: value }),
+        );
         this.by = by.select;
         const compared = chooser('Compared with', [], (value) => this.compare(value));
         this.compared = compared.select;
-        const here = button('Compare from this event', () => this.app.set({ from: this.app.state.event, fromHistory: this.app.state.history }));
-        return element('div', { class: 'tools' }, by.node, compared.node, here,
-            button('Show in timeline', () => this.showBlocks()), button('Whole graph', () => this.zoomTo(this.tree)));
+        const here = button('Compare from this event', () =>
+            this.app.set({ from: this.app.state.event, fromHistory: this.app.state.history }),
+        );
+        return element(
+            'div',
+            { class: 'tools' },
+            by.node,
+            compared.node,
+            here,
+            button('Show in timeline', () => this.showBlocks()),
+            button('Whole graph', () => this.zoomTo(this.tree)),
+        );
     }
 
     compare(value) {
@@ -79,11 +107,21 @@ export class FlameView {
         const options = [['', 'nothing']];
         this.app.report.histories.forEach((known, i) => {
             const name = shortText(known.name, 40);
-            for (const [event, what] of [[known.peak?.event, 'peak'], [known.events - 1, 'end']])
+            for (const [event, what] of [
+                [known.peak?.event, 'peak'],
+                [known.events - 1, 'end'],
+            ])
                 if (event !== undefined) options.push([`${i}:${event}`, `${what} of ${name}`]);
         });
-        const now = state.from === null || state.from === undefined ? '' : `${state.fromHistory ?? state.history}:${state.from}`;
-        if (!options.some(([value]) => value === now)) options.push([now, `event ${formatCount(state.from)} of ${shortText(this.app.report.histories[state.fromHistory ?? state.history].name, 40)}`]);
+        const now =
+            state.from === null || state.from === undefined
+                ? ''
+                : `${state.fromHistory ?? state.history}:${state.from}`;
+        if (!options.some(([value]) => value === now))
+            options.push([
+                now,
+                `event ${formatCount(state.from)} of ${shortText(this.app.report.histories[state.fromHistory ?? state.history].name, 40)}`,
+            ]);
         setOptions(this.compared, options, now);
     }
 
@@ -106,18 +144,29 @@ export class FlameView {
         this.size = { width, height: depth * FRAME_ROW };
         this.paint(new CanvasPainter(context));
         replaceChildren(this.text, element('p', {}, this.sentence(this.selected)));
-        this.canvas.setAttribute('aria-label', `Flame graph. Selected: ${this.sentence(this.selected)} The table below lists the lines.`);
+        this.canvas.setAttribute(
+            'aria-label',
+            `Flame graph. Selected: ${this.sentence(this.selected)} The table below lists the lines.`,
+        );
     }
 
     paint(painter) {
         const colours = themeColours();
         painter.rect(0, 0, this.size.width, this.size.height, colours.ground);
         for (const bar of this.bars) {
-            const x = bar.x * this.size.width, width = Math.max(bar.width * this.size.width - 1, 0.5), y = bar.depth * FRAME_ROW;
+            const x = bar.x * this.size.width,
+                width = Math.max(bar.width * this.size.width - 1, 0.5),
+                y = bar.depth * FRAME_ROW;
             const colour = this.colourOf(bar.node, colours);
             painter.rect(x, y, width, FRAME_ROW - 1, colour);
-            if (bar.node === this.selected) painter.frame(x + 1, y + 1, width - 2, FRAME_ROW - 3, colours.text, 2);
-            if (width > 30) painter.text(this.label(bar.node), x + 4, y + FRAME_ROW / 2, inkOn(colour), { clip: width - 8, bold: bar.node.user, cut: this.isDifference() ? 'end' : 'start' });
+            if (bar.node === this.selected)
+                painter.frame(x + 1, y + 1, width - 2, FRAME_ROW - 3, colours.text, 2);
+            if (width > 30)
+                painter.text(this.label(bar.node), x + 4, y + FRAME_ROW / 2, inkOn(colour), {
+                    clip: width - 8,
+                    bold: bar.node.user,
+                    cut: this.isDifference() ? 'end' : 'start',
+                });
         }
     }
 
@@ -129,25 +178,37 @@ export class FlameView {
     }
 
     colourOf(node, colours) {
-        if (this.needle && !node.name.toLowerCase().includes(this.needle)) return mixColours(colours.blocks[11], colours.ground, 0.7);
+        if (this.needle && !node.name.toLowerCase().includes(this.needle))
+            return mixColours(colours.blocks[11], colours.ground, 0.7);
         if (this.isDifference()) {
             const change = node.weight ? (node.bytes[0] - node.bytes[1]) / node.weight : 0;
             const share = 0.15 + 0.85 * Math.min(1, Math.abs(change));
-            return change === 0 ? mixColours(colours.blocks[11], colours.ground, 0.5) : mixColours(colours.ground, change > 0 ? colours.bad : colours.accent, share * 0.8);
+            return change === 0
+                ? mixColours(colours.blocks[11], colours.ground, 0.5)
+                : mixColours(colours.ground, change > 0 ? colours.bad : colours.accent, share * 0.8);
         }
-        return node.user ? colours.blocks[1] : mixColours(colours.blocks[0], colours.ground, node.children.size ? 0.55 : 0.35);
+        return node.user
+            ? colours.blocks[1]
+            : mixColours(colours.blocks[0], colours.ground, node.children.size ? 0.55 : 0.35);
     }
 
     sentence(node) {
         const all = this.tree.bytes[0];
-        const share = all ? ` (${(node.bytes[0] / all * 100).toFixed(1)} %)` : '';
-        const before = this.isDifference() ? `, ${formatBytes(node.bytes[1])} at the other moment, ${formatSignedBytes(node.bytes[0] - node.bytes[1])}` : '';
+        const share = all ? ` (${((node.bytes[0] / all) * 100).toFixed(1)} %)` : '';
+        const before = this.isDifference()
+            ? `, ${formatBytes(node.bytes[1])} at the other moment, ${formatSignedBytes(node.bytes[0] - node.bytes[1])}`
+            : '';
         return `${shortText(node.name, 300)}: ${formatBytes(node.bytes[0])}${share}${before}.`;
     }
 
     barAt(x, y) {
         const depth = Math.floor(y / FRAME_ROW);
-        return this.bars?.find((bar) => bar.depth === depth && bar.x * this.size.width <= x && x < (bar.x + bar.width) * this.size.width);
+        return this.bars?.find(
+            (bar) =>
+                bar.depth === depth &&
+                bar.x * this.size.width <= x &&
+                x < (bar.x + bar.width) * this.size.width,
+        );
     }
 
     hover(x, y) {
@@ -168,14 +229,21 @@ export class FlameView {
     showBlocks() {
         const { stack, line } = this.selected ?? {};
         if (line) this.app.set({ view: 'timeline', line, stack: null, query: null });
-        else if (stack !== null && stack !== undefined) this.app.set({ view: 'timeline', stack, line: null, query: null });
+        else if (stack !== null && stack !== undefined)
+            this.app.set({ view: 'timeline', stack, line: null, query: null });
     }
 
     key(event) {
         if (event.ctrlKey || event.metaKey || event.altKey || !this.selected) return false;
-        const actions = { ArrowUp: () => this.select(this.selected.parent), ArrowDown: () => this.select(childrenOf(this.selected)[0]),
-            ArrowLeft: () => this.select(siblingOf(this.selected, -1)), ArrowRight: () => this.select(siblingOf(this.selected, 1)),
-            Enter: () => this.zoomTo(this.selected), Escape: () => this.zoomTo(this.focus.parent ?? this.tree), t: () => this.showBlocks() };
+        const actions = {
+            ArrowUp: () => this.select(this.selected.parent),
+            ArrowDown: () => this.select(childrenOf(this.selected)[0]),
+            ArrowLeft: () => this.select(siblingOf(this.selected, -1)),
+            ArrowRight: () => this.select(siblingOf(this.selected, 1)),
+            Enter: () => this.zoomTo(this.selected),
+            Escape: () => this.zoomTo(this.focus.parent ?? this.tree),
+            t: () => this.showBlocks(),
+        };
         const action = actions[event.key] ?? actions[event.key.toLowerCase()];
         if (!action) return false;
         action();
@@ -192,12 +260,35 @@ export class FlameView {
         const [now, before] = moments;
         const grouping = groupingOf(now.history);
         const lines = linesAt(now.history, now.event);
-        const table = before ? { title: `By ${grouping.word.toLowerCase()}: event ${formatCount(now.event)} of ${shortText(now.history.info.name, 60)} and event ${formatCount(before.event)} of ${shortText(before.history.info.name, 60)}`,
-            columns: [{ name: grouping.word, unit: 'text' }, { name: 'Change', unit: '+B' }, { name: 'Now', unit: 'B' }, { name: 'There', unit: 'B' }],
-            rows: linesCompared(linesAt(before.history, before.event), lines).map(({ name, one, other }) => [name, other - one, other, one]) }
-            : { title: `By ${grouping.word.toLowerCase()} at event ${formatCount(now.event)}`, columns: [{ name: grouping.word, unit: 'text' }, { name: 'Bytes', unit: 'B' }, { name: 'Blocks', unit: 'count' }],
-                rows: lines.map(({ name, bytes, count }) => [name, bytes, count]) };
-        replaceChildren(this.list, new DataTable(table, { shown: 20, onrow: ([line]) => this.app.set({ view: 'timeline', ...grouping.changes(line) }) }).node);
+        const table = before
+            ? {
+                  title: `By ${grouping.word.toLowerCase()}: event ${formatCount(now.event)} of ${shortText(now.history.info.name, 60)} and event ${formatCount(before.event)} of ${shortText(before.history.info.name, 60)}`,
+                  columns: [
+                      { name: grouping.word, unit: 'text' },
+                      { name: 'Change', unit: '+B' },
+                      { name: 'Now', unit: 'B' },
+                      { name: 'There', unit: 'B' },
+                  ],
+                  rows: linesCompared(linesAt(before.history, before.event), lines).map(
+                      ({ name, one, other }) => [name, other - one, other, one],
+                  ),
+              }
+            : {
+                  title: `By ${grouping.word.toLowerCase()} at event ${formatCount(now.event)}`,
+                  columns: [
+                      { name: grouping.word, unit: 'text' },
+                      { name: 'Bytes', unit: 'B' },
+                      { name: 'Blocks', unit: 'count' },
+                  ],
+                  rows: lines.map(({ name, bytes, count }) => [name, bytes, count]),
+              };
+        replaceChildren(
+            this.list,
+            new DataTable(table, {
+                shown: 20,
+                onrow: ([line]) => this.app.set({ view: 'timeline', ...grouping.changes(line) }),
+            }).node,
+        );
     }
 
     image(svg) {

@@ -3,7 +3,8 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 export function formatBytes(bytes) {
-    let value = Math.abs(bytes), unit = 0;
+    let value = Math.abs(bytes),
+        unit = 0;
     while (value >= 1024 && unit < UNITS.length - 1) {
         value /= 1024;
         unit++;
@@ -53,8 +54,11 @@ export function plural(count, word) {
 // they can change neither the layout nor the order of what stands around the name. After letters that are written from
 // right to left a mark ends their influence: "name:41" stays in that order.
 export function visibleText(text) {
-    return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-        (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`)
+    return text
+        .replace(
+            /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+            (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`,
+        )
         .replace(/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+/g, '$&\u200e');
 }
 

@@ -56,7 +56,8 @@ export class History {
 
     // The number of blocks that were allocated at or before EVENT: they are the first ones.
     allocatedUpTo(event) {
-        let low = 0, high = this.blocks;
+        let low = 0,
+            high = this.blocks;
         while (low < high) {
             const middle = (low + high) >>> 1;
             if (this.blockAlloc[middle] <= event) low = middle + 1;
@@ -121,13 +122,24 @@ export class History {
 
 // Stacks, frames and lines may belong to one history or be shared by all.
 function columnOf(columns, prefix, name) {
-    return columns.has(prefix + name) ? columns.get(prefix + name) : columns.has(name) ? columns.get(name) : [];
+    return columns.has(prefix + name)
+        ? columns.get(prefix + name)
+        : columns.has(name)
+          ? columns.get(name)
+          : [];
 }
 
 function readStacks(columns, strings, prefix) {
     const get = (name) => columnOf(columns, prefix, name);
-    return { strings, parent: get('k.parent'), frame: get('k.frame'), file: get('f.file'), line: get('f.line'),
-        name: get('f.name'), user: get('f.user') };
+    return {
+        strings,
+        parent: get('k.parent'),
+        frame: get('k.frame'),
+        file: get('f.file'),
+        line: get('f.line'),
+        name: get('f.name'),
+        user: get('f.user'),
+    };
 }
 
 // The frames of stack ID, innermost first.

@@ -1,13 +1,23 @@
-// Sums of blocks by the user's line, or by category where no stacks were recorded: what lives at a moment, what a span changed, and how two moments differ.
+// Sums of blocks by the user's line, or by category where no stacks were recorded: what lives at a moment, what a span
+// changed, and how two moments differ.
 
 import { formatBytes, plural } from './format.js';
 
 // { word, keys, name(key), changes(name): what shows its blocks }
 export function groupingOf(history) {
     history.grouping ??= history.ofBlocks('line').some((line) => line > 0)
-        ? { word: 'Line', keys: history.ofBlocks('line'), name: (key) => history.lineName(key - 1), changes: (line) => ({ line, query: null }) }
-        : { word: 'Category', keys: history.ofBlocks('category'), name: (key) => history.info.categories?.[key] ?? `category ${key}`,
-            changes: (query) => ({ query, line: null }) };
+        ? {
+              word: 'Line',
+              keys: history.ofBlocks('line'),
+              name: (key) => history.lineName(key - 1),
+              changes: (line) => ({ line, query: null }),
+          }
+        : {
+              word: 'Category',
+              keys: history.ofBlocks('category'),
+              name: (key) => history.info.categories?.[key] ?? `category ${key}`,
+              changes: (query) => ({ query, line: null }),
+          };
     return history.grouping;
 }
 
@@ -16,7 +26,8 @@ function lineSums() {
     return {
         sums,
         at(line) {
-            if (!sums.has(line)) sums.set(line, { line, bytes: 0, count: 0, allocated: 0, freed: 0, kept: 0 });
+            if (!sums.has(line))
+                sums.set(line, { line, bytes: 0, count: 0, allocated: 0, freed: 0, kept: 0 });
             return sums.get(line);
         },
     };
@@ -40,9 +51,11 @@ export function linesInSpan(history, from, to) {
     const lines = groupingOf(history).keys;
     const until = history.allocatedUpTo(to);
     for (let block = 0; block < until; block++) {
-        const begins = history.blockAlloc[block] >= Math.max(from, 1), ends = history.blockEnd[block] >= from && history.blockEnd[block] <= to;
+        const begins = history.blockAlloc[block] >= Math.max(from, 1),
+            ends = history.blockEnd[block] >= from && history.blockEnd[block] <= to;
         if (!begins && !ends) continue;
-        const sum = at(lines[block]), size = history.blockSize[block];
+        const sum = at(lines[block]),
+            size = history.blockSize[block];
         sum.count += begins ? 1 : 0;
         sum.allocated += begins ? size : 0;
         sum.freed += ends ? size : 0;

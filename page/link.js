@@ -1,18 +1,34 @@
 // The state of the page as the fragment of its address, so that a colleague who opens the link sees the same moment.
 
 // Name in the address -> how it is read and whether it is written; what is null is left out.
-const readNumber = (text) => /^\d{1,15}$/.test(text) ? Number(text) : null;
-const readWord = (text) => /^[\w.-]{1,64}$/.test(text) ? text : null;
+const readNumber = (text) => (/^\d{1,15}$/.test(text) ? Number(text) : null);
+const readWord = (text) => (/^[\w.-]{1,64}$/.test(text) ? text : null);
 const readText = (value) => value.slice(0, 1000) || null;
-const readFlag = (value) => value === '1' ? true : null;
+const readFlag = (value) => (value === '1' ? true : null);
 const readPair = (value) => {
     const match = /^(\d{1,15})-(\d{1,15})$/.exec(value);
     return match ? [Number(match[1]), Number(match[2])] : null;
 };
 const FIELDS = {
-    view: readWord, history: readNumber, event: readNumber, range: readPair, height: readPair, span: readPair, block: readNumber, finding: readNumber,
-    evidence: readNumber, query: readText, line: readText, stack: readNumber, colour: readWord, patterns: readFlag, by: readWord, from: readNumber,
-    fromHistory: readNumber, table: readWord, filter: readText,
+    view: readWord,
+    history: readNumber,
+    event: readNumber,
+    range: readPair,
+    height: readPair,
+    span: readPair,
+    block: readNumber,
+    finding: readNumber,
+    evidence: readNumber,
+    query: readText,
+    line: readText,
+    stack: readNumber,
+    colour: readWord,
+    patterns: readFlag,
+    by: readWord,
+    from: readNumber,
+    fromHistory: readNumber,
+    table: readWord,
+    filter: readText,
 };
 
 export function readLink(fragment) {
@@ -29,7 +45,10 @@ export function writeLink(state) {
     for (const name of Object.keys(FIELDS)) {
         const value = state[name];
         if (value === null || value === undefined || value === '' || value === false) continue;
-        parameters.set(name, value === true ? '1' : Array.isArray(value) ? value.map(Math.round).join('-') : String(value));
+        parameters.set(
+            name,
+            value === true ? '1' : Array.isArray(value) ? value.map(Math.round).join('-') : String(value),
+        );
     }
     return `#${parameters}`;
 }

@@ -23,8 +23,14 @@ async function start(place) {
 }
 
 function buildPage(app, place) {
-    const views = [new FindingsView(app), new TimelineView(app), new StateView(app), new FlameView(app), new CompareView(app),
-        new TablesView(app)];
+    const views = [
+        new FindingsView(app),
+        new TimelineView(app),
+        new StateView(app),
+        new FlameView(app),
+        new CompareView(app),
+        new TablesView(app),
+    ];
     const current = () => views.find(({ name }) => name === app.state.view) ?? views[0];
     const themeChanged = () => show(app.state, new Set(['view', 'history', 'theme']));
     const header = new Header(app, {
@@ -67,7 +73,14 @@ function listenToKeys(app, header) {
 
 restoreTheme();
 start(document.getElementById('gmd')).catch((error) => {
-    replaceChildren(document.getElementById('gmd'), element('p', { class: 'bad', role: 'alert' }, `The page cannot show its data: ${error.message}. `
-        + 'Write it again with gmd report; if the browser is older than 2023, take a newer one.'));
+    replaceChildren(
+        document.getElementById('gmd'),
+        element(
+            'p',
+            { class: 'bad', role: 'alert' },
+            `The page cannot show its data: ${error.message}. ` +
+                'Write it again with gmd report; if the browser is older than 2023, take a newer one.',
+        ),
+    );
     throw error;
 });

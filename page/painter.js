@@ -48,8 +48,10 @@ export class CanvasPainter {
     clipped(content, width, cut) {
         const { context } = this;
         if (context.measureText(content).width <= width) return content;
-        const part = (length) => cut === 'end' ? `${content.slice(0, length)}…` : `…${content.slice(content.length - length)}`;
-        let low = 0, high = content.length;
+        const part = (length) =>
+            cut === 'end' ? `${content.slice(0, length)}…` : `…${content.slice(content.length - length)}`;
+        let low = 0,
+            high = content.length;
         while (low < high) {
             const middle = (low + high + 1) >>> 1;
             if (context.measureText(part(middle)).width <= width) low = middle;
@@ -59,7 +61,10 @@ export class CanvasPainter {
     }
 
     classes(rectangles, transform, style) {
-        for (const { x, y, width, height, fill } of rectangles.map((r) => ({ ...transform(r), fill: style(r.value) })))
+        for (const { x, y, width, height, fill } of rectangles.map((r) => ({
+            ...transform(r),
+            fill: style(r.value),
+        })))
             this.rect(x, y, width, height, fill);
     }
 }
@@ -80,18 +85,24 @@ export class SvgPainter {
 
     rect(x, y, width, height, fill, opacity) {
         const faint = opacity === undefined ? '' : ` fill-opacity="${opacity}"`;
-        this.parts.push(`<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" `
-            + `fill="${fill}"${faint}/>`);
+        this.parts.push(
+            `<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" ` +
+                `fill="${fill}"${faint}/>`,
+        );
     }
 
     frame(x, y, width, height, stroke, lineWidth) {
-        this.parts.push(`<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" `
-            + `fill="none" stroke="${stroke}" stroke-width="${lineWidth ?? 1}"/>`);
+        this.parts.push(
+            `<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" ` +
+                `fill="none" stroke="${stroke}" stroke-width="${lineWidth ?? 1}"/>`,
+        );
     }
 
     line(x1, y1, x2, y2, stroke, dash) {
-        this.parts.push(`<path d="M${hundredths(x1)} ${hundredths(y1)}L${hundredths(x2)} ${hundredths(y2)}" stroke="${stroke}" fill="none"`
-            + `${dash ? ` stroke-dasharray="${dash.join(' ')}"` : ''}/>`);
+        this.parts.push(
+            `<path d="M${hundredths(x1)} ${hundredths(y1)}L${hundredths(x2)} ${hundredths(y2)}" stroke="${stroke}" fill="none"` +
+                `${dash ? ` stroke-dasharray="${dash.join(' ')}"` : ''}/>`,
+        );
     }
 
     text(content, x, y, fill, place) {
@@ -99,8 +110,10 @@ export class SvgPainter {
         const anchor = { start: 'start', center: 'middle', end: 'end' }[place?.align ?? 'start'];
         this.measure.context.font = `${place?.bold ? '600 ' : ''}${size}px ${FONT}`;
         const shown = place?.clip ? this.measure.clipped(content, place.clip, place.cut) : content;
-        this.parts.push(`<text x="${hundredths(x)}" y="${hundredths(y + size * 0.35)}" fill="${fill}" font-size="${size}" `
-            + `text-anchor="${anchor}"${place?.bold ? ' font-weight="600"' : ''}>${escapeXml(shown)}</text>`);
+        this.parts.push(
+            `<text x="${hundredths(x)}" y="${hundredths(y + size * 0.35)}" fill="${fill}" font-size="${size}" ` +
+                `text-anchor="${anchor}"${place?.bold ? ' font-weight="600"' : ''}>${escapeXml(shown)}</text>`,
+        );
     }
 
     // Many rectangles of few fills: one path for each fill.
@@ -117,8 +130,9 @@ export class SvgPainter {
     }
 
     toBlob() {
-        const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" `
-            + `viewBox="0 0 ${this.width} ${this.height}" font-family="sans-serif">`;
+        const head =
+            `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" ` +
+            `viewBox="0 0 ${this.width} ${this.height}" font-family="sans-serif">`;
         return new Blob([head, ...this.parts, '<' + '/svg>'], { type: 'image/svg+xml' });
     }
 }

@@ -16,7 +16,7 @@ function mix(a, b, share) {
 
 function packed(color) {
     const [r, g, b] = color.map((value) => Math.round(Math.min(Math.max(value, 0), 1) * 255));
-    return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 // What each value of a raster looks like: plain and where its pattern has ink.
@@ -94,10 +94,15 @@ export class CanvasRasterPainter {
             entry.style = this.style;
         }
         const { width, height } = this.canvas;
-        const x = (event) => (event - view.from) / (view.to - view.from) * width;
-        const y = (bytes) => (view.top - bytes) / (view.top - view.bottom) * height;
+        const x = (event) => ((event - view.from) / (view.to - view.from)) * width;
+        const y = (bytes) => ((view.top - bytes) / (view.top - view.bottom)) * height;
         this.context.imageSmoothingEnabled = false;
-        this.context.drawImage(canvas, x(raster.from), y(raster.top), x(raster.to) - x(raster.from),
-            y(raster.bottom) - y(raster.top));
+        this.context.drawImage(
+            canvas,
+            x(raster.from),
+            y(raster.top),
+            x(raster.to) - x(raster.from),
+            y(raster.bottom) - y(raster.top),
+        );
     }
 }

@@ -52,7 +52,10 @@ void main() {
 
 function compile(gl) {
     const program = gl.createProgram();
-    for (const [type, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    for (const [type, source] of [
+        [gl.VERTEX_SHADER, VERTEX],
+        [gl.FRAGMENT_SHADER, FRAGMENT],
+    ]) {
         const shader = gl.createShader(type);
         gl.shaderSource(shader, source);
         gl.compileShader(shader);
@@ -91,7 +94,17 @@ export class GlRasterPainter {
         this.textures = new Map();
         this.program = compile(gl);
         this.uniforms = {};
-        for (const name of ['raster', 'map', 'size', 'palette', 'ground', 'cached', 'dim', 'patterns', 'height'])
+        for (const name of [
+            'raster',
+            'map',
+            'size',
+            'palette',
+            'ground',
+            'cached',
+            'dim',
+            'patterns',
+            'height',
+        ])
             this.uniforms[name] = gl.getUniformLocation(this.program, `u_${name}`);
         gl.useProgram(this.program);
         gl.bindVertexArray(gl.createVertexArray());
@@ -111,8 +124,17 @@ export class GlRasterPainter {
         const texture = this.textures.get(slot)?.texture ?? gl.createTexture();
         gl.bindTexture(gl.TEXTURE_2D, texture);
         gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-        gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8UI, raster.rows, raster.columns, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE,
-            raster.pixels);
+        gl.texImage2D(
+            gl.TEXTURE_2D,
+            0,
+            gl.R8UI,
+            raster.rows,
+            raster.columns,
+            0,
+            gl.RED_INTEGER,
+            gl.UNSIGNED_BYTE,
+            raster.pixels,
+        );
         gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
         gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
         this.textures.set(slot, { texture, raster });
@@ -139,8 +161,13 @@ export class GlRasterPainter {
         const rows = raster.rows / (raster.top - raster.bottom);
         gl.bindTexture(gl.TEXTURE_2D, texture);
         gl.uniform2i(uniforms.size, raster.columns, raster.rows);
-        gl.uniform4f(uniforms.map, (view.to - view.from) / canvas.width * columns, (view.from - raster.from) * columns,
-            (view.top - view.bottom) / canvas.height * rows, (view.bottom - raster.bottom) * rows);
+        gl.uniform4f(
+            uniforms.map,
+            ((view.to - view.from) / canvas.width) * columns,
+            (view.from - raster.from) * columns,
+            ((view.top - view.bottom) / canvas.height) * rows,
+            (view.bottom - raster.bottom) * rows,
+        );
         gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }
 }

@@ -4,7 +4,10 @@ import { download, element } from './dom.js';
 
 // A name of a file from a title of a stranger.
 function fileName(title, view, ending) {
-    const clean = title.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|-+$/g, '').slice(0, 60);
+    const clean = title
+        .replace(/[^A-Za-z0-9._-]+/g, '-')
+        .replace(/^[-.]+|-+$/g, '')
+        .slice(0, 60);
     return `${clean || 'gmd'}-${view}.${ending}`;
 }
 
@@ -24,7 +27,11 @@ export function preparePrint(views, current) {
         const canvas = view?.root.querySelector('canvas.overlay, .segments canvas');
         const picture = canvas && view.image?.(false);
         if (!picture) return;
-        const image = element('img', { class: 'printed', alt: canvas.getAttribute('aria-label'), src: picture.canvas.toDataURL() });
+        const image = element('img', {
+            class: 'printed',
+            alt: canvas.getAttribute('aria-label'),
+            src: picture.canvas.toDataURL(),
+        });
         canvas.parentElement.after(image);
         pictures.push(image);
     });

@@ -1,8 +1,21 @@
 // Finds blocks by what a reader types: an address, a size ("20 MiB", ">= 1 GiB") or a part of a frame, line, category,
 // stream or pool.
 
-const FACTORS = { b: 1, k: 1024, kib: 1024, kb: 1024, m: 2 ** 20, mib: 2 ** 20, mb: 2 ** 20, g: 2 ** 30, gib: 2 ** 30,
-    gb: 2 ** 30, t: 2 ** 40, tib: 2 ** 40, tb: 2 ** 40 };
+const FACTORS = {
+    b: 1,
+    k: 1024,
+    kib: 1024,
+    kb: 1024,
+    m: 2 ** 20,
+    mib: 2 ** 20,
+    mb: 2 ** 20,
+    g: 2 ** 30,
+    gib: 2 ** 30,
+    gb: 2 ** 30,
+    t: 2 ** 40,
+    tib: 2 ** 40,
+    tb: 2 ** 40,
+};
 
 // The block that covers an address, at any time of its life.
 function matchAddress(history, query) {
@@ -17,16 +30,23 @@ function matchSize(history, query) {
     if (!match || (!match[1] && !match[3] && match[2].length < 3)) return null;
     const factor = FACTORS[(match[3] ?? 'b').toLowerCase()];
     const bytes = Number(match[2]) * factor;
-    const size = history.blockSize, asked = history.ofBlocks('requested');
+    const size = history.blockSize,
+        asked = history.ofBlocks('requested');
     const exact = (block) => size[block] === bytes || asked[block] === bytes;
     // A size that is written with a point or a unit is rounded: "1.50 GiB" means what the page shows as that.
-    const near = factor > 1 ? 0.005 * 10 ** Math.max(0, String(Math.floor(Number(match[2]))).length - 1) * factor : 0;
+    const near =
+        factor > 1 ? 0.005 * 10 ** Math.max(0, String(Math.floor(Number(match[2]))).length - 1) * factor : 0;
     switch (match[1]) {
-    case '>': return (block) => size[block] > bytes;
-    case '>=': return (block) => size[block] >= bytes;
-    case '<': return (block) => size[block] < bytes;
-    case '<=': return (block) => size[block] <= bytes;
-    default: return (block) => exact(block) || Math.abs(size[block] - bytes) <= near;
+        case '>':
+            return (block) => size[block] > bytes;
+        case '>=':
+            return (block) => size[block] >= bytes;
+        case '<':
+            return (block) => size[block] < bytes;
+        case '<=':
+            return (block) => size[block] <= bytes;
+        default:
+            return (block) => exact(block) || Math.abs(size[block] - bytes) <= near;
     }
 }
 
@@ -57,30 +77,49 @@ function matchingStacks(history, needle) {
 function matchText(history, query) {
     const needle = query.toLowerCase();
     const stacks = matchingStacks(history, needle);
-    const names = (list) => new Set((list ?? []).map((name, i) => name.toLowerCase().includes(needle) ? i : -1));
-    const category = names(history.info.categories), stream = names(history.info.streams), pool = names(history.info.pools);
+    const names = (list) =>
+        new Set((list ?? []).map((name, i) => (name.toLowerCase().includes(needle) ? i : -1)));
+    const category = names(history.info.categories),
+        stream = names(history.info.streams),
+        pool = names(history.info.pools);
     const lines = new Map();
     const inLine = (line) => {
-        if (!lines.has(line)) lines.set(line, line > 0 && history.lineName(line - 1).toLowerCase().includes(needle));
+        if (!lines.has(line))
+            lines.set(
+                line,
+                line > 0 &&
+                    history
+                        .lineName(line - 1)
+                        .toLowerCase()
+                        .includes(needle),
+            );
         return lines.get(line);
     };
     const columns = ['stack', 'line', 'category', 'stream', 'pool'].map((name) => history.ofBlocks(name));
     return (block) => {
         const [stack, line, c, s, p] = columns.map((column) => column[block]);
-        return (stack > 0 && stacks[stack - 1] > 0) || inLine(line) || category.has(c) || stream.has(s) || pool.has(p);
+        return (
+            (stack > 0 && stacks[stack - 1] > 0) ||
+            inLine(line) ||
+            category.has(c) ||
+            stream.has(s) ||
+            pool.has(p)
+        );
     };
 }
 
 // { mask: 1 for each block found, count, bytes }
 export function findBlocks(history, query) {
     const trimmed = query.trim();
-    const match = matchAddress(history, trimmed) ?? matchSize(history, trimmed) ?? matchText(history, trimmed);
+    const match =
+        matchAddress(history, trimmed) ?? matchSize(history, trimmed) ?? matchText(history, trimmed);
     return maskOf(history, match);
 }
 
 export function maskOf(history, match) {
     const mask = new Uint8Array(history.blocks);
-    let count = 0, bytes = 0;
+    let count = 0,
+        bytes = 0;
     for (let block = 0; block < mask.length; block++) {
         if (!match(block)) continue;
         mask[block] = 1;
@@ -96,7 +135,10 @@ export function highlightOf(history, state, report) {
     if (state.line) return { ...blocksOfLine(history, state.line), label: state.line };
     if (state.stack !== null && state.stack !== undefined) {
         const stacks = history.ofBlocks('stack');
-        return { ...maskOf(history, (block) => isBelow(history, stacks[block] - 1, state.stack)), label: 'this stack' };
+        return {
+            ...maskOf(history, (block) => isBelow(history, stacks[block] - 1, state.stack)),
+            label: 'this stack',
+        };
     }
     const evidence = report.findings[state.finding]?.evidence?.[state.evidence ?? 0];
     if (evidence?.blocks?.length && (evidence.history ?? 0) === history.index) {
@@ -110,7 +152,8 @@ function blocksOfLine(history, name) {
     const lines = history.ofBlocks('line');
     const same = new Map();
     return maskOf(history, (block) => {
-        if (!same.has(lines[block])) same.set(lines[block], sameLine(history.lineName(lines[block] - 1), name));
+        if (!same.has(lines[block]))
+            same.set(lines[block], sameLine(history.lineName(lines[block] - 1), name));
         return same.get(lines[block]);
     });
 }
@@ -122,6 +165,7 @@ function sameLine(full, name) {
 
 function isBelow(history, stack, ancestor) {
     const { parent } = history.stackTree();
-    for (let at = stack, steps = 0; at >= 0 && steps < 10000; at = parent[at] - 1, steps++) if (at === ancestor) return true;
+    for (let at = stack, steps = 0; at >= 0 && steps < 10000; at = parent[at] - 1, steps++)
+        if (at === ancestor) return true;
     return false;
 }

@@ -1,7 +1,10 @@
 // Where segments stand in the view "State": each is a bar on one common scale, broken into rows like a text, grouped by
 // stream and pool.
 
-const ROW = 18, GAP = 5, HEAD = 24, SPACE = 4; // pixels
+const ROW = 18,
+    GAP = 5,
+    HEAD = 24,
+    SPACE = 4; // pixels
 const TARGET_ROWS = 30;
 
 // { height, rowBytes, groups: [{ y, stream, pool }], bars: [{ segment, start }] }; start: pixels along the group's rows.
@@ -10,14 +13,22 @@ export function layoutSegments(segments, width) {
     const rowBytes = Math.max(1 << 20, 2 ** Math.ceil(Math.log2(Math.max(1, total / TARGET_ROWS))));
     const perPixel = rowBytes / width;
     const layout = { rowBytes, perPixel, width, groups: [], bars: [], height: 0 };
-    let group = null, along = 0;
+    let group = null,
+        along = 0;
     const close = () => {
         if (group) layout.height = group.y + HEAD + Math.ceil(along / width) * (ROW + GAP);
     };
     for (const segment of segments) {
         if (!group || group.stream !== segment.stream || group.pool !== segment.pool) {
             close();
-            group = { y: layout.height, stream: segment.stream, pool: segment.pool, bytes: 0, used: 0, count: 0 };
+            group = {
+                y: layout.height,
+                stream: segment.stream,
+                pool: segment.pool,
+                bytes: 0,
+                used: 0,
+                count: 0,
+            };
             layout.groups.push(group);
             along = 0;
         }
@@ -40,7 +51,12 @@ export function partsOf(layout, bar, offset, bytes) {
     while (from < to - 1e-6) {
         const row = Math.floor(from / width + 1e-9);
         const end = Math.min(to, (row + 1) * width);
-        parts.push({ x: Math.max(0, from - row * width), y: bar.group.y + HEAD + row * (ROW + GAP), width: end - from, height: ROW });
+        parts.push({
+            x: Math.max(0, from - row * width),
+            y: bar.group.y + HEAD + row * (ROW + GAP),
+            width: end - from,
+            height: ROW,
+        });
         from = end;
     }
     return parts;
@@ -53,10 +69,16 @@ export function pieceAt(layout, x, y) {
     const row = Math.floor((y - group.y - HEAD) / (ROW + GAP));
     if (y - group.y - HEAD - row * (ROW + GAP) > ROW) return null;
     const along = row * layout.width + x;
-    const bar = layout.bars.find((one) => one.group === group && one.start <= along
-        && along < one.start + Math.max(one.segment.size / layout.perPixel, 2));
+    const bar = layout.bars.find(
+        (one) =>
+            one.group === group &&
+            one.start <= along &&
+            along < one.start + Math.max(one.segment.size / layout.perPixel, 2),
+    );
     if (!bar) return null;
     const address = bar.segment.address + (along - bar.start) * layout.perPixel;
-    const piece = bar.segment.pieces.find((one) => one.address <= address && address < one.address + one.size);
+    const piece = bar.segment.pieces.find(
+        (one) => one.address <= address && address < one.address + one.size,
+    );
     return piece ? { segment: bar.segment, piece } : null;
 }

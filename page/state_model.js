@@ -7,10 +7,22 @@ const EXPANDABLE = 2;
 export function segmentsAt(history, event) {
     const address = history.ofSegments('address');
     const columns = ['stream', 'pool', 'kind'].map((name) => history.ofSegments(name));
-    const recorded = history.liveSegments(event).sort((a, b) => address[a] - address[b]).map((index) => {
-        const [stream, pool, kind] = columns.map((column) => column[index]);
-        return { index, address: address[index], size: history.segmentSize[index], stream, pool, kind, pieces: [], used: 0 };
-    });
+    const recorded = history
+        .liveSegments(event)
+        .sort((a, b) => address[a] - address[b])
+        .map((index) => {
+            const [stream, pool, kind] = columns.map((column) => column[index]);
+            return {
+                index,
+                address: address[index],
+                size: history.segmentSize[index],
+                stream,
+                pool,
+                kind,
+                pieces: [],
+                used: 0,
+            };
+        });
     const segments = joinRanges(recorded);
     placeBlocks(history, segments, event);
     for (const segment of segments) addGaps(segment);
@@ -22,8 +34,14 @@ function joinRanges(segments) {
     const joined = [];
     for (const segment of segments) {
         const before = joined.at(-1);
-        if (before && before.kind === EXPANDABLE && segment.kind === EXPANDABLE && before.stream === segment.stream
-            && before.address + before.size === segment.address) before.size += segment.size;
+        if (
+            before &&
+            before.kind === EXPANDABLE &&
+            segment.kind === EXPANDABLE &&
+            before.stream === segment.stream &&
+            before.address + before.size === segment.address
+        )
+            before.size += segment.size;
         else joined.push(segment);
     }
     return joined;
@@ -56,6 +74,7 @@ function addGaps(segment) {
 }
 
 export function gapsOf(segments) {
-    return segments.flatMap((segment) => segment.pieces.filter((piece) => piece.block === null)
-        .map((piece) => ({ ...piece, segment })));
+    return segments.flatMap((segment) =>
+        segment.pieces.filter((piece) => piece.block === null).map((piece) => ({ ...piece, segment })),
+    );
 }

@@ -4,18 +4,35 @@
 import { formatBytes, formatCount, plural, shortText } from './format.js';
 import { gapsOf, segmentsAt } from './state_model.js';
 
-const KINDS = ['allocation', 'free asked for', 'free completed', 'segment taken from the device', 'segment given back',
-    'memory mapped', 'memory unmapped', 'out of memory', 'other event'];
+const KINDS = [
+    'allocation',
+    'free asked for',
+    'free completed',
+    'segment taken from the device',
+    'segment given back',
+    'memory mapped',
+    'memory unmapped',
+    'out of memory',
+    'other event',
+];
 
-const OUTCOMES = { survived: 'The job went on.', lost: 'The recording does not tell whether the job went on.', ended: 'The job ended with it.' };
+const OUTCOMES = {
+    survived: 'The job went on.',
+    lost: 'The recording does not tell whether the job went on.',
+    ended: 'The job ended with it.',
+};
 
 export function eventSentence(history, event) {
     if (event === 0) return 'The state before the first event.';
     const kind = history.ofEvents('kind')[event];
     const block = history.ofEvents('block')[event] - 1;
     const segment = history.ofEvents('segment')[event] - 1;
-    const what = block >= 0 ? ` of block ${formatCount(block)}, ${formatBytes(history.blockSize[block])}, ${shortText(history.lineOf(block), 100)}`
-        : segment >= 0 ? `, ${formatBytes(history.segmentSize[segment])}` : '';
+    const what =
+        block >= 0
+            ? ` of block ${formatCount(block)}, ${formatBytes(history.blockSize[block])}, ${shortText(history.lineOf(block), 100)}`
+            : segment >= 0
+              ? `, ${formatBytes(history.segmentSize[segment])}`
+              : '';
     return `Event ${formatCount(event)}${recordedNumber(history, event)}: ${KINDS[kind] ?? 'event'}${what}.`;
 }
 
@@ -31,26 +48,35 @@ export function choiceSentences(history, event) {
     if (event === 0 || history.ofEvents('kind')[event] !== 0) return [];
     const block = history.ofEvents('block')[event] - 1;
     if (block < 0) return [];
-    const size = history.blockSize[block], address = history.ofBlocks('address')[block];
-    const stream = history.ofBlocks('stream')[block], pool = history.ofBlocks('pool')[block];
-    const gaps = gapsOf(segmentsAt(history, event - 1))
-        .filter(({ segment }) => segment.stream === stream && segment.pool === pool);
+    const size = history.blockSize[block],
+        address = history.ofBlocks('address')[block];
+    const stream = history.ofBlocks('stream')[block],
+        pool = history.ofBlocks('pool')[block];
+    const gaps = gapsOf(segmentsAt(history, event - 1)).filter(
+        ({ segment }) => segment.stream === stream && segment.pool === pool,
+    );
     const chosen = gaps.find((gap) => gap.address <= address && address < gap.address + gap.size);
     const fitting = gaps.filter((gap) => gap.size >= size);
     if (!chosen) return [noGapSentence(gaps, size)];
     const smaller = fitting.filter((gap) => gap.size < chosen.size).length;
     const rest = chosen.size - size;
-    const choice = smaller > 0 ? `${plural(smaller, 'smaller gap')} of its stream and pool would also have been large enough`
-        : fitting.length === 1 ? 'no other of its stream and pool was large enough'
-            : `it is the smallest of ${formatCount(fitting.length)} of its stream and pool that were large enough`;
-    return [`The block lies in a free gap of ${formatBytes(chosen.size)}: ${choice}.`,
-        rest ? `${formatBytes(rest)} of the gap remain free.` : 'The gap is used up.'];
+    const choice =
+        smaller > 0
+            ? `${plural(smaller, 'smaller gap')} of its stream and pool would also have been large enough`
+            : fitting.length === 1
+              ? 'no other of its stream and pool was large enough'
+              : `it is the smallest of ${formatCount(fitting.length)} of its stream and pool that were large enough`;
+    return [
+        `The block lies in a free gap of ${formatBytes(chosen.size)}: ${choice}.`,
+        rest ? `${formatBytes(rest)} of the gap remain free.` : 'The gap is used up.',
+    ];
 }
 
 function noGapSentence(gaps, size) {
     const largest = Math.max(0, ...gaps.map((gap) => gap.size));
     const free = gaps.reduce((sum, gap) => sum + gap.size, 0);
-    return largest >= size ? 'The block lies in memory that the recording does not show as free before.'
+    return largest >= size
+        ? 'The block lies in memory that the recording does not show as free before.'
         : `No free gap of its stream and pool held ${formatBytes(size)}: ${formatBytes(free)} were free there, the largest gap was ${formatBytes(largest)}.`;
 }
 
@@ -59,12 +85,19 @@ export function segmentSentences(history, segment, event) {
     const gaps = segment.pieces.filter((piece) => piece.block === null);
     const split = `${formatBytes(segment.size)} in ${plural(live.length, 'live block')} and ${plural(gaps.length, 'free gap')}`;
     if (!live.length) return [`${split}. All of it is free: the allocator could give it back to the device.`];
-    const largest = live.reduce((best, piece) => piece.size > best.size ? piece : best);
+    const largest = live.reduce((best, piece) => (piece.size > best.size ? piece : best));
     const waiting = live.filter(({ block }) => isPending(history, block, event)).length;
-    const sentences = [`${split}.`, `It cannot go back to the device while ${plural(live.length, 'block')} with ${formatBytes(segment.used)} `
-        + `${live.length === 1 ? 'lives' : 'live'} in it; the largest, ${formatBytes(largest.size)}, is of ${shortText(history.lineOf(largest.block), 100)}.`];
-    if (segment.kind === 2) sentences[1] = `${sentences[1].slice(0, -1)}; an expandable segment can give back the pages that no block touches.`;
-    if (waiting) sentences.push(`${plural(waiting, 'block')} in it ${waiting === 1 ? 'waits' : 'wait'} for another stream before the free completes.`);
+    const sentences = [
+        `${split}.`,
+        `It cannot go back to the device while ${plural(live.length, 'block')} with ${formatBytes(segment.used)} ` +
+            `${live.length === 1 ? 'lives' : 'live'} in it; the largest, ${formatBytes(largest.size)}, is of ${shortText(history.lineOf(largest.block), 100)}.`,
+    ];
+    if (segment.kind === 2)
+        sentences[1] = `${sentences[1].slice(0, -1)}; an expandable segment can give back the pages that no block touches.`;
+    if (waiting)
+        sentences.push(
+            `${plural(waiting, 'block')} in it ${waiting === 1 ? 'waits' : 'wait'} for another stream before the free completes.`,
+        );
     return sentences;
 }
 
@@ -80,13 +113,18 @@ export function oomAt(history, event) {
 
 export function oomSentences(history, oom) {
     const gaps = gapsOf(segmentsAt(history, oom.event));
-    const free = gaps.reduce((sum, gap) => sum + gap.size, 0), largest = gaps.reduce((most, gap) => Math.max(most, gap.size), 0);
+    const free = gaps.reduce((sum, gap) => sum + gap.size, 0),
+        largest = gaps.reduce((most, gap) => Math.max(most, gap.size), 0);
     const times = oom.repeats > 1 ? ` ${formatCount(oom.repeats)} times` : '';
     const onDevice = oom.device_free ?? oom.free;
-    return [`Out of memory at event ${formatCount(oom.event)}: ${formatBytes(oom.bytes)} were refused${times}.`,
-        OUTCOMES[oom.outcome], oom.cause && `Cause: ${shortText(oom.cause, 300)}`,
+    return [
+        `Out of memory at event ${formatCount(oom.event)}: ${formatBytes(oom.bytes)} were refused${times}.`,
+        OUTCOMES[oom.outcome],
+        oom.cause && `Cause: ${shortText(oom.cause, 300)}`,
         Number.isFinite(onDevice) && `The device had ${formatBytes(onDevice)} free.`,
-        history.hasReserved && `The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`,
+        history.hasReserved &&
+            `The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`,
         ...(oom.cached ?? []).map(({ cause, bytes }) => `${formatBytes(bytes)}: ${shortText(cause, 300)}`),
-        oom.text && `What would have been enough: ${shortText(oom.text, 2000)}`].filter(Boolean);
+        oom.text && `What would have been enough: ${shortText(oom.text, 2000)}`,
+    ].filter(Boolean);
 }

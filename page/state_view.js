@@ -5,7 +5,14 @@ import { CanvasPainter, SvgPainter } from './painter.js';
 import { DataTable } from './data_table.js';
 import { blockDetails, blockSummary } from './block_details.js';
 import { button, element, replaceChildren } from './dom.js';
-import { choiceSentences, eventSentence, isPending, oomAt, oomSentences, segmentSentences } from './state_reasons.js';
+import {
+    choiceSentences,
+    eventSentence,
+    isPending,
+    oomAt,
+    oomSentences,
+    segmentSentences,
+} from './state_reasons.js';
 import { colourBlocks } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
 import { layoutSegments, partsOf, pieceAt } from './state_layout.js';
@@ -28,10 +35,19 @@ export class StateView {
         this.text = element('div', { class: 'reasons', role: 'status' });
         this.side = element('div', { class: 'side' });
         this.list = element('div', { class: 'moment' });
-        this.root = element('div', { class: 'view state' }, this.text, this.area,
-            element('p', { class: 'note keys' }, 'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. '
-                + 'Hatched: free. Crossed: waits for a stream.'),
-            element('div', { class: 'columns' }, this.list, this.side));
+        this.root = element(
+            'div',
+            { class: 'view state' },
+            this.text,
+            this.area,
+            element(
+                'p',
+                { class: 'note keys' },
+                'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. ' +
+                    'Hatched: free. Crossed: waits for a stream.',
+            ),
+            element('div', { class: 'columns' }, this.list, this.side),
+        );
         this.canvas.addEventListener('pointermove', (event) => this.hover(event.offsetX, event.offsetY));
         this.canvas.addEventListener('pointerleave', () => this.hover(-1, -1));
         this.canvas.addEventListener('click', (event) => this.pick(event.offsetX, event.offsetY));
@@ -42,14 +58,18 @@ export class StateView {
     }
 
     update(state, changed) {
-        const history = this.history = this.app.history();
+        const history = (this.history = this.app.history());
         if (!history) {
             replaceChildren(this.text, element('p', {}, 'These inputs have no memory history.'));
             return;
         }
         if (this.colours?.history !== history || this.colours.colouring !== state.colour)
             this.colours = { history, colouring: state.colour, ...colourBlocks(history, state.colour) };
-        if (['view', 'history', 'query', 'line', 'stack', 'finding', 'evidence'].some((name) => changed.has(name)))
+        if (
+            ['view', 'history', 'query', 'line', 'stack', 'finding', 'evidence'].some((name) =>
+                changed.has(name),
+            )
+        )
             this.found = highlightOf(history, state, this.app.report);
         this.app.noteFound?.(this.found);
         this.segments = segmentsAt(history, state.event);
@@ -63,10 +83,20 @@ export class StateView {
     drawReasons(state) {
         const { history } = this;
         const oom = oomAt(history, state.event);
-        const sentences = oom ? oomSentences(history, oom) : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
+        const sentences = oom
+            ? oomSentences(history, oom)
+            : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
         const sums = `${memorySums(history, state.event)}; ${liveSentence(history, state.event)}.`;
-        replaceChildren(this.text, element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
-            sentences.length > 1 && element('ul', {}, sentences.slice(1).map((sentence) => element('li', {}, sentence))));
+        replaceChildren(
+            this.text,
+            element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
+            sentences.length > 1 &&
+                element(
+                    'ul',
+                    {},
+                    sentences.slice(1).map((sentence) => element('li', {}, sentence)),
+                ),
+        );
     }
 
     draw() {
@@ -82,8 +112,11 @@ export class StateView {
         const context = this.canvas.getContext('2d');
         context.scale(ratio, ratio);
         this.paint(new CanvasPainter(context));
-        this.canvas.setAttribute('aria-label', `Segments at event ${formatCount(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. `
-            + 'The table below lists them.');
+        this.canvas.setAttribute(
+            'aria-label',
+            `Segments at event ${formatCount(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. ` +
+                'The table below lists them.',
+        );
     }
 
     paint(painter) {
@@ -91,11 +124,26 @@ export class StateView {
         const { layout, history } = this;
         painter.rect(0, 0, layout.width + 2, Math.max(layout.height, 40), colours.ground);
         for (const group of layout.groups) {
-            const names = [history.info.streams?.[group.stream] ?? `stream ${group.stream}`, history.info.pools?.[group.pool] ?? `pool ${group.pool}`];
-            painter.text(`${names.map((name) => shortText(name, 40)).join(' · ')}: ${plural(group.count, 'segment')}, ${formatBytes(group.bytes)}, `
-                + `${formatBytes(group.used)} used`, 0, group.y + 14, colours.soft, { clip: layout.width });
+            const names = [
+                history.info.streams?.[group.stream] ?? `stream ${group.stream}`,
+                history.info.pools?.[group.pool] ?? `pool ${group.pool}`,
+            ];
+            painter.text(
+                `${names.map((name) => shortText(name, 40)).join(' · ')}: ${plural(group.count, 'segment')}, ${formatBytes(group.bytes)}, ` +
+                    `${formatBytes(group.used)} used`,
+                0,
+                group.y + 14,
+                colours.soft,
+                { clip: layout.width },
+            );
         }
-        if (!layout.bars.length) painter.text(this.history.hasReserved ? 'No segment is there.' : 'The recorder wrote no segments.', 0, 14, colours.soft);
+        if (!layout.bars.length)
+            painter.text(
+                this.history.hasReserved ? 'No segment is there.' : 'The recorder wrote no segments.',
+                0,
+                14,
+                colours.soft,
+            );
         for (const bar of layout.bars) this.paintBar(painter, bar, colours);
     }
 
@@ -104,7 +152,13 @@ export class StateView {
         const { segment } = bar;
         const chosen = this.segment === segment.index;
         for (const part of partsOf(layout, bar, 0, segment.size)) {
-            painter.rect(part.x, part.y, part.width, part.height, mixColours(colours.ground, colours.cached, 0.3));
+            painter.rect(
+                part.x,
+                part.y,
+                part.width,
+                part.height,
+                mixColours(colours.ground, colours.cached, 0.3),
+            );
             hatch(painter, part, colours.cached);
         }
         let drawn = -1; // a pixel that is full needs no second block
@@ -117,7 +171,14 @@ export class StateView {
                 this.paintBlock(painter, piece, part, colours);
         }
         for (const part of partsOf(layout, bar, 0, segment.size))
-            painter.frame(part.x + 0.5, part.y + 0.5, Math.max(part.width - 1, 1), part.height - 1, chosen ? colours.accent : colours.soft, chosen ? 2 : 1);
+            painter.frame(
+                part.x + 0.5,
+                part.y + 0.5,
+                Math.max(part.width - 1, 1),
+                part.height - 1,
+                chosen ? colours.accent : colours.soft,
+                chosen ? 2 : 1,
+            );
     }
 
     paintBlock(painter, { block, size }, part, colours) {
@@ -126,12 +187,22 @@ export class StateView {
         let colour = colours.blocks[this.colours.classes[block] - CLASS_FIRST];
         if (found && !found.mask[block]) colour = mixColours(colour, colours.ground, DIMMED);
         painter.rect(part.x, part.y, part.width, part.height, colour);
-        if (part.width > 3) painter.frame(part.x + 0.5, part.y + 0.5, part.width - 1, part.height - 1, mixColours(colour, colours.ground, 0.5));
+        if (part.width > 3)
+            painter.frame(
+                part.x + 0.5,
+                part.y + 0.5,
+                part.width - 1,
+                part.height - 1,
+                mixColours(colour, colours.ground, 0.5),
+            );
         if (isPending(history, block, event)) {
             painter.line(part.x, part.y, part.x + part.width, part.y + part.height, colours.text);
             painter.line(part.x, part.y + part.height, part.x + part.width, part.y, colours.text);
         }
-        if (part.width > SIZE_WIDTH) painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), { size: 10 });
+        if (part.width > SIZE_WIDTH)
+            painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), {
+                size: 10,
+            });
         if (block === selected) painter.frame(part.x, part.y, part.width, part.height, colours.text, 3);
     }
 
@@ -140,9 +211,17 @@ export class StateView {
         this.tip.hidden = !found;
         if (!found) return;
         const { piece, segment } = found;
-        const lines = piece.block === null ? [`Free: ${formatBytes(piece.size)} at ${formatAddress(this.history, piece.address)}`,
-            `in a ${KIND_NAMES[segment.kind] ?? ''} segment of ${formatBytes(segment.size)}`] : blockSummary(this.history, piece.block);
-        replaceChildren(this.tip, lines.map((line) => element('div', {}, line)));
+        const lines =
+            piece.block === null
+                ? [
+                      `Free: ${formatBytes(piece.size)} at ${formatAddress(this.history, piece.address)}`,
+                      `in a ${KIND_NAMES[segment.kind] ?? ''} segment of ${formatBytes(segment.size)}`,
+                  ]
+                : blockSummary(this.history, piece.block);
+        replaceChildren(
+            this.tip,
+            lines.map((line) => element('div', {}, line)),
+        );
         this.tip.style.left = `${Math.max(0, Math.min(x + 12, this.area.clientWidth - this.tip.offsetWidth - 4))}px`;
         this.tip.style.top = `${y + 16}px`;
     }
@@ -158,23 +237,61 @@ export class StateView {
 
     drawSide(state) {
         const segment = this.segments.find(({ index }) => index === this.segment);
-        replaceChildren(this.side,
-            segment && element('section', { class: 'details', 'aria-label': 'Details of the segment' }, element('h3', {}, `Segment ${formatCount(segment.index)}`),
-                element('p', {}, `${formatAddress(this.history, segment.address)}, ${KIND_NAMES[segment.kind] ?? 'unknown kind'}`),
-                segmentSentences(this.history, segment, state.event).map((sentence) => element('p', {}, sentence))),
-            state.block !== null && state.block !== undefined && blockDetails(this.app, this.history, state.block),
-            !segment && (state.block === null || state.block === undefined)
-                && element('p', { class: 'note' }, 'Click a segment, a block or a gap, or a row of the table, to see why it is there.'));
+        replaceChildren(
+            this.side,
+            segment &&
+                element(
+                    'section',
+                    { class: 'details', 'aria-label': 'Details of the segment' },
+                    element('h3', {}, `Segment ${formatCount(segment.index)}`),
+                    element(
+                        'p',
+                        {},
+                        `${formatAddress(this.history, segment.address)}, ${KIND_NAMES[segment.kind] ?? 'unknown kind'}`,
+                    ),
+                    segmentSentences(this.history, segment, state.event).map((sentence) =>
+                        element('p', {}, sentence),
+                    ),
+                ),
+            state.block !== null &&
+                state.block !== undefined &&
+                blockDetails(this.app, this.history, state.block),
+            !segment &&
+                (state.block === null || state.block === undefined) &&
+                element(
+                    'p',
+                    { class: 'note' },
+                    'Click a segment, a block or a gap, or a row of the table, to see why it is there.',
+                ),
+        );
     }
 
     drawList(state) {
         const { history } = this;
-        const rows = this.segments.map((segment) => [segment.index, segment.size, segment.used, segment.size - segment.used,
-            segment.pieces.filter((piece) => piece.block !== null).length, KIND_NAMES[segment.kind] ?? '',
-            shortText(history.info.streams?.[segment.stream] ?? String(segment.stream), 40), shortText(history.info.pools?.[segment.pool] ?? String(segment.pool), 40)]);
-        const table = { title: `Segments at event ${formatCount(state.event)}`, rows, columns: [{ name: 'Segment', unit: 'count' }, { name: 'Size', unit: 'B' },
-            { name: 'Used', unit: 'B' }, { name: 'Free', unit: 'B' }, { name: 'Blocks', unit: 'count' }, { name: 'Kind', unit: 'text' },
-            { name: 'Stream', unit: 'text' }, { name: 'Pool', unit: 'text' }] };
+        const rows = this.segments.map((segment) => [
+            segment.index,
+            segment.size,
+            segment.used,
+            segment.size - segment.used,
+            segment.pieces.filter((piece) => piece.block !== null).length,
+            KIND_NAMES[segment.kind] ?? '',
+            shortText(history.info.streams?.[segment.stream] ?? String(segment.stream), 40),
+            shortText(history.info.pools?.[segment.pool] ?? String(segment.pool), 40),
+        ]);
+        const table = {
+            title: `Segments at event ${formatCount(state.event)}`,
+            rows,
+            columns: [
+                { name: 'Segment', unit: 'count' },
+                { name: 'Size', unit: 'B' },
+                { name: 'Used', unit: 'B' },
+                { name: 'Free', unit: 'B' },
+                { name: 'Blocks', unit: 'count' },
+                { name: 'Kind', unit: 'text' },
+                { name: 'Stream', unit: 'text' },
+                { name: 'Pool', unit: 'text' },
+            ],
+        };
         const onrow = ([index]) => {
             this.segment = index;
             this.draw();
@@ -189,10 +306,18 @@ export class StateView {
         const { app, history } = this;
         const at = app.state.event;
         const go = (to) => app.set({ event: Math.min(Math.max(to, 0), history.last) });
-        const actions = { ArrowLeft: () => go(at - (event.shiftKey ? 10 : 1)), ArrowRight: () => go(at + (event.shiftKey ? 10 : 1)),
-            Home: () => go(0), End: () => go(history.last), p: () => go(history.peak), n: () => go(this.allocationAfter(at)),
-            b: () => go(this.allocationBefore(at)), ArrowUp: () => this.stepBlock(-1), ArrowDown: () => this.stepBlock(1),
-            Escape: () => app.set({ block: null, query: null, line: null, stack: null, finding: null }) };
+        const actions = {
+            ArrowLeft: () => go(at - (event.shiftKey ? 10 : 1)),
+            ArrowRight: () => go(at + (event.shiftKey ? 10 : 1)),
+            Home: () => go(0),
+            End: () => go(history.last),
+            p: () => go(history.peak),
+            n: () => go(this.allocationAfter(at)),
+            b: () => go(this.allocationBefore(at)),
+            ArrowUp: () => this.stepBlock(-1),
+            ArrowDown: () => this.stepBlock(1),
+            Escape: () => app.set({ block: null, query: null, line: null, stack: null, finding: null }),
+        };
         const action = actions[event.key] ?? actions[event.key.toLowerCase()];
         if (!action) return false;
         action();
@@ -211,7 +336,10 @@ export class StateView {
 
     // The next live block in order of address.
     stepBlock(step) {
-        const blocks = this.segments.flatMap(({ pieces }) => pieces).filter((piece) => piece.block !== null).map((piece) => piece.block);
+        const blocks = this.segments
+            .flatMap(({ pieces }) => pieces)
+            .filter((piece) => piece.block !== null)
+            .map((piece) => piece.block);
         if (!blocks.length) return;
         const at = blocks.indexOf(this.app.state.block);
         this.app.set({ block: blocks[Math.min(Math.max(at + step, 0), blocks.length - 1)] });
@@ -230,5 +358,11 @@ export class StateView {
 function hatch(painter, part, colour) {
     if (part.width < 6) return;
     for (let x = part.x + 4; x < part.x + part.width - 2; x += 8)
-        painter.line(x, part.y + part.height - 1, Math.min(x + 6, part.x + part.width - 1), part.y + 1, colour);
+        painter.line(
+            x,
+            part.y + part.height - 1,
+            Math.min(x + 6, part.x + part.width - 1),
+            part.y + 1,
+            colour,
+        );
 }

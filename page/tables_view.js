@@ -15,16 +15,30 @@ export class TablesView {
 
     update(state, changed) {
         const { tables } = this.app.report;
-        const at = Math.max(0, tables.findIndex((table) => table.id === state.table));
-        replaceChildren(this.list, tables.map((table, i) => button(`${shortText(table.title, 80)} (${plural(table.rows.length, 'row')})`,
-            () => this.app.set({ table: table.id, filter: null }), { 'aria-pressed': String(i === at) })));
-        if (!tables.length) replaceChildren(this.place, element('p', { class: 'note' }, 'These inputs have no tables.'));
+        const at = Math.max(
+            0,
+            tables.findIndex((table) => table.id === state.table),
+        );
+        replaceChildren(
+            this.list,
+            tables.map((table, i) =>
+                button(
+                    `${shortText(table.title, 80)} (${plural(table.rows.length, 'row')})`,
+                    () => this.app.set({ table: table.id, filter: null }),
+                    { 'aria-pressed': String(i === at) },
+                ),
+            ),
+        );
+        if (!tables.length)
+            replaceChildren(this.place, element('p', { class: 'note' }, 'These inputs have no tables.'));
         else if (this.shown !== tables[at] || changed.has('view')) this.show(tables[at], state);
     }
 
     show(table, state) {
         this.shown = table;
-        const grid = new DataTable(table, { onfilter: (filter) => this.app.set({ filter: filter || null, table: table.id }) });
+        const grid = new DataTable(table, {
+            onfilter: (filter) => this.app.set({ filter: filter || null, table: table.id }),
+        });
         if (state.filter) grid.setFilter(state.filter);
         replaceChildren(this.place, grid.node);
     }

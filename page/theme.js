@@ -14,7 +14,9 @@ export function restoreTheme() {
     try {
         const chosen = localStorage.getItem(KEY);
         if (chosen === 'dark' || chosen === 'light') document.documentElement.dataset.theme = chosen;
-    } catch { /* without storage the system's choice stands */ }
+    } catch {
+        /* without storage the system's choice stands */
+    }
 }
 
 export function switchTheme() {
@@ -22,7 +24,9 @@ export function switchTheme() {
     document.documentElement.dataset.theme = chosen;
     try {
         localStorage.setItem(KEY, chosen);
-    } catch { /* as above */ }
+    } catch {
+        /* as above */
+    }
 }
 
 export function onThemeChange(listener) {
@@ -44,13 +48,14 @@ export function colourParts(hex) {
 }
 
 export function mixColours(one, other, share) {
-    const a = colourParts(one), b = colourParts(other);
+    const a = colourParts(one),
+        b = colourParts(other);
     const parts = a.map((value, i) => Math.round((value + (b[i] - value) * share) * 255));
     return `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }
 
 // Black or white, whichever is easier to read on HEX.
 export function inkOn(hex) {
-    const [r, g, b] = colourParts(hex).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = colourParts(hex).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000000' : '#ffffff';
 }

@@ -6,7 +6,9 @@ import { inkOn } from './theme.js';
 import { nameOfClass } from './colours.js';
 
 export const GUTTER = { left: 66, right: 8, top: 18, bottom: 36 };
-const LABEL_WIDTH = 110, LABEL_ROWS = 15, LABELS = 7;
+const LABEL_WIDTH = 110,
+    LABEL_ROWS = 15,
+    LABELS = 7;
 
 const LINE_SPACE = 40; // pixels for each line of a mark: with less of them the picture is lost behind lines
 const TICK = 10;
@@ -14,11 +16,23 @@ const MARK_SIGNS = { oom: 'OOM', violation: 'V', peak: 'peak' }; // other marks 
 
 export function marksOf(history) {
     const { info } = history;
-    const marks = [{ event: history.peak, kind: 'peak', label: `peak: ${formatBytes(history.allocated[history.peak])} allocated` }];
+    const marks = [
+        {
+            event: history.peak,
+            kind: 'peak',
+            label: `peak: ${formatBytes(history.allocated[history.peak])} allocated`,
+        },
+    ];
     for (const oom of info.ooms ?? [])
-        marks.push({ event: oom.event, kind: 'oom', label: `out of memory: ${formatBytes(oom.bytes)} refused` });
+        marks.push({
+            event: oom.event,
+            kind: 'oom',
+            label: `out of memory: ${formatBytes(oom.bytes)} refused`,
+        });
     for (const mark of info.marks ?? []) marks.push(mark);
-    (info.iterations ?? []).forEach((event, i) => marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }));
+    (info.iterations ?? []).forEach((event, i) =>
+        marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }),
+    );
     return marks;
 }
 
@@ -39,10 +53,15 @@ export function drawAxes(painter, chart, colours) {
         if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;
         painter.text(formatCount(at), x, bottom + 11, colours.soft, { align: 'center' });
         const time = chart.history.timeOf(Math.min(at, chart.history.last));
-        if (time !== null) painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, { align: 'center', size: 10 });
+        if (time !== null)
+            painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, {
+                align: 'center',
+                size: 10,
+            });
     }
     painter.text('event', plot.x - 6, bottom + 11, colours.soft, { align: 'end' });
-    if (chart.history.timeOf(1) !== null) painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
+    if (chart.history.timeOf(1) !== null)
+        painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
     painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
 }
 
@@ -61,11 +80,13 @@ export function drawMarks(painter, chart, colours) {
 // NAMED: where names stand already. Many marks of a kind are short ticks, or nothing if they are not serious.
 function drawMark(painter, chart, mark, colours, { dense, named }) {
     const { plot } = chart;
-    const serious = isSerious(mark), colour = serious ? colours.bad : colours.soft;
+    const serious = isSerious(mark),
+        colour = serious ? colours.bad : colours.soft;
     const x = Math.round(chart.x(mark.event + 0.5)) + 0.5;
     if (!dense) painter.line(x, plot.y, x, plot.y + plot.height, colour, serious ? [6, 2] : [1, 4]);
     else if (serious) painter.line(x, plot.y, x, plot.y + TICK, colour);
-    const sign = MARK_SIGNS[mark.kind] ?? (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', 14));
+    const sign =
+        MARK_SIGNS[mark.kind] ?? (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', 14));
     const room = 12 + 7 * sign.length;
     if (!sign || named.some((other) => Math.abs(x - other.x) < (room + other.room) / 2)) return;
     named.push({ x, room });
@@ -84,7 +105,8 @@ function inView(event, view) {
 export function drawCursor(painter, chart, colours) {
     const { plot, view } = chart;
     if (chart.span) {
-        const x1 = Math.max(chart.x(chart.span[0]), plot.x), x2 = Math.min(chart.x(chart.span[1] + 1), plot.x + plot.width);
+        const x1 = Math.max(chart.x(chart.span[0]), plot.x),
+            x2 = Math.min(chart.x(chart.span[1] + 1), plot.x + plot.width);
         if (x2 > x1) {
             painter.rect(x1, plot.y, x2 - x1, plot.height, colours.accent, 0.14);
             painter.line(x1, plot.y, x1, plot.y + plot.height, colours.accent);
@@ -99,9 +121,12 @@ export function drawCursor(painter, chart, colours) {
 // The outline of a block while the raster's column at X shows it.
 export function drawBlock(painter, chart, place, x, colour) {
     const { plot } = chart;
-    const top = Math.max(chart.y(place.top), plot.y), bottom = Math.min(chart.y(place.bottom), plot.y + plot.height);
-    const alloc = chart.history.blockAlloc[place.block], end = chart.history.blockEnd[place.block];
-    const left = Math.max(chart.x(alloc), plot.x), right = Math.min(chart.x(end), plot.x + plot.width);
+    const top = Math.max(chart.y(place.top), plot.y),
+        bottom = Math.min(chart.y(place.bottom), plot.y + plot.height);
+    const alloc = chart.history.blockAlloc[place.block],
+        end = chart.history.blockEnd[place.block];
+    const left = Math.max(chart.x(alloc), plot.x),
+        right = Math.min(chart.x(end), plot.x + plot.width);
     if (bottom < plot.y || top > plot.y + plot.height) return;
     painter.line(left, bottom + 0.5, right, bottom + 0.5, colour, [3, 3]);
     painter.frame(x - 2, top - 0.5, 4, Math.max(bottom - top, 1) + 1, colour, 2);
@@ -113,7 +138,7 @@ export function drawBandNames(painter, chart, colours) {
     if (!raster || raster.done < raster.columns) return;
     const named = new Set();
     for (let i = 0; i < LABELS; i++) {
-        const x = plot.x + plot.width * (i + 0.5) / LABELS;
+        const x = plot.x + (plot.width * (i + 0.5)) / LABELS;
         const column = raster.columnOf(chart.eventAt(x));
         let height = 0;
         for (const block of history.liveBlocks(raster.moments[column])) {
@@ -121,13 +146,17 @@ export function drawBandNames(painter, chart, colours) {
             height += history.blockSize[block];
             const low = Math.min(chart.y(Math.max(bottom, view.bottom)), plot.y + plot.height);
             const high = Math.max(chart.y(height), plot.y);
-            if (low - high < LABEL_ROWS || named.has(block) || !isFlat(chart, column, (low + high) / 2)) continue;
+            if (low - high < LABEL_ROWS || named.has(block) || !isFlat(chart, column, (low + high) / 2))
+                continue;
             named.add(block);
             const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
             const dimmed = chart.dimmed && !chart.mask[block];
             const text = `${formatBytes(history.blockSize[block])} ${shortText(nameOfClass(chart.colours, block), 60)}`;
-            painter.text(text, x, (low + high) / 2, dimmed ? colours.text : inkOn(colour),
-                { align: 'center', clip: LABEL_WIDTH, size: 10 });
+            painter.text(text, x, (low + high) / 2, dimmed ? colours.text : inkOn(colour), {
+                align: 'center',
+                clip: LABEL_WIDTH,
+                size: 10,
+            });
         }
     }
 }
@@ -135,9 +164,10 @@ export function drawBandNames(painter, chart, colours) {
 // Whether the raster has one class for the length and height of a name around COLUMN and Y.
 function isFlat(chart, column, y) {
     const { raster } = chart;
-    const perPixel = raster.columns / (raster.to - raster.from) * (chart.view.to - chart.view.from) / chart.plot.width;
-    const reach = Math.round(LABEL_WIDTH / 2 * perPixel);
-    const row = Math.floor((chart.bytesAt(y) - raster.bottom) / (raster.top - raster.bottom) * raster.rows);
+    const perPixel =
+        ((raster.columns / (raster.to - raster.from)) * (chart.view.to - chart.view.from)) / chart.plot.width;
+    const reach = Math.round((LABEL_WIDTH / 2) * perPixel);
+    const row = Math.floor(((chart.bytesAt(y) - raster.bottom) / (raster.top - raster.bottom)) * raster.rows);
     const value = raster.pixels[column * raster.rows + row] & ~EDGE;
     for (let c = column - reach; c <= column + reach; c += Math.max(1, Math.floor(reach / 8))) {
         if (c < 0 || c >= raster.columns) return false;

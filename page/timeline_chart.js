@@ -1,25 +1,46 @@
 // The active memory timeline of one history on a canvas: keeps the rasters that are shown, draws, zooms and pans.
 
-import { CLASS_CACHED, CLASS_FIRST, HIGHLIGHT, TimelineRaster, blockAt, layoutTimeline, placeOfBlock, rectanglesOf }
-    from './timeline_layout.js';
-import { GUTTER, drawAxes, drawBandNames, drawBlock, drawCursor, drawMarks, marksOf } from './timeline_axis.js';
+import {
+    CLASS_CACHED,
+    CLASS_FIRST,
+    HIGHLIGHT,
+    TimelineRaster,
+    blockAt,
+    layoutTimeline,
+    placeOfBlock,
+    rectanglesOf,
+} from './timeline_layout.js';
+import {
+    GUTTER,
+    drawAxes,
+    drawBandNames,
+    drawBlock,
+    drawCursor,
+    drawMarks,
+    marksOf,
+} from './timeline_axis.js';
 import { GlRasterPainter, hasGpu } from './raster_gl.js';
 import { CanvasRasterPainter } from './raster_2d.js';
 import { CanvasPainter } from './painter.js';
 import { colourParts, mixColours, themeColours } from './theme.js';
 import { element } from './dom.js';
 
-const SLICE = 6;         // ms of a frame for computing a raster while the reader moves
-const REST = 120;        // ms without movement until the raster is made sharp
-const DIM = 0.78;        // how far what is not highlighted goes to the ground
-const MIN_EVENTS = 4;    // the deepest zoom
+const SLICE = 6; // ms of a frame for computing a raster while the reader moves
+const REST = 120; // ms without movement until the raster is made sharp
+const DIM = 0.78; // how far what is not highlighted goes to the ground
+const MIN_EVENTS = 4; // the deepest zoom
 
 export class TimelineChart {
     // HANDLERS: { view(view), frame(chart) }: told after a zoom or pan, and after each drawing.
     constructor(label, handlers) {
         this.handlers = handlers;
         this.canvas = element('canvas', { class: 'raster', 'aria-hidden': 'true' });
-        this.overlay = element('canvas', { class: 'overlay', tabindex: '0', role: 'img', 'aria-label': label });
+        this.overlay = element('canvas', {
+            class: 'overlay',
+            tabindex: '0',
+            role: 'img',
+            'aria-label': label,
+        });
         this.node = element('div', { class: 'chart' }, this.canvas, this.overlay);
         this.painter = choosePainter(this);
         this.history = null;
@@ -35,7 +56,9 @@ export class TimelineChart {
         this.colours = colours;
         this.mask = mask;
         this.dimmed = Boolean(mask);
-        this.classes = mask ? colours.classes.map((value, i) => mask[i] ? value | HIGHLIGHT : value) : colours.classes;
+        this.classes = mask
+            ? colours.classes.map((value, i) => (mask[i] ? value | HIGHLIGHT : value))
+            : colours.classes;
         this.top = (top ?? history.top) * 1.03;
         this.marks = marksOf(history);
         this.full = { from: 0, to: history.last + 1, bottom: 0, top: this.top };
@@ -49,7 +72,12 @@ export class TimelineChart {
         const { clientWidth, clientHeight } = this.node;
         if (!clientWidth || !clientHeight) return;
         const { left, right, top, bottom } = GUTTER;
-        const plot = { x: left, y: top, width: clientWidth - left - right, height: clientHeight - top - bottom };
+        const plot = {
+            x: left,
+            y: top,
+            width: clientWidth - left - right,
+            height: clientHeight - top - bottom,
+        };
         if (this.plot && this.plot.width === plot.width && this.plot.height === plot.height) return;
         this.plot = plot;
         this.sizeCanvas(this.overlay, clientWidth, clientHeight);
@@ -68,22 +96,22 @@ export class TimelineChart {
     }
 
     x(event) {
-        return this.plot.x + (event - this.view.from) / (this.view.to - this.view.from) * this.plot.width;
+        return this.plot.x + ((event - this.view.from) / (this.view.to - this.view.from)) * this.plot.width;
     }
 
     y(bytes) {
         const { view, plot } = this;
-        return plot.y + (view.top - bytes) / (view.top - view.bottom) * plot.height;
+        return plot.y + ((view.top - bytes) / (view.top - view.bottom)) * plot.height;
     }
 
     eventAt(x) {
         const { view, plot } = this;
-        return view.from + (x - plot.x) / plot.width * (view.to - view.from);
+        return view.from + ((x - plot.x) / plot.width) * (view.to - view.from);
     }
 
     bytesAt(y) {
         const { view, plot } = this;
-        return view.top - (y - plot.y) / plot.height * (view.top - view.bottom);
+        return view.top - ((y - plot.y) / plot.height) * (view.top - view.bottom);
     }
 
     // The event that the column at X shows, which with many events in a pixel is the highest of them.
@@ -127,11 +155,16 @@ export class TimelineChart {
 
     pan(pixelsX, pixelsY) {
         const { view, plot, full } = this;
-        const events = -pixelsX / plot.width * (view.to - view.from);
-        const bytes = (pixelsY ?? 0) / plot.height * (view.top - view.bottom);
+        const events = (-pixelsX / plot.width) * (view.to - view.from);
+        const bytes = ((pixelsY ?? 0) / plot.height) * (view.top - view.bottom);
         const shift = Math.min(Math.max(events, full.from - view.from), full.to - view.to);
         const lift = Math.min(Math.max(bytes, full.bottom - view.bottom), full.top - view.top);
-        this.move({ from: view.from + shift, to: view.to + shift, bottom: view.bottom + lift, top: view.top + lift });
+        this.move({
+            from: view.from + shift,
+            to: view.to + shift,
+            bottom: view.bottom + lift,
+            top: view.top + lift,
+        });
     }
 
     move(change) {
@@ -141,7 +174,12 @@ export class TimelineChart {
 
     isFull() {
         const { view, full } = this;
-        return view.from === full.from && view.to === full.to && view.bottom === full.bottom && view.top === full.top;
+        return (
+            view.from === full.from &&
+            view.to === full.to &&
+            view.bottom === full.bottom &&
+            view.top === full.top
+        );
     }
 
     // Computes the whole picture at once, for the first drawing.
@@ -158,17 +196,29 @@ export class TimelineChart {
     newRaster(view, margin) {
         const { plot, pixelRatio, full } = this;
         const width = view.to - view.from;
-        const from = Math.max(full.from, view.from - width * margin), to = Math.min(full.to, view.to + width * margin);
-        const pixels = plot.width * pixelRatio * (to - from) / width;
-        return new TimelineRaster({ from, to, bottom: view.bottom, top: view.top, view: { ...view },
+        const from = Math.max(full.from, view.from - width * margin),
+            to = Math.min(full.to, view.to + width * margin);
+        const pixels = (plot.width * pixelRatio * (to - from)) / width;
+        return new TimelineRaster({
+            from,
+            to,
+            bottom: view.bottom,
+            top: view.top,
+            view: { ...view },
             columns: Math.max(1, Math.min(Math.round(pixels), this.painter.limit())),
-            rows: Math.max(1, Math.round(plot.height * pixelRatio)) });
+            rows: Math.max(1, Math.round(plot.height * pixelRatio)),
+        });
     }
 
     covers(raster) {
         const { view } = this;
-        return raster && raster.from <= view.from && raster.to >= view.to && raster.bottom <= view.bottom
-            && raster.top >= view.top;
+        return (
+            raster &&
+            raster.from <= view.from &&
+            raster.to >= view.to &&
+            raster.bottom <= view.bottom &&
+            raster.top >= view.top
+        );
     }
 
     // Whether RASTER shows the view as sharp as the screen can.
@@ -220,14 +270,19 @@ export class TimelineChart {
     }
 
     style() {
-        const colours = this.themed = themeColours();
+        const colours = (this.themed = themeColours());
         const key = JSON.stringify([colours, this.dimmed, this.patterns]);
         if (key === this.styleKey) return this.lastStyle;
         this.styleKey = key;
         const blocks = colours.blocks.map(colourParts);
         while (blocks.length < 16) blocks.push([0, 0, 0]);
-        this.lastStyle = { palette: blocks, ground: colourParts(colours.ground), cached: colourParts(colours.cached),
-            dim: this.dimmed ? DIM : 0, patterns: Boolean(this.patterns) };
+        this.lastStyle = {
+            palette: blocks,
+            ground: colourParts(colours.ground),
+            cached: colourParts(colours.cached),
+            dim: this.dimmed ? DIM : 0,
+            patterns: Boolean(this.patterns),
+        };
         return this.lastStyle;
     }
 
@@ -255,8 +310,18 @@ export class TimelineChart {
         drawCursor(painter, this, colours);
         if (this.hover) drawBlock(painter, this, this.hover, this.x(this.hover.event + 0.5), colours.text);
         const { selected, event } = this;
-        if (selected !== null && this.history.blockAlloc[selected] <= event && this.history.blockEnd[selected] > event)
-            drawBlock(painter, this, placeOfBlock(this.history, event, selected), this.x(event + 0.5), colours.accent);
+        if (
+            selected !== null &&
+            this.history.blockAlloc[selected] <= event &&
+            this.history.blockEnd[selected] > event
+        )
+            drawBlock(
+                painter,
+                this,
+                placeOfBlock(this.history, event, selected),
+                this.x(event + 0.5),
+                colours.accent,
+            );
     }
 
     // This chart with the raster that is on the screen.
@@ -271,9 +336,14 @@ export class TimelineChart {
         drain(layoutTimeline(raster, this.history, this.classes));
         painter.rect(0, 0, this.node.clientWidth, this.node.clientHeight, colours.ground);
         const { plot } = this;
-        const wide = plot.width / raster.columns, high = plot.height / raster.rows;
-        const place = (r) => ({ x: plot.x + r.column * wide, width: r.columns * wide,
-            y: plot.y + plot.height - (r.row + r.rows) * high, height: r.rows * high });
+        const wide = plot.width / raster.columns,
+            high = plot.height / raster.rows;
+        const place = (r) => ({
+            x: plot.x + r.column * wide,
+            width: r.columns * wide,
+            y: plot.y + plot.height - (r.row + r.rows) * high,
+            height: r.rows * high,
+        });
         painter.classes(rectanglesOf(raster), place, (value) => this.fillOf(value, colours));
         this.paintOverlay(painter, colours, true);
     }
@@ -297,13 +367,17 @@ function drain(steps) {
 }
 
 function zoomRatio(one, other) {
-    const width = (one.to - one.from) / (other.to - other.from), height = (one.top - one.bottom) / (other.top - other.bottom);
+    const width = (one.to - one.from) / (other.to - other.from),
+        height = (one.top - one.bottom) / (other.top - other.bottom);
     return Math.max(width, 1 / width, height, 1 / height);
 }
 
 function limitedView(view, full) {
     let { from, to, bottom, top } = view;
-    const width = Math.min(Math.max(to - from, Math.min(MIN_EVENTS, full.to - full.from)), full.to - full.from);
+    const width = Math.min(
+        Math.max(to - from, Math.min(MIN_EVENTS, full.to - full.from)),
+        full.to - full.from,
+    );
     const height = Math.min(Math.max(top - bottom, 4096), full.top - full.bottom);
     if (to - from !== width) {
         const middle = (from + to) / 2;

@@ -7,12 +7,12 @@
 // blocks of each column, however many events there are. It is a generator, so that a caller can keep its frames short.
 
 export const CLASS_EMPTY = 0;
-export const CLASS_CACHED = 1;  // reserved from the device, but held by no block
-export const CLASS_FIRST = 2;   // the first colour of blocks
-export const EDGE = 64;         // added: the border of a block
-export const HIGHLIGHT = 128;   // added: the block is among those asked for
+export const CLASS_CACHED = 1; // reserved from the device, but held by no block
+export const CLASS_FIRST = 2; // the first colour of blocks
+export const EDGE = 64; // added: the border of a block
+export const HIGHLIGHT = 128; // added: the block is among those asked for
 
-const MIN_EDGE_ROWS = 4;    // a lower band has no border, it would be all border
+const MIN_EDGE_ROWS = 4; // a lower band has no border, it would be all border
 const MIN_EDGE_COLUMNS = 5; // likewise a shorter one
 
 // VIEW: { from, to: events; bottom, top: bytes; columns, rows }; CLASSES: the class of each block, HIGHLIGHT added.
@@ -21,11 +21,11 @@ export class TimelineRaster {
         Object.assign(this, view);
         this.moments = new Uint32Array(view.columns);
         this.pixels = new Uint8Array(view.columns * view.rows); // column for column, from the bottom
-        this.done = 0;                                           // columns that are ready
+        this.done = 0; // columns that are ready
     }
 
     columnOf(event) {
-        const column = Math.floor((event - this.from) / (this.to - this.from) * this.columns);
+        const column = Math.floor(((event - this.from) / (this.to - this.from)) * this.columns);
         return Math.min(Math.max(column, 0), this.columns - 1);
     }
 }
@@ -62,7 +62,7 @@ function stackColumn(raster, history, live, count, classes, column) {
     const { blockSize, blockAlloc, blockEnd } = history;
     const scale = rows / (top - bottom);
     const before = column > 0 ? raster.moments[column - 1] : -1;
-    const long = MIN_EDGE_COLUMNS * (raster.to - raster.from) / raster.columns;
+    const long = (MIN_EDGE_COLUMNS * (raster.to - raster.from)) / raster.columns;
     const base = column * rows;
     let height = -bottom * scale;
     let row = 0;
@@ -71,7 +71,8 @@ function stackColumn(raster, history, live, count, classes, column) {
         height += blockSize[block] * scale;
         let next = Math.min(Math.floor(height + 0.5), rows);
         const value = classes[block];
-        if (value >= HIGHLIGHT && next <= row && height >= 0) next = row + 1; // never lost
+        // A highlighted block is never lost, unless others have taken its row already: heights stay true to a row.
+        if (value >= HIGHLIGHT && next <= row && row <= height) next = row + 1;
         if (next <= row) continue;
         pixels.fill(value, base + row, base + next);
         if (next - row >= MIN_EDGE_ROWS) {
@@ -97,7 +98,7 @@ export function* layoutTimeline(raster, history, classes) {
             next = until;
         }
         const row = stackColumn(raster, history, live, count, classes, c);
-        const cached = Math.floor((history.reserved[moments[c]] - bottom) / (top - bottom) * rows + 0.5);
+        const cached = Math.floor(((history.reserved[moments[c]] - bottom) / (top - bottom)) * rows + 0.5);
         if (cached > row) pixels.fill(CLASS_CACHED, c * rows + row, c * rows + Math.min(cached, rows));
         raster.done = c + 1;
         yield;

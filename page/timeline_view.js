@@ -12,8 +12,9 @@ import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
 import { themeColours } from './theme.js';
 
-const HELP = 'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: '
-    + '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom, P peak, 0 all, [ ] span, Esc clear.';
+const HELP =
+    'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
+    '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom, P peak, 0 all, [ ] span, Esc clear.';
 
 export class TimelineView {
     constructor(app) {
@@ -33,31 +34,53 @@ export class TimelineView {
         this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
         this.details = element('div', { class: 'side' });
         this.moment = element('div', { class: 'moment' });
-        this.root = element('div', { class: 'view timeline' }, this.controls(), this.chart.node,
-            element('p', { class: 'note keys' }, HELP), this.legend,
-            element('div', { class: 'columns' }, this.moment, this.details));
+        this.root = element(
+            'div',
+            { class: 'view timeline' },
+            this.controls(),
+            this.chart.node,
+            element('p', { class: 'note keys' }, HELP),
+            this.legend,
+            element('div', { class: 'columns' }, this.moment, this.details),
+        );
     }
 
     controls() {
         const colour = chooser('Colour by', COLOURINGS, (value) => this.app.set({ colour: value }));
         this.colour = colour.select;
-        this.patterns = element('input', { type: 'checkbox', onchange: () => this.app.set({ patterns: this.patterns.checked }) });
+        this.patterns = element('input', {
+            type: 'checkbox',
+            onchange: () => this.app.set({ patterns: this.patterns.checked }),
+        });
         const zoom = (factor) => () => this.chart.zoom(factor);
-        return element('div', { class: 'tools' }, colour.node,
+        return element(
+            'div',
+            { class: 'tools' },
+            colour.node,
             element('label', { class: 'field' }, this.patterns, element('span', {}, 'Patterns')),
-            element('span', { class: 'group', role: 'group', 'aria-label': 'Zoom' }, button('−', zoom(1.6), { 'aria-label': 'Zoom out' }),
+            element(
+                'span',
+                { class: 'group', role: 'group', 'aria-label': 'Zoom' },
+                button('−', zoom(1.6), { 'aria-label': 'Zoom out' }),
                 button('+', zoom(0.625), { 'aria-label': 'Zoom in' }),
                 button('All', () => this.app.set({ range: null, height: null })),
-                button('Fit to allocated', () => this.fitHeight())),
-            element('span', { class: 'group', role: 'group', 'aria-label': 'Span' },
-                button('Span starts here', () => this.spanFrom()), button('Span ends here', () => this.spanTo()),
-                button('Clear', () => this.app.set({ span: null }))));
+                button('Fit to allocated', () => this.fitHeight()),
+            ),
+            element(
+                'span',
+                { class: 'group', role: 'group', 'aria-label': 'Span' },
+                button('Span starts here', () => this.spanFrom()),
+                button('Span ends here', () => this.spanTo()),
+                button('Clear', () => this.app.set({ span: null })),
+            ),
+        );
     }
 
     // Where much more is reserved than allocated, the blocks are a thin line at the ground.
     fitHeight() {
         const { history } = this.chart;
-        if (history) this.app.set({ height: [0, Math.max(1, Math.round(history.allocated[history.peak] * 1.04))] });
+        if (history)
+            this.app.set({ height: [0, Math.max(1, Math.round(history.allocated[history.peak] * 1.04))] });
     }
 
     spanFrom() {
@@ -88,20 +111,23 @@ export class TimelineView {
         if (all || changed.has('range') || changed.has('height')) this.showRange(state);
         this.chart.overlay.setAttribute('aria-label', this.sentence(history, state));
         this.chart.schedule();
-        if (all || ['event', 'span', 'line'].some((name) => changed.has(name))) this.drawMoment(history, state);
+        if (all || ['event', 'span', 'line'].some((name) => changed.has(name)))
+            this.drawMoment(history, state);
         this.drawDetails(history, state);
     }
 
     sentence(history, { event }) {
-        return `Active memory timeline of ${shortText(history.info.name, 80)}. At event ${formatCount(event)}: `
-            + `${memorySums(history, event)}. `
-            + `Peak ${formatBytes(history.allocated[history.peak])} at event ${formatCount(history.peak)}.`;
+        return (
+            `Active memory timeline of ${shortText(history.info.name, 80)}. At event ${formatCount(event)}: ` +
+            `${memorySums(history, event)}. ` +
+            `Peak ${formatBytes(history.allocated[history.peak])} at event ${formatCount(history.peak)}.`
+        );
     }
 
     updateColours(history, state) {
         if (this.coloured?.history !== history || this.coloured.colouring !== state.colour)
             this.coloured = { history, colouring: state.colour, ...colourBlocks(history, state.colour) };
-        const found = this.app.highlight = highlightOf(history, state, this.app.report);
+        const found = (this.app.highlight = highlightOf(history, state, this.app.report));
         this.chart.setHistory(history, this.coloured, found?.mask ?? null);
         this.app.noteFound?.(found);
         this.drawLegend(state);
@@ -109,11 +135,15 @@ export class TimelineView {
 
     drawLegend(state) {
         const colours = themeColours();
-        replaceChildren(this.legend, this.coloured.legend.map(({ index, name }) => {
-            const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
-            drawSwatch(swatch, colours.blocks[index], state.patterns ? index : 0, colours);
-            return element('span', { class: 'entry' }, swatch, name);
-        }), this.chart.history.hasReserved && this.cachedEntry(colours));
+        replaceChildren(
+            this.legend,
+            this.coloured.legend.map(({ index, name }) => {
+                const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
+                drawSwatch(swatch, colours.blocks[index], state.patterns ? index : 0, colours);
+                return element('span', { class: 'entry' }, swatch, name);
+            }),
+            this.chart.history.hasReserved && this.cachedEntry(colours),
+        );
         this.chart.patterns = Boolean(state.patterns);
     }
 
@@ -134,9 +164,16 @@ export class TimelineView {
     keepRange(view) {
         const { full } = this.chart;
         const { state } = this.app;
-        state.range = view.from === full.from && view.to === full.to ? null : [Math.round(view.from), Math.round(view.to)];
-        if (state.range && state.range[0] >= state.range[1]) state.range = [state.range[0], state.range[0] + 1];
-        state.height = view.bottom === full.bottom && view.top === full.top ? null : [Math.round(view.bottom), Math.round(view.top)];
+        state.range =
+            view.from === full.from && view.to === full.to
+                ? null
+                : [Math.round(view.from), Math.round(view.to)];
+        if (state.range && state.range[0] >= state.range[1])
+            state.range = [state.range[0], state.range[0] + 1];
+        state.height =
+            view.bottom === full.bottom && view.top === full.top
+                ? null
+                : [Math.round(view.bottom), Math.round(view.top)];
         this.app.writing ??= setTimeout(() => this.app.write(), 250);
     }
 
@@ -146,8 +183,16 @@ export class TimelineView {
         chart.hover = place;
         tip.hidden = !place;
         if (place) {
-            if (!same) replaceChildren(tip, blockSummary(chart.history, place.block).map((line) => element('div', {}, line)),
-                element('div', { class: 'soft' }, `at event ${formatCount(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`));
+            if (!same)
+                replaceChildren(
+                    tip,
+                    blockSummary(chart.history, place.block).map((line) => element('div', {}, line)),
+                    element(
+                        'div',
+                        { class: 'soft' },
+                        `at event ${formatCount(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
+                    ),
+                );
             const left = Math.max(0, Math.min(x + 14, chart.node.clientWidth - tip.offsetWidth - 4));
             tip.style.left = `${left}px`;
             tip.style.top = `${y + 16 + tip.offsetHeight > chart.node.clientHeight ? Math.max(0, y - tip.offsetHeight - 8) : y + 16}px`;
@@ -156,35 +201,70 @@ export class TimelineView {
     }
 
     drawMoment(history, state) {
-        replaceChildren(this.moment, state.span ? this.spanTable(history, state.span) : this.momentTable(history, state.event));
+        replaceChildren(
+            this.moment,
+            state.span ? this.spanTable(history, state.span) : this.momentTable(history, state.event),
+        );
     }
 
     momentTable(history, event) {
         const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
         const title = `Allocated at event ${formatCount(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
-        return this.lineTable(history, { title, rows, columns: [{ name: groupingOf(history).word, unit: 'text' }, { name: 'Bytes', unit: 'B' },
-            { name: 'Blocks', unit: 'count' }] });
+        return this.lineTable(history, {
+            title,
+            rows,
+            columns: [
+                { name: groupingOf(history).word, unit: 'text' },
+                { name: 'Bytes', unit: 'B' },
+                { name: 'Blocks', unit: 'count' },
+            ],
+        });
     }
 
     spanTable(history, [from, to]) {
-        const rows = linesInSpan(history, from, to).map((sum) => [sum.name, sum.kept, sum.allocated, sum.freed, sum.count]);
+        const rows = linesInSpan(history, from, to).map((sum) => [
+            sum.name,
+            sum.kept,
+            sum.allocated,
+            sum.freed,
+            sum.count,
+        ]);
         const change = history.allocated[to] - history.allocated[Math.max(0, from - 1)];
         const title = `Events ${formatCount(from)} to ${formatCount(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by ${groupingOf(history).word.toLowerCase()}`;
-        return this.lineTable(history, { title, rows, columns: [{ name: groupingOf(history).word, unit: 'text' }, { name: 'Kept', unit: 'B' },
-            { name: 'Allocated', unit: 'B' }, { name: 'Freed', unit: 'B' }, { name: 'Blocks', unit: 'count' }] });
+        return this.lineTable(history, {
+            title,
+            rows,
+            columns: [
+                { name: groupingOf(history).word, unit: 'text' },
+                { name: 'Kept', unit: 'B' },
+                { name: 'Allocated', unit: 'B' },
+                { name: 'Freed', unit: 'B' },
+                { name: 'Blocks', unit: 'count' },
+            ],
+        });
     }
 
     lineTable(history, table) {
-        return new DataTable(table, { shown: 12, onrow: ([name]) => this.app.set(groupingOf(history).changes(name)) }).node;
+        return new DataTable(table, {
+            shown: 12,
+            onrow: ([name]) => this.app.set(groupingOf(history).changes(name)),
+        }).node;
     }
 
     drawDetails(history, { block }) {
         if (this.detailsOf === block && this.detailsHistory === history) return;
         this.detailsOf = block;
         this.detailsHistory = history;
-        replaceChildren(this.details, block === null || block === undefined
-            ? element('p', { class: 'note' }, 'Click a block, or press ↑ in the chart, to see its size, life, stream, pool and stack.')
-            : blockDetails(this.app, history, block));
+        replaceChildren(
+            this.details,
+            block === null || block === undefined
+                ? element(
+                      'p',
+                      { class: 'note' },
+                      'Click a block, or press ↑ in the chart, to see its size, life, stream, pool and stack.',
+                  )
+                : blockDetails(this.app, history, block),
+        );
     }
 
     key(event) {
@@ -193,14 +273,24 @@ export class TimelineView {
         const step = event.shiftKey ? 10 : 1;
         const width = chart.plot.width;
         const actions = {
-            ArrowLeft: () => this.stepTo(app.state.event - step), ArrowRight: () => this.stepTo(app.state.event + step),
-            Home: () => this.stepTo(0), End: () => this.stepTo(chart.history.last), p: () => this.stepTo(chart.history.peak),
-            ArrowUp: () => this.stepBlock(1), ArrowDown: () => this.stepBlock(-1),
-            a: () => chart.pan(width / 5), d: () => chart.pan(-width / 5),
-            w: () => chart.zoom(0.7, this.cursorX()), s: () => chart.zoom(1 / 0.7, this.cursorX()),
-            '+': () => chart.zoom(0.7, this.cursorX()), '-': () => chart.zoom(1 / 0.7, this.cursorX()),
-            0: () => app.set({ range: null, height: null }), '[': () => this.spanFrom(), ']': () => this.spanTo(),
-            Escape: () => app.set({ block: null, span: null, query: null, line: null, stack: null, finding: null }),
+            ArrowLeft: () => this.stepTo(app.state.event - step),
+            ArrowRight: () => this.stepTo(app.state.event + step),
+            Home: () => this.stepTo(0),
+            End: () => this.stepTo(chart.history.last),
+            p: () => this.stepTo(chart.history.peak),
+            ArrowUp: () => this.stepBlock(1),
+            ArrowDown: () => this.stepBlock(-1),
+            a: () => chart.pan(width / 5),
+            d: () => chart.pan(-width / 5),
+            w: () => chart.zoom(0.7, this.cursorX()),
+            s: () => chart.zoom(1 / 0.7, this.cursorX()),
+            '+': () => chart.zoom(0.7, this.cursorX()),
+            '-': () => chart.zoom(1 / 0.7, this.cursorX()),
+            0: () => app.set({ range: null, height: null }),
+            '[': () => this.spanFrom(),
+            ']': () => this.spanTo(),
+            Escape: () =>
+                app.set({ block: null, span: null, query: null, line: null, stack: null, finding: null }),
             Enter: () => app.set({ view: 'state' }),
         };
         const action = actions[event.key] ?? actions[event.key.toLowerCase()];
@@ -219,7 +309,8 @@ export class TimelineView {
     stepTo(event) {
         const next = Math.min(Math.max(event, 0), this.chart.history.last);
         const { from, to } = this.chart.view;
-        if (next < from || next >= to) this.chart.move({ from: next - (to - from) / 2, to: next + (to - from) / 2 });
+        if (next < from || next >= to)
+            this.chart.move({ from: next - (to - from) / 2, to: next + (to - from) / 2 });
         this.app.set({ event: next });
     }
 
@@ -227,7 +318,8 @@ export class TimelineView {
         const live = this.chart.history.liveBlocks(this.app.state.event);
         if (!live.length) return;
         const at = live.indexOf(this.app.state.block);
-        const next = at < 0 ? (step > 0 ? 0 : live.length - 1) : Math.min(Math.max(at + step, 0), live.length - 1);
+        const next =
+            at < 0 ? (step > 0 ? 0 : live.length - 1) : Math.min(Math.max(at + step, 0), live.length - 1);
         this.app.set({ block: live[next] });
     }
 
@@ -259,13 +351,15 @@ function drawSwatch(canvas, colour, index, colours) {
     const kind = index % PATTERNS;
     for (let at = -12; at < 30; at += 7) {
         context.beginPath();
-        if (kind === 1) context.moveTo(at, 12), context.lineTo(at + 12, 0);
-        if (kind === 2) context.moveTo(at, 0), context.lineTo(at + 12, 12);
-        if (kind === 3 && at >= 0) context.rect(at + 2, 3, 1, 1), context.rect(at + 2, 8, 1, 1);
+        if (kind === 1) (context.moveTo(at, 12), context.lineTo(at + 12, 0));
+        if (kind === 2) (context.moveTo(at, 0), context.lineTo(at + 12, 12));
+        if (kind === 3 && at >= 0) (context.rect(at + 2, 3, 1, 1), context.rect(at + 2, 8, 1, 1));
         context.stroke();
     }
 }
 
 export function foundSentence(found) {
-    return found ? `${plural(found.count, 'block')}, ${formatBytes(found.bytes)} over their lives, match ${shortText(found.label, 60)}` : '';
+    return found
+        ? `${plural(found.count, 'block')}, ${formatBytes(found.bytes)}: ${shortText(found.label, 80)}`
+        : '';
 }

@@ -16,7 +16,10 @@ before(async () => {
     mkdirSync(join(folder, 'pages'), { recursive: true });
     mkdirSync(join(folder, 'pictures'), { recursive: true });
     // The sandbox of Chromium refuses to run as root, which tests in containers do.
-    browser = await chromium.launch({ executablePath: process.env.GMD_CHROMIUM, args: ['--no-sandbox', '--enable-unsafe-swiftshader'] });
+    browser = await chromium.launch({
+        executablePath: process.env.GMD_CHROMIUM,
+        args: ['--no-sandbox', '--enable-unsafe-swiftshader'],
+    });
 });
 after(() => browser.close());
 
@@ -35,8 +38,11 @@ export function syntheticPage(kind) {
 export function pageOfGmd(name, args, environment) {
     const path = join(folder, 'pages', `${name}.html`);
     try {
-        execFileSync(process.env.GMD, args(path), { cwd: join(folder, 'pages'), stdio: ['ignore', 'ignore', 'pipe'],
-            env: { ...process.env, ...environment } });
+        execFileSync(process.env.GMD, args(path), {
+            cwd: join(folder, 'pages'),
+            stdio: ['ignore', 'ignore', 'pipe'],
+            env: { ...process.env, ...environment },
+        });
     } catch (error) {
         if (error.status !== 1) throw error;
     }
@@ -78,7 +84,8 @@ export async function settle(page) {
     await page.evaluate(async () => {
         const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
         for (let i = 0; i < 3; i++) await frame();
-        const charts = () => window.gmdPage?.views.map((view) => view.chart).filter((chart) => chart?.node.isConnected) ?? [];
+        const charts = () =>
+            window.gmdPage?.views.map((view) => view.chart).filter((chart) => chart?.node.isConnected) ?? [];
         for (let i = 0; i < 300 && charts().some((chart) => chart.frame); i++) await frame();
     });
 }

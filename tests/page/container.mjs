@@ -7,7 +7,8 @@ const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32A
 
 function variable(values, delta) {
     const out = Buffer.alloc(values.length * 10);
-    let at = 0, previous = 0;
+    let at = 0,
+        previous = 0;
     for (const value of values) {
         let left = value;
         if (delta) {
@@ -15,7 +16,7 @@ function variable(values, delta) {
             left = step < 0 ? -step * 2 - 1 : step * 2;
             previous = value;
         }
-        for (; left > 127; left = Math.floor(left / 128)) out[at++] = left % 128 | 128;
+        for (; left > 127; left = Math.floor(left / 128)) out[at++] = (left % 128) | 128;
         out[at++] = left;
     }
     return out.subarray(0, at);
@@ -23,10 +24,14 @@ function variable(values, delta) {
 
 // COLUMNS: { name: [type, coding, values] } -> the container before gzip
 function encode(report, columns) {
-    const directory = {}, parts = [];
+    const directory = {},
+        parts = [];
     let offset = 0;
     for (const [name, [type, coding, values]] of Object.entries(columns)) {
-        const bytes = coding === 'raw' ? Buffer.from(ARRAYS[type].from(values).buffer) : variable(values, coding === 'delta');
+        const bytes =
+            coding === 'raw'
+                ? Buffer.from(ARRAYS[type].from(values).buffer)
+                : variable(values, coding === 'delta');
         directory[name] = { type, coding, count: values.length, offset, bytes: bytes.length };
         const padding = -bytes.length & 7;
         parts.push(bytes, Buffer.alloc(padding));
@@ -45,6 +50,7 @@ const escapeHtml = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0
 // TEMPLATE: the joined page as cmake/GmdPage.cmake leaves it.
 export function makePage(template, report, columns) {
     const data = gzipSync(encode(report, columns), { level: 6 }).toString('base64');
-    return template.replace('<!-- gmd:title -->', () => escapeHtml(report.title))
+    return template
+        .replace('<!-- gmd:title -->', () => escapeHtml(report.title))
         .replace('<!-- gmd:data -->', () => `<script id="gmd-data" type="text/plain">${data}</script>`);
 }

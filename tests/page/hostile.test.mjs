@@ -16,7 +16,9 @@ for (const view of VIEWS) {
             // eslint-disable-next-line no-control-regex
             assert.doesNotMatch(text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u202a-\u202e\u2066-\u2069]/);
             assert.match(text, /<\/script><script>window\.hacked = 1<\/script>/);
-            const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            const wide = await page.evaluate(
+                () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+            );
             assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
         });
     });
@@ -28,7 +30,7 @@ test('a search for a hostile name works', async () => {
         await page.keyboard.type('<img src=x');
         await page.keyboard.press('Enter');
         await settle(page);
-        assert.ok(await page.evaluate(() => window.gmdPage.app.highlight.count) > 0);
+        assert.ok((await page.evaluate(() => window.gmdPage.app.highlight.count)) > 0);
     });
 });
 
@@ -45,11 +47,21 @@ test('the policy allows no other script', async () => {
     });
 });
 
-for (const [what, change] of [['cut off', (data) => data.slice(0, data.length >> 1)], ['no base64', () => '!!!'], ['empty', () => ''],
-    ['another format', () => 'H4sIAAAAAAAAA3P3dXFxdA8ydCwuLkktAgBhwTaWDAAAAA==']]) {
+for (const [what, change] of [
+    ['cut off', (data) => data.slice(0, data.length >> 1)],
+    ['no base64', () => '!!!'],
+    ['empty', () => ''],
+    ['another format', () => 'H4sIAAAAAAAAA3P3dXFxdA8ydCwuLkktAgBhwTaWDAAAAA=='],
+]) {
     test(`data that are ${what} are an error in words`, async () => {
         const path = `${hostile}.${what.replace(' ', '-')}.html`;
-        writeFileSync(path, readFileSync(hostile, 'utf8').replace(/(<script id="gmd-data"[^>]*>)([^<]*)/, (_, tag, data) => tag + change(data)));
+        writeFileSync(
+            path,
+            readFileSync(hostile, 'utf8').replace(
+                /(<script id="gmd-data"[^>]*>)([^<]*)/,
+                (_, tag, data) => tag + change(data),
+            ),
+        );
         await withPage(path, '', async (page) => {
             assert.match(await page.locator('[role=alert]').innerText(), /cannot show its data: .+/);
             page.problems.length = 0; // the error is also in the console

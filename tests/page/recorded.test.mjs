@@ -5,7 +5,8 @@ import { closePage, dataFile, openPage, pageOfGmd, settle, stateOf, withPage } f
 
 const faulty = process.env.GMD_TEST_STREAM_POOL;
 const defect = { GMD_DEFECT: 'rmm510' };
-const job = (name) => pageOfGmd(name, (path) => ['report', dataFile(`histories/${name}.pickle.gz`), '-o', path]);
+const job = (name) =>
+    pageOfGmd(name, (path) => ['report', dataFile(`histories/${name}.pickle.gz`), '-o', path]);
 
 // Each view of a page is opened: none may report an error or be empty.
 async function lookAtAll(path) {
@@ -20,24 +21,30 @@ async function lookAtAll(path) {
 
 // Each piece of evidence leads to a view that has something to highlight or a moment to show.
 async function followEvidence(page) {
-    const pieces = await page.evaluate(() => window.gmdPage.app.report.findings.flatMap((finding, i) =>
-        (finding.evidence ?? []).map((evidence, n) => [i, n])));
+    const pieces = await page.evaluate(() =>
+        window.gmdPage.app.report.findings.flatMap((finding, i) =>
+            (finding.evidence ?? []).map((evidence, n) => [i, n]),
+        ),
+    );
     for (const [finding, number] of pieces) {
         await page.evaluate(([i, n]) => window.gmdPage.app.showEvidence(i, n), [finding, number]);
         await settle(page);
         assert.equal((await stateOf(page)).finding, finding);
-        assert.ok(await page.locator('.banner').isVisible() || (await stateOf(page)).view === 'findings');
+        assert.ok((await page.locator('.banner').isVisible()) || (await stateOf(page)).view === 'findings');
     }
     return pieces.length;
 }
 
 test('the page of resnet50_leak names the cause and shows the blocks of its line', async () => {
     await withPage(job('resnet50_leak'), '', async (page) => {
-        assert.match(await page.locator('.finding h3').first().innerText(), /Gradients are kept .*train\.py:37/);
+        assert.match(
+            await page.locator('.finding h3').first().innerText(),
+            /Gradients are kept .*train\.py:37/,
+        );
         await page.locator('.evidence a').first().click();
         await settle(page);
-        assert.ok(await page.evaluate(() => window.gmdPage.app.highlight.count) >= 100);
-        assert.ok(await followEvidence(page) >= 2);
+        assert.ok((await page.evaluate(() => window.gmdPage.app.highlight.count)) >= 100);
+        assert.ok((await followEvidence(page)) >= 2);
     });
 });
 
@@ -50,37 +57,77 @@ test('the sums of a recorded job are those of its blocks and segments', async ()
             const { app, views } = window.gmdPage;
             const history = app.history();
             const known = app.report.histories[0].peak;
-            return { peak: history.allocated[history.peak] - known.allocated,
-                used: views[2].segments.reduce((sum, segment) => sum + segment.used, 0) - history.allocated[app.state.event],
-                reserved: views[2].segments.reduce((sum, segment) => sum + segment.size, 0) - history.reserved[app.state.event] };
+            return {
+                peak: history.allocated[history.peak] - known.allocated,
+                used:
+                    views[2].segments.reduce((sum, segment) => sum + segment.used, 0) -
+                    history.allocated[app.state.event],
+                reserved:
+                    views[2].segments.reduce((sum, segment) => sum + segment.size, 0) -
+                    history.reserved[app.state.event],
+            };
         });
         assert.deepEqual(differences, { peak: 0, used: 0, reserved: 0 });
     });
 });
 
 test('a run with a planted early reuse shows both parties', async () => {
-    const path = pageOfGmd('run', (to) => ['run', dataFile('../faulty/cases/rmm510.gmd'), '--allocator', faulty, '--cases', 'none', '--html', to, '-q'], defect);
+    const path = pageOfGmd(
+        'run',
+        (to) => [
+            'run',
+            dataFile('../faulty/cases/rmm510.gmd'),
+            '--allocator',
+            faulty,
+            '--cases',
+            'none',
+            '--html',
+            to,
+            '-q',
+        ],
+        defect,
+    );
     await withPage(path, '', async (page) => {
         assert.match(await page.locator('.finding').first().innerText(), /stream_order\.reused_early/);
         await page.locator('.evidence a').first().click();
         await settle(page);
         assert.equal(await page.evaluate(() => window.gmdPage.app.highlight.count), 2);
-        assert.ok(await followEvidence(page) >= 2);
+        assert.ok((await followEvidence(page)) >= 2);
     });
     await lookAtAll(path);
 });
 
 test('the page of a gate has its parts as tables', async () => {
-    const path = pageOfGmd('gate', (to) => ['gate', '--quick', '--only', 'cases', '--allocator', faulty, '--out', 'none', '--html', to, '-q'], defect);
+    const path = pageOfGmd(
+        'gate',
+        (to) => [
+            'gate',
+            '--quick',
+            '--only',
+            'cases',
+            '--allocator',
+            faulty,
+            '--out',
+            'none',
+            '--html',
+            to,
+            '-q',
+        ],
+        defect,
+    );
     await withPage(path, '#view=tables', async (page) => {
-        assert.ok(await page.locator('.choices button').count() >= 1);
-        assert.ok(await page.locator('.tables tbody tr').count() >= 1);
+        assert.ok((await page.locator('.choices button').count()) >= 1);
+        assert.ok((await page.locator('.tables tbody tr').count()) >= 1);
     });
     await lookAtAll(path);
 });
 
 test('the page of a campaign shows what it found', async () => {
-    const path = pageOfGmd('campaign', (to) => ['fuzz', '--runs', '2000', '--allocator', faulty, '--out', 'none', '--html', to, '-q'], defect);
-    await withPage(path, '', async (page) => assert.ok(await page.locator('.finding').count() >= 1));
+    const path = pageOfGmd(
+        'campaign',
+        (to) => ['fuzz', '--runs', '2000', '--allocator', faulty, '--out', 'none', '--html', to, '-q'],
+        defect,
+    );
+    await withPage(path, '', async (page) => assert.ok((await page.locator('.finding').count()) >= 1));
     await lookAtAll(path);
 });

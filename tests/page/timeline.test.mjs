@@ -26,7 +26,9 @@ for (const renderer of ['canvas', 'webgl']) {
                 copy.height = chart.canvas.height;
                 const context = copy.getContext('2d');
                 context.drawImage(chart.canvas, 0, 0);
-                const pixels = new Uint32Array(context.getImageData(0, 0, copy.width, copy.height).data.buffer);
+                const pixels = new Uint32Array(
+                    context.getImageData(0, 0, copy.width, copy.height).data.buffer,
+                );
                 const seen = new Map();
                 for (const pixel of pixels) seen.set(pixel, (seen.get(pixel) ?? 0) + 1);
                 return [...seen.values()].filter((count) => count > 200).length;
@@ -38,7 +40,7 @@ for (const renderer of ['canvas', 'webgl']) {
 
 test('the pointer over a band names its block', async () => {
     await withPage(small, '#view=timeline', async (page) => {
-        await page.mouse.move(...await pointOf(page, 0.5, 0.88));
+        await page.mouse.move(...(await pointOf(page, 0.5, 0.88)));
         const tip = await shown(page, '.timeline .tip');
         assert.match(tip, /Block \d+: [\d.]+ MiB/);
         assert.match(tip, /default · large · parameter/);
@@ -47,10 +49,18 @@ test('the pointer over a band names its block', async () => {
 
 test('a click shows the block with its size, life, stream, pool, category and stack', async () => {
     await withPage(small, '#view=timeline', async (page) => {
-        await page.mouse.click(...await pointOf(page, 0.5, 0.88));
+        await page.mouse.click(...(await pointOf(page, 0.5, 0.88)));
         await settle(page);
         const details = await shown(page, '.details');
-        for (const expected of ['Size', 'Address', 'never freed', 'default', 'large', 'parameter', 'main train.py:12'])
+        for (const expected of [
+            'Size',
+            'Address',
+            'never freed',
+            'default',
+            'large',
+            'parameter',
+            'main train.py:12',
+        ])
             assert.ok(details.replace(/\s+/g, ' ').includes(expected), `${expected} is not in ${details}`);
     });
 });
@@ -58,13 +68,13 @@ test('a click shows the block with its size, life, stream, pool, category and st
 test('the wheel zooms at the pointer, a drag pans, and 0 shows all again', async () => {
     await withPage(small, '#view=timeline', async (page) => {
         const whole = await view(page);
-        await page.mouse.move(...await pointOf(page, 0.5, 0.5));
+        await page.mouse.move(...(await pointOf(page, 0.5, 0.5)));
         await page.mouse.wheel(0, -600);
         await settle(page);
         const zoomed = await view(page);
         assert.ok(zoomed.to - zoomed.from < (whole.to - whole.from) * 0.6);
         await page.mouse.down();
-        await page.mouse.move(...await pointOf(page, 0.3, 0.5), { steps: 5 });
+        await page.mouse.move(...(await pointOf(page, 0.3, 0.5)), { steps: 5 });
         await page.mouse.up();
         await settle(page);
         const panned = await view(page);
@@ -79,9 +89,9 @@ test('the wheel zooms at the pointer, a drag pans, and 0 shows all again', async
 test('Shift and a drag selects a span and sums what was allocated, freed and kept in it', async () => {
     await withPage(small, '#view=timeline', async (page) => {
         await page.keyboard.down('Shift');
-        await page.mouse.move(...await pointOf(page, 0.3, 0.5));
+        await page.mouse.move(...(await pointOf(page, 0.3, 0.5)));
         await page.mouse.down();
-        await page.mouse.move(...await pointOf(page, 0.6, 0.5), { steps: 4 });
+        await page.mouse.move(...(await pointOf(page, 0.6, 0.5)), { steps: 4 });
         await page.mouse.up();
         await page.keyboard.up('Shift');
         await settle(page);
@@ -99,12 +109,17 @@ test('what a span kept is what its sums say', async () => {
             const history = window.gmdPage.app.history();
             let sum = 0;
             for (let i = 0; i < history.blocks; i++)
-                if (history.blockAlloc[i] >= 300 && history.blockAlloc[i] <= 600 && history.blockEnd[i] > 600) sum += history.blockSize[i];
-            const rows = [...document.querySelectorAll('.timeline .moment tbody tr')].map((row) => row.cells[1].textContent);
+                if (history.blockAlloc[i] >= 300 && history.blockAlloc[i] <= 600 && history.blockEnd[i] > 600)
+                    sum += history.blockSize[i];
+            const rows = [...document.querySelectorAll('.timeline .moment tbody tr')].map(
+                (row) => row.cells[1].textContent,
+            );
             return [rows, sum];
         });
         const units = { B: 1, KiB: 1024, MiB: 2 ** 20 };
-        const shownSum = kept.map((text) => Number(text.split(' ')[0]) * units[text.split(' ')[1]]).reduce((a, b) => a + b, 0);
+        const shownSum = kept
+            .map((text) => Number(text.split(' ')[0]) * units[text.split(' ')[1]])
+            .reduce((a, b) => a + b, 0);
         assert.ok(Math.abs(shownSum - expected) < expected * 0.01 + 4096, `${shownSum} and ${expected}`);
     });
 });
@@ -128,24 +143,33 @@ test('keys move the event and the block', async () => {
     });
 });
 
-test('the upper edge is what is allocated, at every column', async () => {
-    await withPage(small, '#view=timeline', async (page) => {
-        const wrong = await page.evaluate(() => {
-            const { overview: raster, history } = window.gmdPage.views[1].chart;
-            const bad = [];
-            for (let c = 0; c < raster.columns; c++) {
-                let row = 0;
-                while (row < raster.rows && (raster.pixels[c * raster.rows + row] & 63) >= 2) row++;
-                const height = history.allocated[raster.moments[c]] / raster.top * raster.rows;
-                if (Math.abs(row - height) > 1) bad.push([c, row, height]);
-            }
-            return bad;
+for (const fragment of ['', '&query=train.py', '&range=300-400', '&range=300-420&query=model.py'])
+    test(`the upper edge is what is allocated, at every column${fragment}`, async () => {
+        await withPage(small, `#view=timeline${fragment}`, async (page) => {
+            const wrong = await page.evaluate(() => {
+                const { chart } = window.gmdPage.views[1];
+                const { history } = chart;
+                const raster = chart.isFull() ? chart.overview : chart.raster;
+                const bad = [];
+                for (let c = 0; c < raster.columns; c++) {
+                    let row = 0;
+                    while (row < raster.rows && (raster.pixels[c * raster.rows + row] & 63) >= 2) row++;
+                    const height = (history.allocated[raster.moments[c]] / raster.top) * raster.rows;
+                    if (Math.abs(row - height) > 1) bad.push([c, row, height]);
+                }
+                return bad;
+            });
+            assert.deepEqual(wrong, []);
         });
-        assert.deepEqual(wrong, []);
     });
-});
 
-for (const [query, least, most] of [['train.py:41', 5, 20], ['>= 5.9 MiB', 5, 100], ['attention', 100, 600], ['0x7f0000000000', 1, 20], ['no such frame', 0, 0]]) {
+for (const [query, least, most] of [
+    ['train.py:41', 5, 20],
+    ['>= 5.9 MiB', 5, 100],
+    ['attention', 100, 600],
+    ['0x7f0000000000', 1, 20],
+    ['no such frame', 0, 0],
+]) {
     test(`the search for "${query}" finds blocks`, async () => {
         await withPage(small, '#view=timeline', async (page) => {
             await page.keyboard.press('/');
@@ -169,7 +193,7 @@ for (const colouring of ['category', 'line', 'stream', 'pool', 'age']) {
             await page.locator('.timeline select').selectOption(colouring);
             await page.locator('.timeline input[type=checkbox]').check();
             await settle(page);
-            assert.ok(await page.locator('.legend .entry').count() >= 3);
+            assert.ok((await page.locator('.legend .entry').count()) >= 3);
         });
     });
 }

@@ -9,10 +9,10 @@ const small = syntheticPage('small');
 test('a finding leads to its evidence in each view', async () => {
     await withPage(small, '', async (page) => {
         assert.equal(await page.locator('.finding').count(), 3);
-        await page.getByRole('link', { name: 'The line\'s blocks' }).click();
+        await page.getByRole('link', { name: "The line's blocks" }).click();
         await settle(page);
         assert.equal((await stateOf(page)).view, 'timeline');
-        assert.ok(await page.evaluate(() => window.gmdPage.app.highlight.count) > 5);
+        assert.ok((await page.evaluate(() => window.gmdPage.app.highlight.count)) > 5);
         await page.getByRole('button', { name: /Evidence 1 of 3/ }).click();
         await settle(page);
         assert.equal((await stateOf(page)).view, 'flame');
@@ -47,8 +47,12 @@ test('the state shows every live block in its segment and steps with keys', asyn
         const sums = await page.evaluate(() => {
             const { segments, history } = window.gmdPage.views[2];
             const pieces = segments.flatMap((segment) => segment.pieces);
-            return { used: segments.reduce((sum, segment) => sum + segment.used, 0), allocated: history.allocated[700],
-                all: pieces.reduce((sum, piece) => sum + piece.size, 0), reserved: history.reserved[700] };
+            return {
+                used: segments.reduce((sum, segment) => sum + segment.used, 0),
+                allocated: history.allocated[700],
+                all: pieces.reduce((sum, piece) => sum + piece.size, 0),
+                reserved: history.reserved[700],
+            };
         });
         assert.equal(sums.used, sums.allocated);
         assert.equal(sums.all, sums.reserved);
@@ -64,7 +68,10 @@ test('a click on a segment says why it cannot go back', async () => {
     await withPage(small, '#view=state&event=700', async (page) => {
         await page.locator('.state .segments canvas').click({ position: { x: 200, y: 33 } });
         await settle(page);
-        assert.match(await page.locator('.state .side').innerText(), /cannot go back to the device while \d+ blocks?/);
+        assert.match(
+            await page.locator('.state .side').innerText(),
+            /cannot go back to the device while \d+ blocks?/,
+        );
     });
 });
 
@@ -72,13 +79,19 @@ test('the moment of an OOM explains it', async () => {
     await withPage(small, '', async (page) => {
         await page.getByRole('link', { name: 'The moment of the OOM' }).click();
         await settle(page);
-        assert.match(await page.locator('.state .reasons').innerText(), /512 MiB were refused[\s\S]*free gaps/);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /512 MiB were refused[\s\S]*free gaps/,
+        );
     });
 });
 
 test('the flame graph sums to what is allocated, zooms and moves with keys', async () => {
     await withPage(small, '#view=flame&event=700', async (page) => {
-        const [sum, allocated] = await page.evaluate(() => [window.gmdPage.views[3].tree.bytes[0], window.gmdPage.app.history().allocated[700]]);
+        const [sum, allocated] = await page.evaluate(() => [
+            window.gmdPage.views[3].tree.bytes[0],
+            window.gmdPage.app.history().allocated[700],
+        ]);
         assert.equal(sum, allocated);
         const canvas = page.locator('.flame .segments canvas');
         await canvas.press('ArrowDown');
@@ -121,7 +134,13 @@ test('tables sort, filter and copy', async () => {
         assert.equal(await page.locator('.tables tbody tr').count(), 11);
         const tsv = await page.evaluate(() => {
             let copied = '';
-            document.addEventListener('copy', () => { copied = document.activeElement.value; }, { capture: true, once: true });
+            document.addEventListener(
+                'copy',
+                () => {
+                    copied = document.activeElement.value;
+                },
+                { capture: true, once: true },
+            );
             document.querySelector('.tables .tools button').click();
             return copied;
         });
@@ -139,13 +158,23 @@ test('the address follows the state, and opens it again', async () => {
         const before = await stateOf(page);
         await withPage(small, await page.evaluate(() => location.hash), async (other) => {
             const after = await stateOf(other);
-            for (const name of ['view', 'event', 'colour', 'range']) assert.deepEqual(after[name], before[name], name);
+            for (const name of ['view', 'event', 'colour', 'range'])
+                assert.deepEqual(after[name], before[name], name);
         });
     });
 });
 
-for (const fragment of ['#view=nothing', '#view=state&event=99999999&history=7', '#view=timeline&range=9-3&block=1e9&span=x', '#%%%', '#view=flame&from=5&fromHistory=9',
-    '#view=timeline&finding=99&evidence=5', '#__proto__=1&constructor=2', '#view=compare&fromHistory=99', '#view=timeline&stack=4000000']) {
+for (const fragment of [
+    '#view=nothing',
+    '#view=state&event=99999999&history=7',
+    '#view=timeline&range=9-3&block=1e9&span=x',
+    '#%%%',
+    '#view=flame&from=5&fromHistory=9',
+    '#view=timeline&finding=99&evidence=5',
+    '#__proto__=1&constructor=2',
+    '#view=compare&fromHistory=99',
+    '#view=timeline&stack=4000000',
+]) {
     test(`a damaged address shows a page: ${fragment}`, async () => {
         await withPage(small, fragment, async (page) => {
             assert.ok((await page.locator('main').innerText()).length > 50);
@@ -153,13 +182,23 @@ for (const fragment of ['#view=nothing', '#view=state&event=99999999&history=7',
     });
 }
 
-for (const [view, format] of [['timeline', 'SVG'], ['timeline', 'PNG'], ['state', 'SVG'], ['flame', 'SVG'], ['flame', 'PNG'], ['compare', 'SVG']]) {
+for (const [view, format] of [
+    ['timeline', 'SVG'],
+    ['timeline', 'PNG'],
+    ['state', 'SVG'],
+    ['flame', 'SVG'],
+    ['flame', 'PNG'],
+    ['compare', 'SVG'],
+]) {
     test(`${view} is saved as ${format}`, async () => {
         await withPage(small, `#view=${view}`, async (page) => {
             const waiting = page.waitForEvent('download');
             await page.getByRole('button', { name: `Save ${format}` }).click();
             const saved = await waiting;
-            assert.match(saved.suggestedFilename(), new RegExp(`^train.py-on-gpu-0-${view}\\.${format.toLowerCase()}$`));
+            assert.match(
+                saved.suggestedFilename(),
+                new RegExp(`^train.py-on-gpu-0-${view}\\.${format.toLowerCase()}$`),
+            );
             const bytes = readFileSync(await saved.path());
             if (format === 'PNG') assert.equal(bytes.toString('latin1', 1, 4), 'PNG');
             else assert.match(bytes.toString('utf8'), /^<svg [\s\S]*(<path|<rect)[\s\S]*<\/svg>$/);
