@@ -6,7 +6,7 @@ import { TimelineChart } from './timeline_chart.js';
 import { blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
 import { chartImage } from './timeline_view.js';
-import { colourBlocks } from './colours.js';
+import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { groupingOf, linesAt, linesCompared } from './line_sums.js';
@@ -131,7 +131,7 @@ export class CompareView {
 
     // What has a name in both has one colour in both.
     colour(one, other, colouring) {
-        this.upper.colours = colourBlocks(one, colouring);
+        this.upper.colours = coloursOf(one, colouring);
         this.lower.colours = colourBlocks(other, colouring, this.upper.colours.legend);
     }
 

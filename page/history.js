@@ -3,6 +3,7 @@
 // Event n is the n-th of the recording; 0 stands for the state before the first. "At event n" is after it: a block lives
 // at n if alloc <= n < end. Blocks are in order of allocation, which is also the order in which the timeline stacks them.
 
+const KEPT = 12; // answers: the views ask for the same few moments again and again
 const CHUNK = 1024; // blocks for which one latest end is kept, so that a search skips those long gone
 
 export class History {
@@ -66,8 +67,17 @@ export class History {
         return low;
     }
 
-    // The blocks that live at EVENT, in order of allocation.
+    // The blocks that live at EVENT, in order of allocation: not to be changed, the last answers are kept.
     liveBlocks(event) {
+        this.liveAt ??= new Map();
+        if (!this.liveAt.has(event)) {
+            if (this.liveAt.size >= KEPT) this.liveAt.delete(this.liveAt.keys().next().value);
+            this.liveAt.set(event, this.findLive(event));
+        }
+        return this.liveAt.get(event);
+    }
+
+    findLive(event) {
         const live = [];
         const count = this.allocatedUpTo(event);
         for (let from = 0; from < count; from += CHUNK) {

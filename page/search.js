@@ -95,17 +95,14 @@ function matchText(history, query) {
             );
         return lines.get(line);
     };
-    const columns = ['stack', 'line', 'category', 'stream', 'pool'].map((name) => history.ofBlocks(name));
-    return (block) => {
-        const [stack, line, c, s, p] = columns.map((column) => column[block]);
-        return (
-            (stack > 0 && stacks[stack - 1] > 0) ||
-            inLine(line) ||
-            category.has(c) ||
-            stream.has(s) ||
-            pool.has(p)
-        );
-    };
+    const [stackOf, lineOf] = [history.ofBlocks('stack'), history.ofBlocks('line')];
+    const [categoryOf, streamOf, poolOf] = ['category', 'stream', 'pool'].map((name) => history.ofBlocks(name));
+    return (block) =>
+        (stackOf[block] > 0 && stacks[stackOf[block] - 1] > 0) ||
+        inLine(lineOf[block]) ||
+        category.has(categoryOf[block]) ||
+        stream.has(streamOf[block]) ||
+        pool.has(poolOf[block]);
 }
 
 // { mask: 1 for each block found, count, bytes }

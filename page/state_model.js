@@ -49,7 +49,7 @@ function joinRanges(segments) {
 
 function placeBlocks(history, segments, event) {
     const address = history.ofBlocks('address');
-    const blocks = history.liveBlocks(event).sort((a, b) => address[a] - address[b]);
+    const blocks = [...history.liveBlocks(event)].sort((a, b) => address[a] - address[b]);
     let at = 0;
     for (const block of blocks) {
         while (at < segments.length && segments[at].address + segments[at].size <= address[block]) at++;

@@ -13,7 +13,7 @@ import {
     oomSentences,
     segmentSentences,
 } from './state_reasons.js';
-import { colourBlocks } from './colours.js';
+import { coloursOf } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
 import { layoutSegments, partsOf, pieceAt } from './state_layout.js';
 import { liveSentence, memorySums } from './line_sums.js';
@@ -64,7 +64,7 @@ export class StateView {
             return;
         }
         if (this.colours?.history !== history || this.colours.colouring !== state.colour)
-            this.colours = { history, colouring: state.colour, ...colourBlocks(history, state.colour) };
+            this.colours = { history, colouring: state.colour, ...coloursOf(history, state.colour) };
         if (
             ['view', 'history', 'query', 'line', 'stack', 'finding', 'evidence'].some((name) =>
                 changed.has(name),

@@ -88,7 +88,7 @@ function stackColumn(raster, history, live, count, classes, column) {
 export function* layoutTimeline(raster, history, classes) {
     const { rows, bottom, top, pixels, moments, columns } = raster;
     chooseMoments(raster, history);
-    const live = history.liveBlocks(moments[0]);
+    const live = [...history.liveBlocks(moments[0])];
     let count = live.length;
     let next = history.allocatedUpTo(moments[0]);
     for (let c = 0; c < columns; c++) {

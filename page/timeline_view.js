@@ -1,6 +1,6 @@
 // The view "Timeline": the chart with its legend, the block or the span that is looked at, and the same as a table.
 
-import { COLOURINGS, PATTERNS, colourBlocks } from './colours.js';
+import { COLOURINGS, PATTERNS, coloursOf } from './colours.js';
 import { DataTable } from './data_table.js';
 import { CanvasPainter, SvgPainter } from './painter.js';
 import { TimelineChart } from './timeline_chart.js';
@@ -126,7 +126,7 @@ export class TimelineView {
 
     updateColours(history, state) {
         if (this.coloured?.history !== history || this.coloured.colouring !== state.colour)
-            this.coloured = { history, colouring: state.colour, ...colourBlocks(history, state.colour) };
+            this.coloured = { history, colouring: state.colour, ...coloursOf(history, state.colour) };
         const found = (this.app.highlight = highlightOf(history, state, this.app.report));
         this.chart.setHistory(history, this.coloured, found?.mask ?? null);
         this.app.noteFound?.(found);
