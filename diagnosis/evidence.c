@@ -64,6 +64,7 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
             g.grown += group->grown;
             g.blocks += group->blocks;
             g.blocks_per_iteration += (group->blocks + iterations - 1) / iterations;
+            g.blocks_at_a_time += (group->blocks + group->rises - 1) / group->rises;
             of_other_loop += group->is_of_other_loop ? group->most : 0;
         }
     }
@@ -142,7 +143,7 @@ static bool is_of_module(const class_view *view, const retained_group *group)
 }
 
 /* Whether what activation functions make goes within its iteration: the layer after it would save
- * it for a graph. */
+ * it for a graph. What backward() frees was saved for one, and tells nothing of other passes. */
 static bool activations_go(const class_view *view)
 {
     enum { LEAST_PERCENT = 70 };
@@ -152,7 +153,8 @@ static bool activations_go(const class_view *view)
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         uint32_t born = gmd_iteration_of(&f->iterations, l->born);
         if (l->born != GMD_BEFORE && born != GMD_SET_UP &&
-            (gmd_places_parts(&f->places, l->origin) & GMD_PART_ACTIVATION)) {
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_ACTIVATION) &&
+            !is_freed_by_backward(f, l)) {
             made++;
             gone += l->freed != GMD_NEVER && gmd_iteration_of(&f->iterations, l->freed) == born;
         }
@@ -164,6 +166,13 @@ bool may_be_graph(const class_view *view)
 {
     return !view->facts->places.has_modules ||
            (growth_of(view, is_of_module).bytes > 0 && !activations_go(view));
+}
+
+bool is_freed_by_backward(const gmd_facts *f, const gmd_lifetime *l)
+{
+    return l->freed != GMD_NEVER &&
+           (gmd_places_parts(&f->places, gmd_event_at(&f->recording, l->freed)->origin) &
+            GMD_PART_BACKWARD);
 }
 
 unsigned parts_of_group(const class_view *view, const retained_group *group)

@@ -5,7 +5,7 @@
 
 bool loops_see_backward(const gmd_facts *facts)
 {
-    return facts->places.has_modules;
+    return facts->places.has_autograd;
 }
 
 static uint32_t iteration_of(const gmd_facts *f, const gmd_lifetime *l)

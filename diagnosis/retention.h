@@ -55,6 +55,9 @@ typedef struct retention {
 /* Whether a group grows from iteration to iteration, to the last, and is not given back. */
 bool retained_group_grows(const retained_group *group);
 
+/* Whether it rises every so many iterations. */
+bool retained_group_is_even(const retained_group *group);
+
 /* `retention` is empty where the iterations are not known. */
 gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error);
 void retention_free(retention *kept);

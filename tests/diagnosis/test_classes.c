@@ -409,6 +409,32 @@ TEST_F(job, backward_passes_that_lengthen_go_through_a_chain)
     assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
 }
 
+/* Functions alone, no module: torch.autograd's own frames tell that PyTorch was recorded, and so
+ * that what has no frames is of backward(). Each time it makes a block more. */
+TEST_F(script, backward_passes_that_lengthen_are_seen_where_no_module_is)
+{
+    planted *p = *state;
+    uint32_t step = planted_origin(p, "solve.py:10 main"),
+             other = planted_origin(p, "solve.py:11 main"),
+             call = planted_origin(p, "torch/autograd/__init__.py:120 _make_grads "
+                                      "torch/autograd/__init__.py:340 backward solve.py:12 main");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, step);
+        planted_alloc(p, 8 * GMD_MIB);
+        planted_at(p, other);
+        planted_free_block(p, planted_alloc(p, 3 * GMD_MIB));
+        planted_at(p, call);
+        size_t first = planted_alloc(p, 512);
+        planted_at(p, 0);
+        for (int k = 0; k <= i; k++) {
+            planted_free_block(p, planted_alloc(p, 8 * GMD_MIB));
+        }
+        planted_at(p, call);
+        planted_free_block(p, first);
+    }
+    assert_found(p, GMD_FINDING_HIDDEN_STATE);
+}
+
 /* --- eval_graph ------------------------------------------------------------------------------ */
 
 TEST_F(job, an_evaluation_that_holds_all_its_layers_builds_a_graph)
@@ -521,6 +547,56 @@ TEST_F(job, graphs_of_another_function_beside_the_training_are_retained)
 {
     train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 embed_all");
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+/* Every third iteration a pass of its own line is kept. */
+static void train_and_pass_now_and_then(planted_job *job, uint32_t call)
+{
+    for (int i = 0; i < 2 * ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, call);
+        for (int k = 0; i % 3 == 2 && k < PLANTED_LAYERS; k++) {
+            planted_alloc(job->p, job->activation);
+        }
+    }
+}
+
+TEST_F(job, graphs_that_are_kept_now_and_then_and_backward_never_sees_are_of_an_evaluation)
+{
+    planted_job *job = *state;
+    train_and_pass_now_and_then(
+        job, planted_origin(job->p, "torch/nn/modules/module.py:1790 _call_impl train.py:60 rank"));
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, graphs_that_are_kept_now_and_then_of_the_trained_pass_are_retained)
+{
+    planted_job *job = *state;
+    train_and_pass_now_and_then(job, job->call);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, activations_that_backward_frees_do_not_hide_those_that_an_evaluation_keeps)
+{
+    planted_job *job = *state;
+    uint32_t trained = planted_origin(job->p, "torch/nn/modules/activation.py:734 forward "
+                                              "torch/nn/modules/module.py:1790 _call_impl "
+                                              "train.py:11 train");
+    uint32_t kept = planted_origin(job->p, "torch/nn/modules/activation.py:734 forward "
+                                           "torch/nn/modules/module.py:1790 _call_impl "
+                                           "train.py:60 validate");
+    for (int i = 0; i < 2 * ITERATIONS; i++) {
+        planted_at(job->p, trained);
+        size_t saved = planted_alloc(job->p, job->activation);
+        planted_at(job->p, 0);
+        planted_free_block(job->p, saved);
+        planted_train(job);
+        planted_at(job->p, kept);
+        for (int k = 0; i % 3 == 2 && k < PLANTED_LAYERS; k++) {
+            planted_alloc(job->p, job->activation);
+        }
+    }
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
 /* Derivatives by inputs: backward() runs, and no parameter gets a gradient. */
