@@ -92,7 +92,7 @@ static bool has_first_state(const class_view *view, uint64_t requested)
 static bool follows_first_state(const class_view *view, const retained_group *group)
 {
     return group->stack && !(parts_of_group(view, group) & NOT_OWN) &&
-           !loop_has_backward(view->loops, view->facts, false) &&
+           !loop_has_gradients(view->loops, view->facts, false) &&
            has_first_state(view, group->requested);
 }
 

@@ -50,8 +50,9 @@ static void count_gradients(loops *found, const gmd_facts *f, parameter_sizes *s
         }
         distinct += size->seen++ == 0;
         blocks++;
-        if (distinct >= LEAST_SIZES &&
-            (uint64_t)distinct * 100 >= (uint64_t)sizes->count * LEAST_PERCENT) {
+        bool is_enough =
+            distinct >= LEAST_SIZES || (loops_see_backward(f) && distinct == sizes->count);
+        if (is_enough && (uint64_t)distinct * 100 >= (uint64_t)sizes->count * LEAST_PERCENT) {
             found->gradient_blocks[at] = blocks;
         }
     }

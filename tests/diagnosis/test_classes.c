@@ -387,6 +387,39 @@ TEST_F(job, a_state_that_began_before_the_loop_and_stays_is_a_hidden_state)
     assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
 }
 
+TEST_F(script, a_state_of_a_program_without_modules_is_one_too)
+{
+    planted *p = *state;
+    planted_at(p, planted_origin(p, "filter.py:8 main"));
+    planted_alloc(p, 5 * GMD_MIB);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, planted_origin(p, "filter.py:11 main"));
+        planted_free_block(p, planted_alloc(p, 5 * GMD_MIB));
+        planted_at(p, planted_origin(p, "filter.py:12 main"));
+        planted_alloc(p, 5 * GMD_MIB);
+    }
+    assert_found(p, GMD_FINDING_HIDDEN_STATE);
+}
+
+/* Derivatives by the state itself: backward() runs, and no parameter gets a gradient. */
+TEST_F(job, a_state_that_moves_by_its_own_derivatives_is_one_too)
+{
+    planted_job *job = *state;
+    uint32_t move = planted_origin(job->p, "sample.py:12 main");
+    planted_at(job->p, planted_origin(job->p, "sample.py:8 main"));
+    planted_alloc(job->p, 5 * GMD_MIB);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->call);
+        planted_alloc(job->p, 7 * GMD_MIB);
+        planted_free_block(job->p, planted_alloc(job->p, 9 * GMD_MIB));
+        planted_at(job->p, 0);
+        planted_free_block(job->p, planted_alloc(job->p, 5 * GMD_MIB));
+        planted_at(job->p, move);
+        planted_alloc(job->p, 5 * GMD_MIB);
+    }
+    assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
+}
+
 TEST_F(job, a_parameter_of_that_size_is_no_state)
 {
     planted_job *job = *state;
@@ -624,6 +657,36 @@ TEST_F(job, graphs_that_an_evaluation_after_the_training_keeps_are_its_own)
     assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
+/* Weights of one size, without a module; each iteration's loss is kept with its graph, and
+ * gradients are made of it. */
+TEST_F(script, gradients_of_one_size_are_those_of_a_model_whose_weights_have_one)
+{
+    planted *p = *state;
+    uint32_t call = planted_origin(p, "torch/autograd/__init__.py:120 _make_grads "
+                                      "torch/autograd/__init__.py:340 backward fit.py:15 main");
+    planted_at(p, planted_origin(p, "fit.py:5 main"));
+    for (int k = 0; k < 4; k++) {
+        planted_alloc(p, GMD_MIB);
+    }
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, planted_origin(p, "fit.py:12 main"));
+        planted_alloc(p, 3 * GMD_MIB);
+        planted_at(p, planted_origin(p, "fit.py:13 main"));
+        planted_alloc(p, 4 * GMD_MIB);
+        planted_alloc(p, 5 * GMD_MIB);
+        planted_at(p, call);
+        size_t first = planted_alloc(p, 512);
+        for (int k = 0; k < 4; k++) {
+            planted_at(p, 0);
+            size_t made = planted_alloc(p, GMD_MIB);
+            planted_at(p, call);
+            planted_free_block(p, made);
+        }
+        planted_free_block(p, first);
+    }
+    assert_found(p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 /* --- reference_cycle ------------------------------------------------------------------------- */
 
 TEST_F(script, what_objects_are_made_with_in_each_iteration_waits_for_the_collector)
@@ -703,6 +766,27 @@ TEST_F(script, what_a_loop_loads_does_not)
         planted_alloc(*state, 16 * GMD_MIB);
     }
     assert_healthy(*state);
+}
+
+/* A line that calls itself puts something aside at each depth; another works beside it. */
+TEST_F(script, what_one_line_puts_aside_is_of_objects_however_many_blocks_it_has)
+{
+    planted *p = *state;
+    uint32_t other = planted_origin(p, "solve.py:30 main");
+    uint32_t depths[3] = {planted_origin(p, "solve.py:12 descend solve.py:31 main"),
+                          planted_origin(p, "solve.py:12 descend solve.py:14 descend"),
+                          planted_origin(p, "solve.py:12 descend solve.py:14 descend solve.py:14 "
+                                            "descend")};
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, other);
+        planted_free_block(p, planted_alloc(p, 12 * GMD_MIB));
+        for (int k = 0; k < 3; k++) {
+            planted_at(p, depths[k]);
+            planted_alloc(p, (uint64_t)(8 >> k) * GMD_MIB);
+            planted_alloc(p, (uint64_t)(8 >> k) * GMD_MIB);
+        }
+    }
+    assert_found(p, GMD_FINDING_REFERENCE_CYCLE);
 }
 
 /* Each iteration evaluates with the model, and keeps two blocks of its own. */
@@ -958,6 +1042,36 @@ TEST_F(job, what_is_idle_all_the_time_beside_blocks_that_stay_is_fragmentation)
 {
     set_up_in_segments(*state, true);
     assert_found(((planted_job *)*state)->p, GMD_FINDING_FRAGMENTATION);
+}
+
+/* Each iteration gathers a block, with far more free beside it. */
+static void gather_apart(planted *p, uint32_t line)
+{
+    uint32_t other = planted_origin(p, "tables.py:12 main");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, line);
+        size_t kept = planted_alloc_in(p, 64 * GMD_MIB, 8 * GMD_MIB);
+        planted_at(p, other);
+        planted_free_block(p, planted_alloc_behind(p, kept, 48 * GMD_MIB));
+    }
+}
+
+TEST_F(script, what_lies_free_beside_what_is_gathered_is_the_greater_loss)
+{
+    gather_apart(*state, planted_origin(*state, "tables.py:11 main"));
+    gmd_job_findings findings = planted_findings(*state, 0);
+    assert_int_equal(findings.items[0].class, GMD_FINDING_FRAGMENTATION);
+    gmd_job_findings_free(&findings);
+}
+
+TEST_F(job, what_lies_free_beside_a_graph_goes_with_it)
+{
+    planted_job *job = *state;
+    gather_apart(job->p, job->call);
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_not_equal(findings.items[0].class, GMD_FINDING_FRAGMENTATION);
+    gmd_job_findings_free(&findings);
 }
 
 TEST_F(job, idle_segments_that_nothing_keeps_are_not)
