@@ -193,7 +193,7 @@ static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
     uint64_t least = is_taken_late ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
     if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * least ||
         !(is_taken_late || c->is_ever_new) || !goes_round(view, LEAST_ITERATIONS) ||
-        view->refusal || waits_for_streams(view) || has_material_growth(view)) {
+        view->refusal || waits_for_streams(view) || view->leak_count || has_material_growth(view)) {
         return false;
     }
     blame_takers(view, is_taken_late, finding);

@@ -67,9 +67,9 @@ static bool begins_with_state(const class_view *view, const retained_group *grou
     return false;
 }
 
-/* Whether the program made a block of that size before its loop, in a line of its own, that stays.
- */
-static bool has_first_state(const class_view *view, uint64_t requested)
+/* Whether the program made a block of the group's size before its loop, in a line of its own, that
+ * stays. What the loop's line made before the first iteration is of the loop. */
+static bool has_first_state(const class_view *view, const retained_group *group)
 {
     const gmd_facts *f = view->facts;
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
@@ -77,8 +77,9 @@ static bool has_first_state(const class_view *view, uint64_t requested)
         if (l->born != GMD_BEFORE && gmd_iteration_of(&f->iterations, l->born) != GMD_SET_UP) {
             return false; /* they come in order */
         }
-        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == requested &&
-            gmd_origins_get(f->places.origins, l->origin).stack &&
+        uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
+        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == group->requested &&
+            stack && stack != group->stack &&
             !(gmd_places_parts(&f->places, l->origin) & NOT_OWN)) {
             return true;
         }
@@ -92,8 +93,7 @@ static bool has_first_state(const class_view *view, uint64_t requested)
 static bool follows_first_state(const class_view *view, const retained_group *group)
 {
     return group->stack && !(parts_of_group(view, group) & NOT_OWN) &&
-           !loop_has_gradients(view->loops, view->facts, false) &&
-           has_first_state(view, group->requested);
+           !loop_has_gradients(view->loops, view->facts, false) && has_first_state(view, group);
 }
 
 static bool is_chain(const class_view *view, growth all)

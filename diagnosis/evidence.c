@@ -170,7 +170,7 @@ bool may_be_graph(const class_view *view)
 
 bool is_freed_by_backward(const gmd_facts *f, const gmd_lifetime *l)
 {
-    return l->freed != GMD_NEVER &&
+    return l->freed != GMD_NEVER && l->freed != GMD_BEFORE &&
            (gmd_places_parts(&f->places, gmd_event_at(&f->recording, l->freed)->origin) &
             GMD_PART_BACKWARD);
 }

@@ -132,6 +132,68 @@ TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
+/* After backward() a line joins what it made; `bytes` more than all gradients together. */
+static void train_and_join_gradients(planted_job *job, uint64_t bytes)
+{
+    const uint64_t all = PLANTED_LAYERS * (2 * GMD_MIB + 4096);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_backward(job, false);
+        planted_at(job->p, planted_origin(job->p, "train.py:12 train train.py:99 <module>"));
+        planted_alloc(job->p, all + bytes);
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+}
+
+TEST_F(job, a_vector_of_all_gradients_that_is_stored_is_gradients)
+{
+    train_and_join_gradients(*state, 0);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
+TEST_F(job, a_block_of_another_size_is_not)
+{
+    train_and_join_gradients(*state, 512);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+/* Each backward() makes a sparse gradient anew: with the rows of the one before, which it then
+ * frees, or without. */
+static void train_sparsely(planted_job *job, bool appends)
+{
+    size_t rows = 0;
+    for (uint64_t i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_backward(job, false);
+        size_t more = planted_alloc(job->p, 2 * GMD_MIB * (appends ? i + 1 : 1));
+        if (i > 0) {
+            planted_free_block(job->p, rows);
+        }
+        rows = more;
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+}
+
+TEST_F(job, sparse_gradients_that_are_appended_to_accumulate)
+{
+    planted_job *job = *state;
+    train_sparsely(job, true);
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].class, GMD_FINDING_GRADIENT_ACCUMULATION);
+    assert_int_equal(findings.items[0].bytes_per_iteration, 2 * GMD_MIB);
+    assert_non_null(strstr(findings.items[0].fix, "train.py:10"));
+    gmd_job_findings_free(&findings);
+}
+
+TEST_F(job, gradients_that_backward_makes_anew_each_time_do_not)
+{
+    train_sparsely(*state, false);
+    assert_healthy(((planted_job *)*state)->p);
+}
+
 /* Every third iteration backward() makes gradients that are stored. */
 TEST_F(job, the_line_before_gradients_that_some_iterations_store_is_named)
 {
@@ -418,6 +480,13 @@ TEST_F(job, a_state_that_moves_by_its_own_derivatives_is_one_too)
         planted_alloc(job->p, 5 * GMD_MIB);
     }
     assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, what_the_loops_own_line_made_before_the_first_iteration_is_no_state)
+{
+    planted_job *job = *state;
+    carry_on(job, planted_origin(job->p, "train.py:12 train train.py:99 <module>"));
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
 TEST_F(job, a_parameter_of_that_size_is_no_state)
@@ -738,6 +807,25 @@ TEST_F(job, models_that_each_iteration_makes_and_uses_wait_for_the_collector)
         size_t output = planted_alloc(job->p, 2 * GMD_MIB);
         planted_at(job->p, job->loop);
         planted_free_block(job->p, output);
+    }
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Models of the first one's sizes, with their gradients. */
+TEST_F(job, parameters_of_models_that_stay_are_no_gradients)
+{
+    planted_job *job = *state;
+    uint32_t made =
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build");
+    for (int i = 0; i < ITERATIONS; i++) {
+        const uint32_t at[] = {made, 0};
+        for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+            planted_at(job->p, at[k]);
+            planted_alloc(job->p, 2 * GMD_MIB);
+            planted_alloc(job->p, 4096);
+        }
+        planted_forward(job);
+        planted_drop_graph(job);
     }
     assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
 }
