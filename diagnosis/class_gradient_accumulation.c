@@ -1,11 +1,12 @@
 /* class_gradient_accumulation.c - gradients that are kept across iterations.
  *
- * It looks at three things. Blocks of the sizes of parameters that are added in each iteration, or a
- * block as large as all gradients together: the program stores gradients. And steps of an optimizer in whose iteration no gradient was made,
- * since backward() adds to those of earlier iterations: nothing frees them. A program that zeroes
- * them in place (zero_grad(set_to_none=False)) keeps them, too. A recording without annotations
- * cannot tell, so this class is silent there. And gradients that backward() replaces by larger ones
- * each time: sparse ones, which are appended to. */
+ * It looks at three things. Blocks of the sizes of parameters that are added in each iteration, or
+ * a block as large as all gradients together: the program stores gradients. And steps of an
+ * optimizer in whose iteration no gradient was made, since backward() adds to those of earlier
+ * iterations: nothing frees them. A program that zeroes them in place
+ * (zero_grad(set_to_none=False)) keeps them, too. A recording without annotations cannot tell, so
+ * this class is silent there. And gradients that backward() replaces by larger ones each time:
+ * sparse ones, which are appended to. */
 #include "classes.h"
 
 #include "gmd_min.h"

@@ -537,6 +537,43 @@ TEST_F(script, backward_passes_that_lengthen_are_seen_where_no_module_is)
     assert_found(p, GMD_FINDING_HIDDEN_STATE);
 }
 
+/* After each step a field is moved on, and the graph of that stays: without the field before, or
+ * with it. */
+static void move_on(planted_job *job, bool keeps_fields)
+{
+    uint32_t call = planted_origin(job->p, "torch/nn/modules/conv.py:548 forward "
+                                           "torch/nn/modules/module.py:1790 _call_impl "
+                                           "train.py:15 train");
+    uint32_t sum = planted_origin(job->p, "train.py:15 train");
+    size_t before = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, call);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        size_t between = planted_alloc(job->p, 5 * GMD_MIB);
+        planted_alloc(job->p, 8 * GMD_MIB);
+        planted_at(job->p, sum);
+        planted_free_block(job->p, between);
+        size_t field = planted_alloc(job->p, 4 * GMD_MIB);
+        if (i > 0 && !keeps_fields) {
+            planted_free_block(job->p, before);
+        }
+        before = field;
+        planted_train(job);
+    }
+}
+
+TEST_F(job, a_graph_that_stays_without_its_result_hangs_on_the_next_one)
+{
+    move_on(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, a_graph_that_stays_with_its_result_is_retained)
+{
+    move_on(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 /* --- eval_graph ------------------------------------------------------------------------------ */
 
 TEST_F(job, an_evaluation_that_holds_all_its_layers_builds_a_graph)
