@@ -1125,6 +1125,36 @@ TEST_F(job, recomputed_activations_that_go_are_not)
     assert_healthy(((planted_job *)*state)->p);
 }
 
+/* A function of the program keeps what it made; in backward() it calls this. */
+static void train_in_segments(planted_job *job, const char *again)
+{
+    uint32_t segment = planted_origin(job->p, "train.py:82 forward torch/autograd/function.py:581 "
+                                              "apply train.py:11 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, segment);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        planted_forward(job);
+        planted_at(job->p, planted_origin(job->p, again));
+        planted_free_block(job->p, planted_alloc(job->p, 4 * GMD_MIB));
+        planted_backward(job, false);
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+}
+
+TEST_F(job, what_a_function_that_computes_again_keeps_is_a_checkpoint_cache)
+{
+    train_in_segments(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:88 backward "
+                              "torch/autograd/function.py:317 apply");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
+
+TEST_F(job, what_another_function_keeps_is_a_circle_of_its_context)
+{
+    train_in_segments(*state, "train.py:88 backward torch/autograd/function.py:317 apply");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
 TEST_F(job, what_a_hook_stores_of_each_pass_is_a_checkpoint_cache)
 {
     planted_job *job = *state;
