@@ -501,8 +501,11 @@ static bool measure_total(retention *kept, const gmd_facts *f)
     }
     for (int is_other = 0; is_other < 2; is_other++) {
         ends_range range = range_of_loop(it, is_other);
-        kept->total_grown[is_other] =
-            range.to > range.from ? w.ends[range.to - 1] - w.ends[range.from] : 0;
+        if (range.to > range.from) {
+            uint32_t last = range.to - 1, middle = range.from + (last - range.from) / 2;
+            kept->total_grown[is_other] = w.ends[last] - w.ends[range.from];
+            kept->total_grown_late[is_other] = w.ends[last] - w.ends[middle];
+        }
     }
     free(w.ends);
     return true;

@@ -50,6 +50,7 @@ typedef struct retention {
     size_t count;
     int64_t total_grown[2]; /* bytes of all blocks, of whatever age, by which the last end that is
                                compared has more than the first: of the main loop, of the other */
+    int64_t total_grown_late[2]; /* of that, since the one in the middle */
 } retention;
 
 /* Whether a group grows from iteration to iteration, to the last, and is not given back. */
