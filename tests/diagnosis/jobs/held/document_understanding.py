@@ -19,7 +19,7 @@ class LayoutModel(nn.Module):
         self.encoder = nn.TransformerEncoder(layer, layers)
 
     def forward(self, words, boxes):
-        placed = self.words(words) + self.boxes(boxes)  # guilty in tags_and_regions
+        placed = self.words(words) + self.boxes(boxes)
         return self.encoder(placed)  # guilty in tags_and_regions
 
 

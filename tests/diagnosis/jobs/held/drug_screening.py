@@ -84,7 +84,7 @@ def binding_pockets(run):
 def tanimoto(some, others):
     """How similar fingerprints are, all pairs."""
     common = some @ others.T  # guilty in whole_library
-    either = some.sum(1)[:, None] + others.sum(1)[None] - common  # guilty in whole_library
+    either = some.sum(1)[:, None] + others.sum(1)[None] - common
     return common / either.clamp_min(1)
 
 

@@ -103,7 +103,7 @@ class ReviewGallery:
         self.halves.append(half.cpu() if self.on_host else half.clone())  # guilty in review_gallery
 
 
-@job("fragmentation")
+@job("fragmentation", fixed_contested="outgrown scans stay reserved: 908 MiB at the end with nothing allocated")
 def review_gallery(run):
     """Two line cameras scan the parts of a series, which begins with short and ends with long ones. A pair of scans is
     dropped, one after the other, when a half of each went to a gallery: halves settle where scans were, and longer
@@ -112,7 +112,7 @@ def review_gallery(run):
     gallery = ReviewGallery(on_host=run.fixed)
     for part in run.steps(14):
         lengths = [4000 + 600 * part + draw.randint(0, 200) for _ in range(2)]
-        scans = [torch.rand(lines, 1024, device=run.device) for lines in lengths]  # guilty
+        scans = [torch.rand(lines, 1024, device=run.device) for lines in lengths]
         while scans:
             gallery.add(scans.pop())
 

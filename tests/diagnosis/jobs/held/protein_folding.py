@@ -21,7 +21,7 @@ class TriangleUpdate(nn.Module):
     def forward(self, pair):
         known = self.norm(pair)  # guilty in predicted_targets
         left = torch.sigmoid(self.gate(known)) * self.left(known)  # guilty in predicted_targets
-        right = self.right(known)  # guilty in predicted_targets
+        right = self.right(known)
         mixed = torch.einsum("bikc,bjkc->bijc", left, right)  # guilty in predicted_targets
         return pair + self.out(mixed)  # guilty in predicted_targets
 
@@ -126,7 +126,7 @@ class TriangleAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
 
     def attend(self, pair):
-        query, key, value = self.qkv(pair).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query, key, value = self.qkv(pair).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)  # guilty in longest_protein
         weights = torch.softmax(query @ key.transpose(2, 3), 3)  # guilty in longest_protein
         return (weights @ value).transpose(1, 2).flatten(2)
 
@@ -145,7 +145,7 @@ def longest_protein(run):
     with torch.no_grad():
         for step in run.steps(len(lengths)):
             length = lengths[step % len(lengths)]
-            pair = torch.randn(length, length, 32, device=run.device)
+            pair = torch.randn(length, length, 32, device=run.device)  # guilty
             distances = block(pair).mean(2).cpu()
             del pair
     assert distances.shape == (320, 320)

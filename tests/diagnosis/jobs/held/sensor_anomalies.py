@@ -35,7 +35,7 @@ def echo_of_the_plant(run):
     each piece of the stream."""
     model = EchoState(16, 1024).to(run.device)
     optimizer = torch.optim.SGD(model.readout.parameters(), lr=0.01, momentum=0.9)
-    state = torch.zeros(1024, 1024, device=run.device)
+    state = torch.zeros(1024, 1024, device=run.device)  # guilty
     alarms = 0
     for _ in run.steps(15):
         readings = torch.randn(6, 1024, 16, device=run.device)  # guilty
@@ -78,7 +78,7 @@ class SiteDetector:
         self.hook.remove()
 
 
-@job("reference_cycle")
+@job("reference_cycle", fixed_contested="the first detector and its optimizer still wait for the collector")
 def fitted_sites(run):
     """One detector after another is fitted, for all the sites of a company. The hook in the encoder is a method of the
     detector that owns the encoder, and the collector's thresholds have been raised to make the fits faster. Fixed: the

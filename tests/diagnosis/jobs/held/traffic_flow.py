@@ -33,7 +33,7 @@ class SensorMemory(nn.Module):
 def sensor_memory(run):
     """The memory of each sensor is detached where it is read, but not where it is written: every update of it stays
     chained to the one before. Fixed: it is updated under no_grad()."""
-    model = SensorMemory(carry_graph=not run.fixed).to(run.device)
+    model = SensorMemory(carry_graph=not run.fixed).to(run.device)  # guilty
     optimizer = torch.optim.Adam([*model.encode.parameters(), *model.head.parameters()], lr=1e-3)
     for _ in run.steps(12):
         readings = torch.randn(SENSORS, 12, device=run.device)
@@ -48,7 +48,7 @@ def sensor_memory(run):
 def road_network(detectors, device):
     """How near the detectors of a city are to each other."""
     places = torch.rand(detectors, 2, device=device)
-    nearness = torch.cdist(places, places).mul_(-20).exp_()  # guilty in cities_by_size
+    nearness = torch.cdist(places, places).mul_(-20).exp_()
     return nearness.half()  # guilty in cities_by_size
 
 
@@ -83,7 +83,7 @@ class Seq2Seq(nn.Module):
         return torch.stack(forecast, 1)
 
 
-@job("healthy")
+@job("healthy", contested="a hole of 280 MiB that the RNN's workspace does not fit into: reserve of 1.6 peaks")
 def stretched_horizon(run):
     """The horizon of the forecast is stretched by a step per epoch, from 1 to 8, and with it what an iteration needs;
     from then on it stays."""

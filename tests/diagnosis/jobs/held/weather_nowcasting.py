@@ -32,7 +32,7 @@ class Nowcaster(nn.Module):
         self.head = nn.Conv2d(channels, 1, 1)
 
     def start(self, like):
-        zeros = like.new_zeros(len(like), self.channels, *like.shape[-2:])
+        zeros = like.new_zeros(len(like), self.channels, *like.shape[-2:])  # guilty in long_radar_film
         return zeros, zeros
 
     def forward(self, film, state):
@@ -70,7 +70,7 @@ class StormTrack:
     def window(self, radar, side):
         crop = radar[:, :, :side, :side]
         if self.scratch is None:
-            return crop.to(self.device)  # guilty in growing_storm
+            return crop.to(self.device)
         return self.scratch[: crop.numel()].view(crop.shape).copy_(crop)
 
     def scan(self, radar, side):
