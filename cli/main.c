@@ -1,5 +1,6 @@
 #include "commands.h"
 #include "gmd_log.h"
+#include "interruption.h"
 #include "options.h"
 #include "version.h"
 
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
 {
     static char help[] = "--help";
     gmd_error error;
+    cli_signals_begin();
     main_process = getpid();
     atexit(finish_stdout);
     if (gmd_log_begin(getenv("GMD_LOG"), &error) != GMD_OK) {

@@ -127,7 +127,7 @@ void cli_options_init(cli_options *options)
     cli_find_lib_directory(options->lib_directory, sizeof options->lib_directory);
     options->run.subject.lib_directory = options->lib_directory;
     options->run.judging.known = &options->known;
-    options->run.process.shows_progress = isatty(STDERR_FILENO);
+    options->run.process.shows_progress = true;
 }
 
 void cli_options_free(cli_options *options)
@@ -246,8 +246,9 @@ static void need_torch(struct argp_state *state, cli_options *o)
     gmd_error error = {""};
     gmd_status status = gmd_torch_find(&torch, o->torch_directory, &error);
     if (status == GMD_OK) {
-        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.process.shows_progress,
-                                   o->torch_adapter, &error);
+        bool is_watched = o->run.process.shows_progress && isatty(STDERR_FILENO);
+        status =
+            gmd_torch_adapter(&torch, o->lib_directory, is_watched, o->torch_adapter, &error);
     }
     if (status != GMD_OK) {
         argp_failure(state, cli_exit_status(status), 0, "%s", error.text);

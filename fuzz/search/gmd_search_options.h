@@ -5,6 +5,7 @@
 #include "gmd_corpus.h"
 #include "gmd_outcome.h"
 #include "gmd_profile.h"
+#include "gmd_runner.h"
 
 #include <signal.h>
 
@@ -43,6 +44,8 @@ typedef struct gmd_search_options {
 
 typedef struct gmd_search_result {
     gmd_search_status status;
+    gmd_judged judged;    /* what the oracles saw of it */
+    bool is_interrupted;  /* it would have gone on */
     uint64_t refused;     /* rounds whose settings the allocator or the device refuses */
     char refusal[512];    /* why, the first time */
     uint64_t unconfirmed; /* sequences that showed something only after others in one process */

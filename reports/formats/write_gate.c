@@ -152,6 +152,8 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 
 /* --- JSON -------------------------------------------------------------------------------- */
 
+const char *const gate_ends[] = {"enough", "interruption", "failure", NULL};
+
 /* `index`: among all items of the part, in the order in which they were come to. */
 static void write_skipped(gmd_json *json, const gmd_gate_part *part)
 {
@@ -231,6 +233,7 @@ void gate_json(gmd_json *json, const gmd_gate_result *gate)
     gmd_json_object(json, "gate");
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
+    gmd_json_string(json, "ended_by", gate->ended_early[0] ? gate_ends[gate->ended_by] : NULL);
     gmd_json_exact(json, "seconds", gate->seconds);
     gmd_json_u64(json, "known_violations", gate->known_count);
     oracles_json(json, gate->oracles, gate->oracle_count);

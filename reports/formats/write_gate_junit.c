@@ -182,7 +182,7 @@ static void put_end(const gmd_gate_result *gate, FILE *out)
 void gate_junit(const gmd_report *report, FILE *out)
 {
     const gmd_gate_result *gate = report->gate;
-    bool has_error = gmd_gate_verdict(gate) == GMD_ERROR;
+    bool has_error = gmd_gate_verdict(gate) > GMD_FAIL;
     tally all = {.cases = has_error, .errors = has_error};
     for (size_t i = 0; i < gate->part_count; i++) {
         tally t = tally_of(&gate->parts[i]);

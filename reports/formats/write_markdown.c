@@ -27,7 +27,10 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
 
 static const char *verdict_mark(gmd_verdict verdict)
 {
-    return verdict == GMD_PASS ? "✅ pass" : verdict == GMD_FAIL ? "❌ fail" : "⚠️ error";
+    return verdict == GMD_PASS         ? "✅ pass"
+           : verdict == GMD_FAIL       ? "❌ fail"
+           : verdict == GMD_UNFINISHED ? "⚠️ interrupted"
+                                       : "⚠️ error";
 }
 
 static void put_oracle_names(const gmd_outcome *outcome, gmd_oracle_fate fate, FILE *out)
@@ -135,7 +138,7 @@ static void put_trouble(const gmd_outcome *outcome, FILE *out)
     put_title(outcome, out);
     fputs("\n\n", out);
     if (is_error(outcome)) {
-        fputs("- **error**: ", out);
+        fprintf(out, "- **%s**: ", gmd_verdict_name(outcome->verdict));
         gmd_put_markdown(outcome->error, out);
         putc('\n', out);
     }
