@@ -270,6 +270,11 @@ static void note_figures(gmd_outcome *o, const gmd_search_result *result)
                  "%zu files of the corpus are no inputs, first: %.180s", result->unreadable,
                  result->unreadable_first);
     }
+    if (result->unwritten) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%zu inputs could not be added to the corpus's folder, first: %s",
+                 result->unwritten, result->unwritten_first);
+    }
     if (result->refused) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " rounds were refused: %.180s", result->refused, result->refusal);

@@ -5,6 +5,7 @@
 #include "probe.h"
 #include "progress.h"
 #include "results.h"
+#include "values.h"
 
 #include "gmd_clock.h"
 #include "gmd_command.h"
@@ -87,6 +88,7 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
     if (g->updates_baseline && !g->baseline) {
         argp_error(state, "--update-baseline: needs --baseline FILE, which it writes");
     }
+    cli_need_writable(state, "--baseline", g->updates_baseline ? g->baseline : NULL, NULL, 0);
     if (g->rounds_file && g->baseline) {
         argp_error(state, "--rounds judges one file: --baseline cannot be given with it");
     }

@@ -218,6 +218,9 @@ static void need_store(struct argp_state *state, const char *path)
     if (!path) {
         return;
     }
+    if (!*path) {
+        argp_error(state, "--store '': expected the name of a file");
+    }
     if (strcmp(path, "-") == 0) {
         argp_error(state, "--store -: a database cannot go to standard output");
     }

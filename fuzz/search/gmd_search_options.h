@@ -55,6 +55,8 @@ typedef struct gmd_search_result {
     uint64_t faults_planted, faults_unfired; /* in the sequences that passed */
     size_t unreadable;                       /* files of the corpus that are no inputs */
     char unreadable_first[256];
+    size_t unwritten; /* inputs that the folder of the corpus lacks */
+    char unwritten_first[256];
 } gmd_search_result;
 
 #endif

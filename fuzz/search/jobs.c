@@ -199,6 +199,10 @@ static gmd_status add_up(const crew *c, gmd_search_result *sum, gmd_error *error
             sum->lapses += r->lapses;
             sum->faults_planted += r->faults_planted;
             sum->faults_unfired += r->faults_unfired;
+            if (!sum->unwritten) {
+                memcpy(sum->unwritten_first, r->unwritten_first, sizeof sum->unwritten_first);
+            }
+            sum->unwritten += r->unwritten;
             sum->is_interrupted = sum->is_interrupted || r->is_interrupted;
             gmd_judged_add(&sum->judged, r->judged.oracles, r->judged.count);
         }

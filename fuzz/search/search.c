@@ -205,6 +205,11 @@ static gmd_status end_search(campaign *c)
     bool is_interrupted = c->status == GMD_INTERRUPTED || campaign_is_interrupted(c);
     c->result->is_interrupted = is_interrupted && !campaign_is_done(c);
     c->result->judged = c->runner.judged;
+    if (c->options->corpus) {
+        c->result->unwritten = c->options->corpus->unwritten;
+        memcpy(c->result->unwritten_first, c->options->corpus->unwritten_first,
+               sizeof c->result->unwritten_first);
+    }
     return c->status == GMD_INTERRUPTED ? GMD_OK : c->status;
 }
 
