@@ -200,7 +200,8 @@ typedef struct progress {
 static const char *time_left(const progress *p, const gmd_search_status *s, char *text)
 {
     double runs = (double)s->runs;
-    bool is_by_runs = p->runs > 0 && (!(p->seconds > 0) || runs / p->runs > s->seconds / p->seconds);
+    bool is_by_runs =
+        p->runs > 0 && (!(p->seconds > 0) || runs / p->runs > s->seconds / p->seconds);
     return is_by_runs ? cli_time_left(runs, p->runs, s->seconds, text)
                       : cli_time_left(s->seconds, p->seconds, s->seconds, text);
 }

@@ -111,8 +111,7 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
                                       .with_pools = scope->with_pools,
                                       .with_captures = scope->with_captures,
                                       .seconds = scope->seconds,
-                                      .progress =
-                                          run.process.shows_progress ? show_progress : NULL,
+                                      .progress = run.process.shows_progress ? show_progress : NULL,
                                       .context = &line};
     gmd_exhaustive_result result;
     gmd_status status = gmd_exhaustive(&options, &findings, &result, error);

@@ -25,7 +25,8 @@ static void end_at_once(int number)
 {
     gmd_temporary_remove_all();
     if (is_awaited) {
-        _exit(128 + number); /* as a shell says it; the processes of the allocator die with this one */
+        _exit(128 +
+              number); /* as a shell says it; the processes of the allocator die with this one */
     }
     signal(number, SIG_DFL);
     raise(number); /* blocked until the handler returns */

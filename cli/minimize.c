@@ -112,9 +112,11 @@ static const struct argp minimize_argp = {
     .options = minimize_options,
     .parser = parse_minimize,
     .args_doc = "CASE",
-    .doc = "Makes a .gmd case as small and as simple as it can be with the same verdict: the same "
-           "kind with the same parties."
-           "\vExit status 0: done; 2: the case shows no defect.",
+    .doc =
+        "Makes a .gmd case as small and as simple as it can be with the same verdict: the same "
+        "kind with the same parties."
+        "\vExit status 0: done; 2: the case shows no defect; 3: interrupted, with the smallest so "
+        "far, or gmd failed.",
     .children = minimize_children,
 };
 
@@ -168,11 +170,10 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
                                             a->common.run.subject.allocator, output, error);
     if (!a->common.quiet) {
         const char *early = is_interrupted ? " (interrupted)" : " (the time was up)";
-        fprintf(is_stdout ? stderr : stdout,
-                "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n",
-                status == GMD_OK ? output : "not written", trace->count, result->tries,
-                result->is_complete ? "" : early, result->violation.oracle,
-                result->violation.message);
+        fprintf(
+            is_stdout ? stderr : stdout, "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n",
+            status == GMD_OK ? output : "not written", trace->count, result->tries,
+            result->is_complete ? "" : early, result->violation.oracle, result->violation.message);
     }
     return status != GMD_OK ? status
            : is_interrupted ? gmd_fail(error, GMD_INTERRUPTED,
@@ -189,8 +190,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     gmd_minimized result;
     progress shown = {.start = gmd_clock_s()};
     gmd_minimize_limits limits = {.seconds = a->seconds ? (double)a->seconds : 600,
-                                  .progress =
-                                      options.process.shows_progress ? show_progress : NULL,
+                                  .progress = options.process.shows_progress ? show_progress : NULL,
                                   .context = &shown};
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
     if (status == GMD_OK) {

@@ -250,8 +250,7 @@ static void need_torch(struct argp_state *state, cli_options *o)
     gmd_status status = gmd_torch_find(&torch, o->torch_directory, &error);
     if (status == GMD_OK) {
         bool is_watched = o->run.process.shows_progress && isatty(STDERR_FILENO);
-        status =
-            gmd_torch_adapter(&torch, o->lib_directory, is_watched, o->torch_adapter, &error);
+        status = gmd_torch_adapter(&torch, o->lib_directory, is_watched, o->torch_adapter, &error);
     }
     if (status != GMD_OK) {
         argp_failure(state, cli_exit_status(status), 0, "%s", error.text);

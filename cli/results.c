@@ -317,13 +317,11 @@ int cli_results_report(cli_results *results)
     }
     for (size_t i = 0; i < results->count; i++) {
         if (results->items[i]->verdict > GMD_FAIL) {
-            fprintf(stderr, "gmd %s: %s\n",
-                    results->speaker ? results->speaker : results->command,
+            fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : results->command,
                     results->items[i]->error);
         }
     }
-    return status == GMD_OK ? status_of(report.outcomes, report.outcome_count)
-                            : CLI_EXIT_FAILURE;
+    return status == GMD_OK ? status_of(report.outcomes, report.outcome_count) : CLI_EXIT_FAILURE;
 }
 
 int cli_results_rewrite(gmd_report report, const cli_options *options)

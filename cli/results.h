@@ -16,8 +16,9 @@ typedef struct cli_results {
     bool has_recorded;
     bool keeps_timelines, keeps_journal; /* a journal holds one run: a second one is refused */
     const cli_options *options;
-    const char *command;       /* as the reports name it */
-    const char *const *inputs; /* paths of all that is to be run, of which names are made; or NULL */
+    const char *command; /* as the reports name it */
+    const char *const
+        *inputs; /* paths of all that is to be run, of which names are made; or NULL */
     size_t input_count;
     bool hides_passes; /* on the terminal: statistics come in their place */
     size_t count, capacity;
@@ -29,7 +30,8 @@ typedef struct cli_results {
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;
 
-/* Empty; what is kept of each run is what the reports asked for need. The options must outlive it. */
+/* Empty; what is kept of each run is what the reports asked for need. The options must outlive it.
+ */
 void cli_results_open(cli_results *results, const cli_options *options, const char *command);
 
 /* The latest run is over, and nothing is added to it any more: the terminal shows it at once, so

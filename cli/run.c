@@ -249,7 +249,7 @@ static gmd_status run_selected(const run_arguments *a, const cli_plan *plan,
     return cli_play_scenario(plan, selected->name, selected->is_of_group, results, error);
 }
 
-/* Of an interrupted command. */
+/* An interrupted command leaves some out. */
 static void note_left_out(cli_results *results, size_t count)
 {
     gmd_outcome *last = results->count ? results->items[results->count - 1] : NULL;

@@ -30,7 +30,8 @@ static uint32_t count_alike(const cli_results *results, const gmd_workload *work
     uint32_t alike = 0;
     for (size_t i = 0; i + 1 < results->count; i++) {
         const gmd_outcome *o = results->items[i];
-        alike += strcmp(gmd_file_name(o->name), base) == 0 && strcmp(o->variant, variant ? variant : "") == 0;
+        alike += strcmp(gmd_file_name(o->name), base) == 0 &&
+                 strcmp(o->variant, variant ? variant : "") == 0;
     }
     return alike;
 }

@@ -61,8 +61,10 @@ void cli_end_search(gmd_outcome *o, gmd_status status, const gmd_error *error)
     o->verdict = is_interrupted ? GMD_UNFINISHED : GMD_ERROR;
     o->error_status = status;
     if (is_interrupted) {
-        snprintf(o->error, sizeof o->error, "interrupted after %" PRIu64 " requests: the rest of the "
-                                            "search was not made", o->requests);
+        snprintf(o->error, sizeof o->error,
+                 "interrupted after %" PRIu64 " requests: the rest of the "
+                 "search was not made",
+                 o->requests);
     } else {
         snprintf(o->error, sizeof o->error, "%s", error->text);
     }

@@ -1,5 +1,5 @@
-/* search_outcome.h - what campaigns, sweeps and exhaustive searches, which make very many runs, have
- * in common as one outcome. */
+/* search_outcome.h - what campaigns, sweeps and exhaustive searches, which make very many runs,
+ * have in common as one outcome. */
 #ifndef GMD_CLI_SEARCH_OUTCOME_H
 #define GMD_CLI_SEARCH_OUTCOME_H
 

@@ -53,10 +53,9 @@ static void show_progress(void *context, uint64_t done, uint64_t all, const char
     double seconds = gmd_clock_s() - s->start;
     cli_time_left((double)done, (double)all, seconds, left);
     if (s->shows_progress) {
-        gmd_status_show(&s->line, seconds,
-                        "%s%s%zu found, %" PRIu64 " of %" PRIu64 " runs, %s fails",
-                        left + (*left ? 2 : 0), *left ? ", " : "", s->findings.count, done, all,
-                        what);
+        gmd_status_show(
+            &s->line, seconds, "%s%s%zu found, %" PRIu64 " of %" PRIu64 " runs, %s fails",
+            left + (*left ? 2 : 0), *left ? ", " : "", s->findings.count, done, all, what);
     }
 }
 
@@ -112,8 +111,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
     snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);
     gmd_runner runner;
     gmd_runner_init(&runner, &given);
-    cli_found found = {
-        .options = results->options, .command = command, .start = gmd_clock_s()};
+    cli_found found = {.options = results->options, .command = command, .start = gmd_clock_s()};
     sweeping s = {.findings = {.out_directory = options->cases.directory,
                                .origin = origin,
                                .allocator = options->subject.allocator,

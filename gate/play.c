@@ -20,7 +20,7 @@ gmd_run_options gate_options_as_given(const gate_state *gate)
     return options;
 }
 
-/* Of the allocator or the device; anything else ends the gate. */
+/* The allocator or the device refuses; anything else ends the gate. */
 static void note_refusal(gate_state *gate, gmd_status status, const gmd_error *error)
 {
     if (status == GMD_BAD_INPUT) {

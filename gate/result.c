@@ -49,7 +49,7 @@ gmd_verdict gmd_gate_category_verdict(const gmd_gate_result *result, const char 
             has_failed = has_failed || gmd_gate_part_verdict(&result->parts[i]) == GMD_FAIL;
         }
     }
-    return has_failed                               ? GMD_FAIL
+    return has_failed                                 ? GMD_FAIL
            : result->ended_by == GMD_GATE_INTERRUPTED ? GMD_UNFINISHED
            : result->ended_by == GMD_GATE_BROKEN      ? GMD_ERROR
                                                       : GMD_PASS;
@@ -182,8 +182,7 @@ void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome)
     snprintf(outcome->kind, sizeof outcome->kind, "gate");
     outcome->verdict = gmd_gate_verdict(result);
     if (outcome->verdict == GMD_ERROR || outcome->verdict == GMD_UNFINISHED) {
-        outcome->error_status =
-            outcome->verdict == GMD_UNFINISHED ? GMD_INTERRUPTED : GMD_FAILED;
+        outcome->error_status = outcome->verdict == GMD_UNFINISHED ? GMD_INTERRUPTED : GMD_FAILED;
         snprintf(outcome->error, sizeof outcome->error, "%s: what is left was not judged",
                  result->ended_early);
     }

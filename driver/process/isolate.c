@@ -94,7 +94,8 @@ static void take_back(gmd_outcome *o, const char *oracle, const char *reason)
 static gmd_status interrupt(watched_run *run, gmd_error *error)
 {
     child_judge_end(run->options, run->workload, run->shared, NULL, NULL, run->taken);
-    gmd_fail(error, GMD_INTERRUPTED, "interrupted after %" PRIu64 " requests: the rest was not made",
+    gmd_fail(error, GMD_INTERRUPTED,
+             "interrupted after %" PRIu64 " requests: the rest was not made",
              run->taken->outcome.requests);
     outcome_error(&run->taken->outcome, GMD_INTERRUPTED, error);
     take_back(&run->taken->outcome, NULL, "the run was interrupted");
@@ -164,8 +165,7 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
     GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
-    watched_run run = {
-        .options = options, .workload = workload, .shared = shared, .taken = taken};
+    watched_run run = {.options = options, .workload = workload, .shared = shared, .taken = taken};
     return watch_child(&run, child, error);
 }
 

@@ -48,8 +48,8 @@ typedef struct gmd_run_judging {
 
 /* The process in which it runs. */
 typedef struct gmd_run_process {
-    double call_budget_s;        /* a request that takes longer is a hang */
-    bool shows_progress;         /* on standard error, while it runs */
+    double call_budget_s;                        /* a request that takes longer is a hang */
+    bool shows_progress;                         /* on standard error, while it runs */
     const volatile sig_atomic_t *is_interrupted; /* runs end with GMD_INTERRUPTED; NULL: never */
     bool is_second_run;          /* of the same requests: what may differ between processes does */
     struct run_answers *answers; /* where a run that is held against another keeps them; or NULL */

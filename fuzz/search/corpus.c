@@ -115,8 +115,8 @@ static bool write_file(const char *path, const char *text, size_t size)
     return out && fclose(out) == 0 && is_written;
 }
 
-/* Under another name first: who shares the folder sees whole files only. A full disk costs those who
- * share it the input, and this campaign nothing. */
+/* Under another name first: who shares the folder sees whole files only. A full disk costs those
+ * who share it the input, and this campaign nothing. */
 static void save(gmd_corpus *c, uint64_t hash, const char *text, size_t size)
 {
     char name[24], path[PATH_MAX], part[PATH_MAX];

@@ -56,8 +56,8 @@ typedef struct gmd_report {
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;
 
-/* The worst verdict of all outcomes: interrupted over error over fail over pass. No outcome at all is
- * an error, for nothing was checked. */
+/* The worst verdict of all outcomes: interrupted over error over fail over pass. No outcome at all
+ * is an error, for nothing was checked. */
 gmd_verdict gmd_report_verdict(const gmd_report *report);
 
 /* "pass", "fail", "error" or "interrupted". */

@@ -265,7 +265,7 @@ static const gmd_check *telling_check(const gmd_report *report)
     return telling;
 }
 
-/* Of the verdict: an interruption comes before what could not be run. */
+/* An interruption comes before what could not be run, as in the verdict. */
 static void write_error(gmd_json *json, const gmd_report *report)
 {
     gmd_verdict verdict = gmd_report_verdict(report);
