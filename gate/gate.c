@@ -130,7 +130,8 @@ static gmd_status make_first_requests(gate_state *gate, gmd_error *error)
         }
     }
     free(outcome);
-    return status;
+    gate_fail(gate, status == GMD_INTERRUPTED ? status : GMD_OK, error);
+    return status == GMD_INTERRUPTED ? GMD_OK : status;
 }
 
 /* --- all of it --------------------------------------------------------------------------- */

@@ -154,7 +154,11 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
 static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
                                  shared_run *shared, taken_run *taken, gmd_error *error)
 {
+    watched_run run = {.options = options, .workload = workload, .shared = shared, .taken = taken};
     child_begin_run(shared, NULL, GMD_STAGE_LOADING);
+    if (gmd_options_interrupted(options)) {
+        return interrupt(&run, error);
+    }
     fflush(NULL); /* or the child would print what is buffered here once more */
     pid_t child = fork();
     if (child < 0) {
@@ -165,7 +169,6 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
     GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
-    watched_run run = {.options = options, .workload = workload, .shared = shared, .taken = taken};
     return watch_child(&run, child, error);
 }
 
