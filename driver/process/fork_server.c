@@ -484,7 +484,7 @@ static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool log
 
 static answer send_order(gmd_fork_server *n, char order, news *last)
 {
-    return write(n->channel, &order, 1) == 1 ? await(n, last) : GONE;
+    return send(n->channel, &order, 1, MSG_NOSIGNAL) == 1 ? await(n, last) : GONE;
 }
 
 /* Has the fork server run what was handed over. */
