@@ -24,11 +24,12 @@ static void cut_off(char *text)
 
 void gmd_status_show(gmd_status_line *line, double seconds, const char *format, ...)
 {
-    bool is_terminal = isatty(STDERR_FILENO);
-    if (!is_terminal && line->next_shown < MINUTE) {
-        line->next_shown = MINUTE;
-    }
     if (seconds < line->next_shown) {
+        return;
+    }
+    bool is_terminal = isatty(STDERR_FILENO);
+    if (!is_terminal && seconds < MINUTE) {
+        line->next_shown = MINUTE;
         return;
     }
     char text[COLUMNS_MAX * 8];

@@ -123,11 +123,13 @@ the_second_ctrl_c_ends_it_at_once() {
     # A stopped process of the allocator makes the first one take a while.
     "$gmd" fuzz --time 600 --jobs 2 --out none --json a.json >said 2>&1 &
     gmd_process=$!
-    sleep 0.5
-    for child in $(pgrep -P $gmd_process); do
-        kill -s STOP "$child"
+    until [ "$(pgrep -P $gmd_process | wc -l)" -eq 2 ]; do
+        sleep 0.05
     done
     children=$(pgrep -P $gmd_process)
+    for child in $children; do
+        kill -s STOP "$child"
+    done
     kill -s INT $gmd_process
     sleep 0.5
     kill -s INT $gmd_process
