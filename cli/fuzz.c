@@ -218,10 +218,11 @@ static void show_status(void *context, const gmd_search_status *s)
     snprintf(doing, sizeof doing, is_minimising ? "%.20s %zu requests" : "%.20s", s->doing,
              s->case_requests);
     double seconds = s->seconds > 0 ? s->seconds : 1;
+    time_left(p, s, left);
     gmd_status_show(&p->line, s->seconds,
                     "%s%s%zu found, %s, %" PRIu64 " inputs (%.0f/s), %" PRIu32 " features",
-                    time_left(p, s, left) + (*left ? 2 : 0), *left ? ", " : "", s->findings, doing,
-                    s->runs, (double)s->runs / seconds, s->features);
+                    left + (*left ? 2 : 0), *left ? ", " : "", s->findings, doing, s->runs,
+                    (double)s->runs / seconds, s->features);
 }
 
 /* --- the campaign ------------------------------------------------------------------------ */
