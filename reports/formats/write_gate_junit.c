@@ -173,9 +173,12 @@ static void put_end(const gmd_gate_result *gate, FILE *out)
 {
     fputs("  <testsuite name=\"gate\"", out);
     put_tally((tally){.cases = 1, .errors = 1}, gate->seconds, out);
-    fputs(" skipped=\"0\">\n    <testcase classname=\"gmd.gate\" name=\"whole\">\n      <error",
-          out);
+    fprintf(out,
+            " skipped=\"0\">\n    <testcase classname=\"gmd.gate\" name=\"whole\" "
+            "time=\"%.6f\">\n      <error",
+            gate->seconds);
     gmd_put_attribute("message", gate->ended_early, out);
+    gmd_put_attribute("type", gmd_verdict_name(gmd_gate_verdict(gate)), out);
     fputs("/>\n    </testcase>\n  </testsuite>\n", out);
 }
 

@@ -53,6 +53,8 @@ in_all_formats() {
     grep -q '"verdict": "interrupted"' a.json || fail "a.json has another verdict"
     "$gmd" report a.json -o again.xml >/dev/null 2>&1
     [ $? -eq 3 ] || fail "gmd report of an interrupted result is not 3"
+    ! command -v xmllint >/dev/null || xmllint --noout --schema "$data/../reports/junit.xsd" a.xml 2>said ||
+        fail "a.xml is no JUnit"
     cmp a.xml again.xml || fail "gmd report makes another a.xml"
     "$gmd" report --history a.db | grep -q 'interrupted' || [ "$3" = none ] || fail "the history does not say so"
 }
