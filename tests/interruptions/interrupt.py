@@ -35,7 +35,7 @@ ENDING = ("INT", "TERM", "HUP")  # gmd ends in good order
 TWICE = "INT twice"
 SIGNALS = ENDING + (TWICE, "KILL", "STOP")
 CHILD_SIGNALS = ("INT", "TERM", "HUP", "KILL", "STOP")
-PATIENCE = 60  # seconds; a trial takes two or three
+PATIENCE = 240  # seconds; a trial takes two or three, on a busy machine some ten times that
 REQUEST_SECONDS = 2  # --timeout: how long a stopped process of the allocator is waited for
 
 PASS, FINDING, USAGE, FAILURE = 0, 1, 2, 3
