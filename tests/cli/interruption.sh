@@ -16,15 +16,15 @@ fail() {
     exit 1
 }
 
-# interrupt SIGNAL COMMAND...: sends the signal as soon as "said" has a first line, or after a second; $status is set.
+# interrupt SIGNAL COMMAND...: sends the signal after a second, or when "said" has a line like $awaited; $status is set.
 interrupt() {
     signal=$1
     shift
-    GMD_PLANT=${plant-} "$gmd" "$@" >said 2>&1 &
+    GMD_LOG=${log-} GMD_PLANT=${plant-} "$gmd" "$@" >said 2>&1 &
     gmd_process=$!
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 1
+    while [ -n "${awaited-}" ] && [ -d /proc/$gmd_process ] && ! grep -q "$awaited" said; do
         sleep 0.1
-        [ -s said ] && break
     done
     kill -s "$signal" $gmd_process
     wait $gmd_process
@@ -105,6 +105,7 @@ a_sweep_is_interrupted() {
 
 findings_of_an_interrupted_campaign_are_there() {
     plant=overlap
+    awaited='^found after'
     interrupt INT fuzz --time 600 --out cases --allocator "$planted" --json a.json
     expect_interrupted a.json
     grep -q '^found after [0-9.]* s: overlap' said || fail "the finding was not told when it was found"
@@ -114,6 +115,8 @@ findings_of_an_interrupted_campaign_are_there() {
 
 an_interrupted_minimiser_writes_the_smallest_so_far() {
     long_case >long.gmd
+    log=fuzz
+    awaited='minimiser, try 3:'
     interrupt INT minimize long.gmd -o small.gmd
     [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
     grep -q '^gmd minimize: interrupted: the smallest case so far was written' said || fail "it does not say so"
@@ -176,25 +179,26 @@ other_commands_leave_no_temporary_file() {
     [ -z "$(ls | grep part)" ] || fail "a temporary file is left"
 }
 
+# The file has a line like $1 while the process that writes it, the last one, goes on.
+expect_before_the_end() {
+    gmd_process=$!
+    for _ in $(seq 300); do
+        sleep 0.1
+        grep -q "$1" said && break
+    done
+    kill -s KILL $gmd_process || fail "it was over before"
+    wait $gmd_process
+    grep -q "$1" said || fail "nothing was told before the end"
+}
+
 runs_are_shown_when_they_are_over() {
     "$gmd" run all iterations=1000 >said 2>&1 &
-    gmd_process=$!
-    sleep 1
-    kill -s KILL $gmd_process
-    wait $gmd_process
-    grep -q '^allocate_in_loop' said || fail "the first run was not shown"
+    expect_before_the_end '^allocate_in_loop'
 }
 
 findings_are_told_when_they_are_found() {
     GMD_PLANT=overlap "$gmd" fuzz --time 600 --out none --allocator "$planted" >said 2>&1 &
-    gmd_process=$!
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        sleep 0.5
-        grep -q '^found after' said && break
-    done
-    kill -s KILL $gmd_process
-    wait $gmd_process
-    grep -q '^found after [0-9.]* s: ' said || fail "nothing was told before the end"
+    expect_before_the_end '^found after [0-9.]* s: '
 }
 
 "$claim"
