@@ -1,6 +1,7 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
+#include "interruption.h"
 #include "play_inputs.h"
 #include "probe.h"
 #include "results.h"
@@ -196,6 +197,16 @@ static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_er
     return gmd_truth_read_beside(a->input, truth, error);
 }
 
+static gmd_status run_and_show(cli_results *results, const gmd_run_options *options,
+                               const gmd_workload *workload, gmd_error *error)
+{
+    gmd_status status = cli_run_workload(results, options, workload, error);
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
+        cli_results_done(results);
+    }
+    return status;
+}
+
 /* --- a snapshot -------------------------------------------------------------------------- */
 
 typedef struct replay_body {
@@ -364,7 +375,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     check.as_recorded = recorded ? &recorded->check : NULL;
     status = a->sweep                  ? sweep_history(a, history, &options, results, error)
              : a->finds_smallest_limit ? cli_smallest_run(results, &options, &workload, error)
-                                       : cli_run_workload(results, &options, &workload, error);
+                                       : run_and_show(results, &options, &workload, error);
     free(recorded);
     gmd_recorded_places_free(&places);
     return status;
@@ -422,7 +433,7 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
     if (status == GMD_OK) {
         status = replay_history(a, &snapshot, &history, &truth, results, error);
     }
-    if (status == GMD_OK) {
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
         cli_results_recorded(results, &snapshot);
     }
     gmd_truth_free(&truth);
@@ -462,7 +473,7 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
                                  .kind = "trace",
                                  .trace = &trace,
                                  .body = gmd_play_trace};
-        status = cli_run_workload(results, &options, &workload, error);
+        status = run_and_show(results, &options, &workload, error);
     }
     gmd_trace_free(&trace);
     return status;
@@ -490,9 +501,7 @@ static void replay_or_tell(replay_arguments *a, cli_results *results)
 {
     gmd_error error = {""};
     gmd_status status = replay(a, results, &error);
-    if (status != GMD_OK) {
-        cli_results_add_error(results, a->input, "input", status, &error);
-    }
+    cli_results_end(results, a->input, status, &error);
 }
 
 void cli_replay_input(const cli_options *options, const char *input, cli_results *results)
@@ -514,9 +523,10 @@ int cli_replay(int argc, char **argv)
     cli_results results;
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
-    cli_results_open(&results, &a.common);
+    a.common.run.process.is_interrupted = cli_interruption_awaited();
+    cli_results_open(&results, &a.common, "replay");
     replay_or_tell(&a, &results);
-    int exit_status = cli_results_report(&results, &a.common, "replay");
+    int exit_status = cli_results_report(&results);
     cli_results_free(&results);
     cli_options_free(&a.common);
     return exit_status;

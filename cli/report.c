@@ -2,6 +2,7 @@
  * program that needs no gmd, or how the figures of stored runs changed. */
 #include "commands.h"
 #include "inputs.h"
+#include "interruption.h"
 #include "play_inputs.h"
 #include "probe.h"
 #include "reproduce.h"
@@ -324,7 +325,8 @@ static int run_input(report_arguments *a)
 {
     cli_results results;
     bool is_replay = is_snapshot(a->input);
-    cli_results_open(&results, &a->common);
+    a->common.run.process.is_interrupted = cli_interruption_awaited();
+    cli_results_open(&results, &a->common, is_replay ? "replay" : "run");
     results.speaker = "report";
     a->common.quiet = true;
     if (is_replay) {
@@ -332,7 +334,7 @@ static int run_input(report_arguments *a)
     } else {
         cli_run_input(&a->common, a->input, a->params, a->param_count, &results);
     }
-    int exit_status = cli_results_report(&results, &a->common, is_replay ? "replay" : "run");
+    int exit_status = cli_results_report(&results);
     cli_results_free(&results);
     return exit_status;
 }

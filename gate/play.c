@@ -20,16 +20,23 @@ gmd_run_options gate_options_as_given(const gate_state *gate)
     return options;
 }
 
+/* The allocator or the device refuses; anything else ends the gate. */
+static void note_refusal(gate_state *gate, gmd_status status, const gmd_error *error)
+{
+    if (status == GMD_BAD_INPUT) {
+        gate_note(gate, "refused: %s", error->text);
+    } else {
+        gate_fail(gate, status, error);
+    }
+}
+
 bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
 {
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(runner, trace, &outcome, &error);
     if (status != GMD_OK) {
-        if (status != GMD_BAD_INPUT) {
-            gate_fail(gate, status, &error);
-        }
-        gate_note(gate, "refused: %s", error.text);
+        note_refusal(gate, status, &error);
         return false;
     }
     gate_count(gate, 1, outcome->requests, outcome->known_count);
@@ -86,10 +93,7 @@ void gate_play_persistent(gate_state *gate, gmd_runner *runner, gmd_persistent_i
         gmd_status status =
             gmd_runner_run_persistent(runner, &traces[at], count - at, &persistent, &error);
         if (status != GMD_OK) {
-            if (status != GMD_BAD_INPUT) {
-                gate_fail(gate, status, &error);
-            }
-            gate_note(gate, "refused: %s", error.text);
+            note_refusal(gate, status, &error);
             return;
         }
         gate_count(gate, persistent.passed, persistent.requests, persistent.known);

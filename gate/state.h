@@ -46,7 +46,8 @@ typedef struct gate_state {
 
 /* --- when it is over --------------------------------------------------------------------- */
 
-/* Ends the gate: gmd's own failure. GMD_OK is none; only the first failure stays. */
+/* Ends the gate: gmd's own failure. GMD_OK is none; only the first failure stays. GMD_INTERRUPTED
+ * is no failure, and ends it, too. */
 void gate_fail(gate_state *gate, gmd_status status, const gmd_error *error);
 /* The same, where there is no host memory for `what`. */
 void gate_out_of_memory(gate_state *gate, const char *what);

@@ -326,7 +326,8 @@ static answer await(gmd_fork_server *n, news *last)
 {
     const process_watch watch = {.descriptor = n->channel,
                                  .shared = &n->shared->run,
-                                 .budget_s = n->options.process.call_budget_s};
+                                 .budget_s = n->options.process.call_budget_s,
+                                 .is_interrupted = n->options.process.is_interrupted};
     bool was_killed = false;
     do {
         while (!watch_process(&watch)) {
@@ -393,6 +394,9 @@ static gmd_status start(gmd_fork_server *n, gmd_error *error)
     }
     news last;
     answer end = await(n, &last);
+    if (end != ANSWERED && gmd_options_interrupted(&n->options)) {
+        return gmd_fail(error, GMD_INTERRUPTED, "interrupted");
+    }
     if (end != ANSWERED) {
         note_still_birth(n, end);
     } else { /* what the opening shows, each run shows */
@@ -480,7 +484,7 @@ static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool log
 
 static answer send_order(gmd_fork_server *n, char order, news *last)
 {
-    return write(n->channel, &order, 1) == 1 ? await(n, last) : GONE;
+    return send(n->channel, &order, 1, MSG_NOSIGNAL) == 1 ? await(n, last) : GONE;
 }
 
 /* Has the fork server run what was handed over. */
@@ -495,6 +499,9 @@ static gmd_status give_order(gmd_fork_server *n, char order, int *how, answer *e
     child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
     *end = *end == GONE ? GONE : send_order(n, order, &last);
     *how = last.kind == NEWS_ENDED ? last.value : 0;
+    if (*end != ANSWERED && gmd_options_interrupted(&n->options)) {
+        return gmd_fail(error, GMD_INTERRUPTED, "interrupted"); /* it was killed, and no hang */
+    }
     if (*end == GONE || last.kind == NEWS_FAILED) {
         return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
                         *end == GONE ? "is gone" : "could not fork");

@@ -16,6 +16,9 @@ bool watch_process(const process_watch *w)
         if (poll(&waiting, 1, POLL_MS) > 0) {
             return true;
         }
+        if (w->is_interrupted && *w->is_interrupted) {
+            return false;
+        }
         double now = gmd_clock_s();
         if (w->show) {
             w->show(w->context, now - start);

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,6 +157,7 @@ static void limit_time(double seconds)
 
 static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit_time(s->options->process.call_budget_s / 2); /* the parent's own time runs */
     journal_writer_close(s);        /* what is asked here is no part of the run */
     s->interleaving.overlap = NULL; /* the other threads did not come along */

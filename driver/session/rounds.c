@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,7 @@ static _Noreturn void be_the_child(gmd_session *s)
     static rounds r;
     r.session = s;
     r.trace = s->workload->trace;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit_time(s->options->process.call_budget_s / 2);
     memset(s->judge.listener_count, 0, sizeof s->judge.listener_count);
     s->runtime.sim->gmd_sim_clear_faults();

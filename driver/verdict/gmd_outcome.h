@@ -26,6 +26,9 @@ typedef enum gmd_verdict {
     GMD_PASS,  /* nothing wrong found */
     GMD_FAIL,  /* a violation, an unmet expectation, or a history that was not reproduced */
     GMD_ERROR, /* the run could not be carried out; `error` says why */
+    /* "interrupted": the user ended it. What was found until then is there, the rest was not
+     * judged; `error` says how far it came. */
+    GMD_UNFINISHED,
 } gmd_verdict;
 
 typedef struct gmd_violation {
@@ -109,8 +112,8 @@ typedef struct gmd_outcome {
     uint64_t seed;
 
     gmd_verdict verdict;     /* the first of the second part */
-    gmd_status error_status; /* GMD_ERROR only: whose fault it is */
-    char error[768];         /* GMD_ERROR only */
+    gmd_status error_status; /* GMD_ERROR, GMD_UNFINISHED: whose fault it is */
+    char error[768];         /* likewise */
     uint64_t requests;
     uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
     double seconds;        /* wall time of the requests, without start-up and reading the input */

@@ -25,12 +25,22 @@ void campaign_tell(campaign *c, const char *doing)
     }
 }
 
-bool campaign_is_over(const campaign *c)
+bool campaign_is_interrupted(const campaign *c)
 {
     const gmd_search_options *o = c->options;
-    return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
-           (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
+    return (o->is_interrupted && *o->is_interrupted) || gmd_options_interrupted(o->run);
+}
+
+bool campaign_is_done(const campaign *c)
+{
+    const gmd_search_options *o = c->options;
+    return (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
            (o->seconds > 0 && gmd_clock_s() - c->start >= o->seconds);
+}
+
+bool campaign_is_over(const campaign *c)
+{
+    return c->status != GMD_OK || campaign_is_interrupted(c) || campaign_is_done(c);
 }
 
 void campaign_note_refusal(campaign *c, const char *reason)

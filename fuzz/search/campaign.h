@@ -28,6 +28,9 @@ typedef struct batch {
 } batch;
 
 void campaign_tell(campaign *campaign, const char *doing);
+/* It has come to its end; somebody wants it to end; either, or a failure. */
+bool campaign_is_done(const campaign *campaign);
+bool campaign_is_interrupted(const campaign *campaign);
 bool campaign_is_over(const campaign *campaign);
 
 /* The allocator or the device does not take what was asked for. */

@@ -199,6 +199,20 @@ static void play_round(campaign *c, uint64_t round)
     }
 }
 
+/* An interruption is no failure. */
+static gmd_status end_search(campaign *c)
+{
+    bool is_interrupted = c->status == GMD_INTERRUPTED || campaign_is_interrupted(c);
+    c->result->is_interrupted = is_interrupted && !campaign_is_done(c);
+    c->result->judged = c->runner.judged;
+    if (c->options->corpus) {
+        c->result->unwritten = c->options->corpus->unwritten;
+        memcpy(c->result->unwritten_first, c->options->corpus->unwritten_first,
+               sizeof c->result->unwritten_first);
+    }
+    return c->status == GMD_INTERRUPTED ? GMD_OK : c->status;
+}
+
 gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                       gmd_search_result *result, gmd_error *error)
 {
@@ -215,8 +229,9 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
     for (uint64_t round = 0; !campaign_is_over(&c); round++) {
         play_round(&c, round);
     }
+    gmd_status status = end_search(&c);
     campaign_tell(&c, "done");
     gmd_runner_close(&c.runner);
     findings->progress = NULL;
-    return c.status;
+    return status;
 }

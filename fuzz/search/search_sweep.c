@@ -87,6 +87,7 @@ static void sweep_others(campaign *c, const gmd_trace *trace)
     sweep(c, trace, &runner, &options);
     c->runner.requests += runner.requests;
     c->runner.known += runner.known;
+    gmd_judged_add(&c->runner.judged, runner.judged.oracles, runner.judged.count);
     gmd_runner_close(&runner);
 }
 
