@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "results.h"
 
+#include "gmd_clock.h"
 #include "gmd_jobs.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
@@ -32,7 +33,9 @@ enum {
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
+#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
 #define CONF_MAX         16
+#define SEARCH_LEAST     1.0 /* seconds */
 
 typedef struct fuzz_arguments {
     cli_options common;
@@ -304,6 +307,12 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
                  "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
                  result->faults_unfired);
     }
+    gmd_outcome_note_troubles(o, result->troubles.restarts, result->troubles.left_behind);
+    if (result->cut_off) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " sequences had not ended when the time was over: they are not judged",
+                 result->cut_off);
+    }
     if (result->spins_since) {
         snprintf(
             o->notes[o->note_count++], sizeof o->notes[0],
@@ -348,16 +357,25 @@ static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
                          gmd_findings *findings, gmd_search_result *result, gmd_error *error)
 {
     const char *taken[CONF_MAX];
+    double start = gmd_clock_s();
     gmd_status status = gmd_search_find_space(&options->space, options->run, error);
     if (status != GMD_OK) {
         return status;
     }
     if (!options->space.conf_is_fixed) {
         options->space.confs = taken;
-        options->space.conf_count = gmd_search_taken_confs(options->run, taken, CONF_MAX);
+        status = gmd_search_taken_confs(options->run, taken, CONF_MAX, &options->space.conf_count,
+                                        error);
+    }
+    if (status != GMD_OK) {
+        return status;
     }
     char unknown[32];
     gmd_profile_leave_out(&options->space, a->without ? a->without : "", unknown);
+    double left = options->seconds - (gmd_clock_s() - start); /* it may have hung already */
+    if (options->seconds > 0) {
+        options->seconds = left > SEARCH_LEAST ? left : SEARCH_LEAST;
+    }
     return a->jobs > 1 ? gmd_search_jobs(options, a->jobs, findings, result, error)
                        : gmd_search(options, findings, result, error);
 }
@@ -382,13 +400,15 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
     }
+    run = gmd_search_hurried(&run, options.seconds);
     line.seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
     gmd_findings findings = {.out_directory = run.cases.directory,
                              .origin = origin,
                              .allocator = run.subject.allocator,
-                             .minimize_seconds = MINIMIZE_SECONDS};
+                             .minimize_seconds = MINIMIZE_SECONDS,
+                             .hang_seconds = HANG_SECONDS};
     gmd_search_result result;
     gmd_feature_map *map = open_features(error);
     run.recording.features = a->is_unguided ? NULL : map;

@@ -68,7 +68,7 @@ static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
     } else {
         gate_fail(gate, status, &error);
     }
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 #define ANSWER_SECONDS 3 /* of a request in a trace that takes milliseconds */
@@ -105,7 +105,7 @@ static void sweep_others(gate_state *gate, const gmd_trace *trace)
         gate_note(gate, "the allocator makes no call here that could fail");
     }
     gate_fail(gate, status == GMD_BAD_INPUT ? GMD_OK : status, &error);
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 static void sweep_with(gate_state *gate, const char *planned, gmd_trace *trace, const char *conf,

@@ -134,6 +134,13 @@ static const char *where(const taken_run *run, const gmd_workload *workload, cha
     }
 }
 
+static double budget_of(const gmd_run_options *options, const taken_run *run)
+{
+    const gmd_run_process *process = &options->process;
+    return run->stage == GMD_STAGE_LOADING && process->load_budget_s > 0 ? process->load_budget_s
+                                                                         : process->call_budget_s;
+}
+
 static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
                         taken_run *run, int exit_status, bool is_hung)
 {
@@ -150,8 +157,7 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
     const char *at = where(run, workload, place, sizeof place);
     char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
-        snprintf(message, sizeof message, "no answer within %g s %s",
-                 options->process.call_budget_s, at);
+        snprintf(message, sizeof message, "no answer within %g s %s", budget_of(options, run), at);
     } else if (WIFSIGNALED(exit_status)) {
         gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
@@ -254,6 +260,14 @@ static void distrust(const gmd_run_options *options, const gmd_workload *workloa
                       "found can be trusted");
 }
 
+static void note_cut_off(taken_run *run)
+{
+    gmd_error error;
+    gmd_fail(&error, GMD_FAILED, "the run was ended after %" PRIu64 " requests: the time was over",
+             run->outcome.requests);
+    outcome_error(&run->outcome, GMD_FAILED, &error);
+}
+
 bool child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
                      shared_run *shared, const gmd_outcome *opening, const child_end *end,
                      taken_run *run)
@@ -265,7 +279,10 @@ bool child_judge_end(const gmd_run_options *options, const gmd_workload *workloa
     name_outcome(&run->outcome, options, workload);
     bool is_clean = !end || (!end->is_hung && WIFEXITED(end->wait_status) &&
                              WEXITSTATUS(end->wait_status) == EXIT_SUCCESS && run->is_finished);
-    if (is_intact && !is_clean) {
+    run->outcome.is_cut_off = is_intact && end && end->is_cut_off;
+    if (run->outcome.is_cut_off) {
+        note_cut_off(run);
+    } else if (is_intact && !is_clean) {
         judge_death(options, workload, run, end->wait_status, end->is_hung);
     }
     return is_intact;

@@ -111,6 +111,7 @@ typedef struct gmd_outcome {
     gmd_verdict verdict;     /* the first of the second part */
     gmd_status error_status; /* GMD_ERROR only: whose fault it is */
     char error[768];         /* GMD_ERROR only */
+    bool is_cut_off; /* GMD_ERROR only: the time for many runs was over, and this was the last */
     uint64_t requests;
     uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
     double seconds;        /* wall time of the requests, without start-up and reading the input */
@@ -138,6 +139,22 @@ static inline void gmd_outcome_note_known(gmd_outcome *o)
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " known violation%s not counted", o->known_count,
                  o->known_count == 1 ? "" : "s");
+    }
+}
+
+/* What a run, or many, went on in spite of: a fork server that had to be started anew, and
+ * processes of the library that outlived their run. */
+static inline void gmd_outcome_note_troubles(gmd_outcome *o, uint64_t restarts,
+                                             uint64_t left_behind)
+{
+    if (restarts && o->note_count < GMD_NOTE_MAX) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "fork server restarted %" PRIu64 " time%s", restarts, restarts == 1 ? "" : "s");
+    }
+    if (left_behind && o->note_count < GMD_NOTE_MAX) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " process%s ended that the library had left behind", left_behind,
+                 left_behind == 1 ? " was" : "es were");
     }
 }
 

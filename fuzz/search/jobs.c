@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* madvise */
 #include "gmd_jobs.h"
 
 #include <dirent.h>
@@ -39,6 +40,15 @@ static void note_status(void *context, const gmd_search_status *status)
     ((job *)context)->status = *status;
 }
 
+/* The allocator's processes have nothing to write there. */
+static void hide(const crew *c)
+{
+    madvise(c->jobs, c->count * sizeof *c->jobs, MADV_DONTFORK);
+    if (c->board) {
+        madvise(c->board, sizeof *c->board, MADV_DONTFORK);
+    }
+}
+
 static void search_as(const crew *c, unsigned index, const gmd_findings *findings)
 {
     job *own = &c->jobs[index];
@@ -56,6 +66,7 @@ static void search_as(const crew *c, unsigned index, const gmd_findings *finding
     gmd_findings mine = *findings;
     mine.board = c->board;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    hide(c);
     own->end = !runs || options.runs ? gmd_search(&options, &mine, &own->result, &own->error)
                                      : GMD_OK; /* fewer runs than processes */
     own->is_over = true;
@@ -161,6 +172,8 @@ static gmd_status add_up(const crew *c, gmd_search_result *sum, gmd_error *error
             sum->lapses += r->lapses;
             sum->faults_planted += r->faults_planted;
             sum->faults_unfired += r->faults_unfired;
+            sum->cut_off += r->cut_off;
+            gmd_add_troubles(&sum->troubles, &r->troubles);
         }
     }
     add_up_status(c, &sum->status);
@@ -229,9 +242,11 @@ gmd_status gmd_search_jobs(const gmd_search_options *options, unsigned jobs, gmd
         gmd_status watched = watch(&c, error);
         status = status == GMD_OK ? watched : status;
     }
-    if (status == GMD_OK) {
-        status = add_up(&c, result, error);
-        gmd_status taken = take_findings(&c, findings, error);
+    if (c.board) { /* whatever ended it, what was found until then was found */
+        gmd_error more;
+        gmd_status added = add_up(&c, result, status == GMD_OK ? error : &more);
+        status = status == GMD_OK ? added : status;
+        gmd_status taken = take_findings(&c, findings, status == GMD_OK ? error : &more);
         status = status == GMD_OK ? taken : status;
     }
     remove_scratch(&c);
