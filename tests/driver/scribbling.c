@@ -14,7 +14,7 @@
 EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
 
-enum { PAGE = 4096, CALLS = 6, ENDINGS = 4 };
+enum { PAGE = 4096, PAGES = 4096, ALWAYS = 16, CALLS = 6, ENDINGS = 4 };
 
 static uint64_t state;
 
@@ -46,18 +46,15 @@ static void write_words(char *page)
 /* Pages that nobody has written to hold nothing that anybody reads, but for the first ones. */
 static void scribble_over(char *from, const char *to)
 {
-    uint64_t one_in = 1 + draw(8);
-    unsigned char is_used;
-    for (char *page = from; page < to; page += PAGE) {
-        is_used = 0;
-        if (page >= from + 64 * (size_t)PAGE && (mincore(page, PAGE, &is_used) || !(is_used & 1))) {
-            continue;
-        }
-        if (draw(one_in) == 0) {
-            write_words(page);
-        }
-        if (page > from + 4096 * (size_t)PAGE) {
-            return;
+    static unsigned char is_used[PAGES];
+    size_t pages = (size_t)(to - from) / PAGE, one_in = 1 + draw(8);
+    pages = pages < PAGES ? pages : PAGES;
+    if (mincore(from, pages * PAGE, is_used) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < pages; i++) {
+        if ((i < ALWAYS || (is_used[i] & 1)) && draw(one_in) == 0) {
+            write_words(from + i * PAGE);
         }
     }
 }
