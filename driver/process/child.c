@@ -260,6 +260,33 @@ static void distrust(const gmd_run_options *options, const gmd_workload *workloa
                       "found can be trusted");
 }
 
+/* gmd has words for each of its errors, and is in no request when all is over. */
+static bool has_left_call(const taken_run *run)
+{
+    const gmd_outcome *o = &run->outcome;
+    bool is_wordless = o->verdict == GMD_ERROR && !o->error[0];
+    return is_wordless || (run->is_in_request && !o->violation_count && o->verdict == GMD_PASS);
+}
+
+static void raise_left_call(const gmd_run_options *options, const gmd_workload *workload,
+                            taken_run *run)
+{
+    char at[GMD_REQUEST_TOKEN], request[200] = "", message[500];
+    static const gmd_trace nameless;
+    at_token(run, workload, at);
+    if (run->is_in_request) {
+        gmd_request_text(workload->trace ? workload->trace : &nameless, &run->current, request,
+                         sizeof request);
+    }
+    snprintf(message, sizeof message,
+             "the run ended without an end of its last call, request %" PRIu64 "%s%s: control left "
+             "it by another way than its return (longjmp, an exception)",
+             run->current_index, *request ? ": " : "", request);
+    run->outcome.verdict = GMD_FAIL;
+    outcome_violation(&run->outcome, options->judging.known, GMD_KIND(progress, left_call),
+                      GMD_PARTIES({"at", at}), run->current_index, message);
+}
+
 static void note_cut_off(taken_run *run)
 {
     gmd_error error;
@@ -284,6 +311,8 @@ bool child_judge_end(const gmd_run_options *options, const gmd_workload *workloa
         note_cut_off(run);
     } else if (is_intact && !is_clean) {
         judge_death(options, workload, run, end->wait_status, end->is_hung);
+    } else if (is_intact && has_left_call(run)) {
+        raise_left_call(options, workload, run);
     }
     return is_intact;
 }

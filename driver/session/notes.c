@@ -92,6 +92,10 @@ void session_stop(gmd_session *s, gmd_status status, const gmd_error *error)
     gmd_error placed = *error;
     const gmd_request *r = s->view.request;
     bool is_own = status == GMD_FAILED && s->report.has_called;
+    if (status == GMD_FAILED && s->shared->outcome.known_context.is_spoilt) {
+        s->is_over = true; /* what follows a known defect may be its consequence */
+        return;
+    }
     if (is_own && is_device_lost(s)) {
         fail_for_lost_device(s);
         return;

@@ -20,7 +20,7 @@
 #define GMD_PHASE_MAX     2048
 #define GMD_ORACLE_MAX    32
 #define GMD_NOTE_MAX      16
-#define GMD_BOUND_MAX     8
+#define GMD_BOUND_MAX     64
 
 typedef enum gmd_verdict {
     GMD_PASS,  /* nothing wrong found */

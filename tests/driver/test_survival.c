@@ -98,7 +98,8 @@ TEST_F(server, many_inputs_are_run_by_the_next_one)
     trace = parse_lines(few_blocks);
     const gmd_persistent_input inputs[] = {{.trace = trace}, {.trace = trace}};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(gmd_fork_server_run_persistent(server, inputs, 2, &result, &error), GMD_OK);
+        assert_int_equal(gmd_fork_server_run_persistent(server, inputs, 2, &result, &error),
+                         GMD_OK);
         assert_int_equal(result.passed, 2);
         kill(server_process(), SIGKILL);
     }
@@ -123,8 +124,8 @@ TEST_F(server, a_run_ends_with_the_deadline)
     open_server(GMD_TEST_PLANTED);
     double start = gmd_clock_s();
     gmd_fork_server_set_deadline(server, start + 0.3);
-    assert_int_equal(
-        run_lines_there("alloc a 1 s1\nalloc b 1 s1\nalloc c 1 s1\n", &o, &error), GMD_OK);
+    assert_int_equal(run_lines_there("alloc a 1 s1\nalloc b 1 s1\nalloc c 1 s1\n", &o, &error),
+                     GMD_OK);
     assert_true(o->is_cut_off);
     assert_int_equal(o->violation_count, 0);
     assert_true(gmd_clock_s() - start < 10);
@@ -217,7 +218,8 @@ TEST_F(server, wild_writes_of_a_run_are_not_the_next_ones)
         trace = parse_lines(few_blocks);
         const gmd_persistent_input inputs[] = {{.trace = trace}, {.trace = trace}};
         const gmd_outcome *o;
-        assert_int_equal(gmd_fork_server_run_persistent(server, inputs, 2, &result, &error), GMD_OK);
+        assert_int_equal(gmd_fork_server_run_persistent(server, inputs, 2, &result, &error),
+                         GMD_OK);
         assert_true(result.passed <= 2);
         assert_int_equal(gmd_fork_server_run(server, &trace, &o, &error), GMD_OK);
         close_server(NULL);

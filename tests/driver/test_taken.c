@@ -1,5 +1,6 @@
 /* taken.h: whatever an allocator has written into the memory that the processes share, what the
  * parent takes over of it is well formed, or none of it counts. */
+#include "../raised.h"
 #include "case.h"
 #include "child.h"
 
@@ -255,7 +256,8 @@ TEST_F(taken, a_request_under_way_that_is_none_is_not_told)
                         "between");
 }
 
-/* --- every place, one at a time ---------------------------------------------------------------- */
+/* --- every place, one at a time ----------------------------------------------------------------
+ */
 
 /* A run that has something of everything. */
 static void make_valid(void)
@@ -277,7 +279,8 @@ static void make_valid(void)
 static uint64_t draw_word(gmd_random *random)
 {
     const uint64_t any = gmd_random_next(random);
-    const uint64_t words[] = {0, UINT64_MAX, any % 300, any, any >> 32, (uint64_t)1 << 31, any << 32};
+    const uint64_t words[] = {0,         UINT64_MAX,        any % 300, any,
+                              any >> 32, (uint64_t)1 << 31, any << 32};
     return words[gmd_random_below(random, sizeof words / sizeof *words)];
 }
 
@@ -309,7 +312,34 @@ TEST_F(taken, whatever_word_is_written_over_the_run_is_well_formed_or_none)
     assert_in_range(believed, 1, CORRUPTIONS - 1); /* both were seen */
 }
 
-/* --- what is kept beside the outcome ----------------------------------------------------------- */
+/* --- control that left a call ------------------------------------------------------------------
+ */
+
+TEST_F(taken, an_error_without_words_is_control_that_left_a_call)
+{
+    make_valid();
+    shared->outcome.violation_count = 0;
+    shared->outcome.verdict = GMD_ERROR;
+    atomic_store(&shared->is_finished, 1);
+    assert_true(child_judge_end(&options, &workload, shared, NULL, NULL, taken));
+    assert_int_equal(taken->outcome.verdict, GMD_FAIL);
+    assert_string_equal(taken->outcome.violations[0].identity.kind, "progress.left_call");
+    assert_non_null(strstr(taken->outcome.violations[0].message, "longjmp"));
+    note_raised(&taken->outcome.violations[0].identity);
+}
+
+TEST_F(taken, a_run_that_is_over_within_a_request_has_left_its_call)
+{
+    make_valid();
+    shared->outcome.violation_count = 0;
+    shared->outcome.verdict = GMD_PASS;
+    atomic_store(&shared->is_finished, 1);
+    assert_true(child_judge_end(&options, &workload, shared, NULL, NULL, taken));
+    assert_string_equal(taken->outcome.violations[0].identity.kind, "progress.left_call");
+}
+
+/* --- what is kept beside the outcome -----------------------------------------------------------
+ */
 
 TEST(a_timeline_is_cut_where_an_entry_cannot_be)
 {

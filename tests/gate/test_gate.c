@@ -48,6 +48,21 @@ static int free_result(void **state)
 
 FIXTURE(result, NULL, free_result);
 
+/* The device is lost to the process by what the allocator gave back, and no call of gmd's own works
+ * there any more: that is a finding, and the other cases are run. */
+TEST_F(result, an_allocator_that_costs_the_device_is_found_and_the_gate_goes_on)
+{
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    gmd_gate_options options = {.run = &run, .device_max = 2, .is_quick = true, .only = "cases"};
+    result = run_gate(&options, "GMD_PLANT", "give_back_live");
+    bool is_found = false;
+    for (size_t i = 0; i < result.finding_count; i++) {
+        is_found = is_found || strcmp(result.findings[i].cause, "backing.device_lost") == 0;
+    }
+    assert_true(is_found);
+    assert_string_equal(result.ended_early, "");
+}
+
 TEST_F(result, what_a_black_box_loses_is_found_by_rounds)
 {
     gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
