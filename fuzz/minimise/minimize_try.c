@@ -58,6 +58,11 @@ static const gmd_violation *run_candidate(minimizer *m, const gmd_trace *candida
     gmd_error error;
     m->result->tries++;
     gmd_status status = gmd_runner_run(m->runner, candidate, &outcome, &error);
+    bool is_first = m->result->tries == 1; /* the case as it is: it must be possible to run that */
+    if (status == GMD_OK && is_first && outcome->verdict == GMD_ERROR &&
+        !outcome->violation_count) {
+        status = gmd_fail(&error, outcome->error_status, "%s", outcome->error);
+    }
     if (status != GMD_OK && status != GMD_BAD_INPUT) {
         m->is_over = true;
         m->status = gmd_fail(m->error, status, "%s", error.text);
