@@ -51,8 +51,8 @@ void bounds_add(gmd_session *session, const gmd_bound *bound)
     if (o->bound_count == GMD_BOUND_MAX) {
         gmd_error error;
         session_stop(session,
-                     gmd_fail(&error, GMD_BAD_INPUT, "%sa scenario states at most %d bounds",
-                              session->shared->place, GMD_BOUND_MAX),
+                     gmd_fail(&error, GMD_BAD_INPUT, "%s: a scenario states at most %d bounds",
+                              session->workload->name, GMD_BOUND_MAX),
                      &error);
         return;
     }
