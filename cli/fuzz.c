@@ -36,7 +36,9 @@ enum {
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
+#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
 #define CONF_MAX         16
+#define SEARCH_LEAST     1.0 /* seconds */
 
 typedef struct fuzz_arguments {
     cli_options common;
@@ -286,6 +288,12 @@ static void note_figures(gmd_outcome *o, const gmd_search_result *result)
                  "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
                  result->faults_unfired);
     }
+    gmd_outcome_note_troubles(o, result->troubles.restarts, result->troubles.left_behind);
+    if (result->cut_off) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " sequences had not ended when the time was over: they are not judged",
+                 result->cut_off);
+    }
     if (result->spins_since) {
         snprintf(
             o->notes[o->note_count++], sizeof o->notes[0],
@@ -349,16 +357,25 @@ static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
                          gmd_findings *findings, gmd_search_result *result, gmd_error *error)
 {
     const char *taken[CONF_MAX];
+    double start = gmd_clock_s();
     gmd_status status = gmd_search_find_space(&options->space, options->run, error);
     if (status != GMD_OK) {
         return status;
     }
     if (!options->space.conf_is_fixed) {
         options->space.confs = taken;
-        options->space.conf_count = gmd_search_taken_confs(options->run, taken, CONF_MAX);
+        status = gmd_search_taken_confs(options->run, taken, CONF_MAX, &options->space.conf_count,
+                                        error);
+    }
+    if (status != GMD_OK) {
+        return status;
     }
     char unknown[32];
     gmd_profile_leave_out(&options->space, a->without ? a->without : "", unknown);
+    double left = options->seconds - (gmd_clock_s() - start); /* it may have hung already */
+    if (options->seconds > 0) {
+        options->seconds = left > SEARCH_LEAST ? left : SEARCH_LEAST;
+    }
     return a->jobs > 1 ? gmd_search_jobs(options, a->jobs, findings, result, error)
                        : gmd_search(options, findings, result, error);
 }
@@ -384,6 +401,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
     }
+    run = gmd_search_hurried(&run, options.seconds);
     shown.seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
@@ -391,6 +409,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                              .origin = origin,
                              .allocator = run.subject.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS,
+                             .hang_seconds = HANG_SECONDS,
                              .tell = cli_tell_found,
                              .listener = &found};
     gmd_search_result result = {.status = {.doing = ""}};

@@ -99,7 +99,10 @@ static void explore(gate_state *gate)
     if (gate->options->run->conditions.conf) {
         fix_conf(gate);
     } else if (gate->abilities.configure) {
-        gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, CONF_MAX);
+        gate_fail(
+            gate,
+            gmd_search_taken_confs(&gate->run, gate->confs, CONF_MAX, &gate->conf_count, &error),
+            &error);
     }
     gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
     gate->space.has_fraction = gate->abilities.set_memory_fraction;

@@ -103,6 +103,8 @@ typedef struct gmd_gate_result {
     double seconds;
     uint64_t seed;
     uint64_t known_count; /* violations that are known (--known): no findings */
+    uint64_t restarts;    /* of fork servers that were gone (gmd_fork_server.h) */
+    uint64_t left_behind; /* processes of the library that had to be ended */
     bool is_quick;
     char ended_early[240]; /* why not all of it was run; empty: all was */
     gmd_gate_end ended_by; /* likewise, in one word */

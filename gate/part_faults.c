@@ -76,7 +76,7 @@ static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
     } else {
         gate_fail(gate, status, &error);
     }
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 #define ANSWER_SECONDS 3 /* of a request in a trace that takes milliseconds */
@@ -115,7 +115,7 @@ static void sweep_others(gate_state *gate, const gmd_trace *trace)
     } else {
         gate_fail(gate, status, &error);
     }
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 static void sweep_with(gate_state *gate, const char *planned, gmd_trace *trace, const char *conf,

@@ -20,14 +20,20 @@ gmd_run_options gate_options_as_given(const gate_state *gate)
     return options;
 }
 
-/* The allocator or the device refuses; anything else ends the gate. */
-static void note_refusal(gate_state *gate, gmd_status status, const gmd_error *error)
+void gate_cannot_run(gate_state *gate, gmd_status status, const char *reason)
 {
+    gmd_error error;
     if (status == GMD_BAD_INPUT) {
-        gate_note(gate, "refused: %s", error->text);
+        gate_note(gate, "refused: %s", reason);
     } else {
-        gate_fail(gate, status, error);
+        gate_fail(gate, gmd_fail(&error, status, "%s", reason), &error);
     }
+}
+
+void gate_close_runner(gate_state *gate, gmd_runner *runner)
+{
+    gmd_runner_close(runner);
+    gate_add_troubles(gate, &runner->troubles);
 }
 
 bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
@@ -36,7 +42,7 @@ bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
     gmd_error error;
     gmd_status status = gmd_runner_run(runner, trace, &outcome, &error);
     if (status != GMD_OK) {
-        note_refusal(gate, status, &error);
+        gate_cannot_run(gate, status, error.text);
         return false;
     }
     gate_count(gate, 1, outcome->requests, outcome->known_count);
@@ -45,7 +51,7 @@ bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
             gate_add_finding(gate, runner, trace, &outcome->violations[0]);
         }
     } else if (outcome->verdict == GMD_ERROR) {
-        gate_note(gate, "refused: %s", outcome->error);
+        gate_cannot_run(gate, outcome->error_status, outcome->error);
         return false;
     }
     return true;
@@ -93,7 +99,7 @@ void gate_play_persistent(gate_state *gate, gmd_runner *runner, gmd_persistent_i
         gmd_status status =
             gmd_runner_run_persistent(runner, &traces[at], count - at, &persistent, &error);
         if (status != GMD_OK) {
-            note_refusal(gate, status, &error);
+            gate_cannot_run(gate, status, error.text);
             return;
         }
         gate_count(gate, persistent.passed, persistent.requests, persistent.known);

@@ -193,6 +193,7 @@ void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome)
     }
     outcome->known_count = result->known_count;
     gmd_outcome_note_known(outcome);
+    gmd_outcome_note_troubles(outcome, result->restarts, result->left_behind);
     outcome->oracle_count = result->oracle_count;
     memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
     for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {

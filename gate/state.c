@@ -183,6 +183,12 @@ void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t kno
     gate->item->requests += requests;
 }
 
+void gate_add_troubles(gate_state *gate, const gmd_fork_server_troubles *troubles)
+{
+    gate->result->restarts += troubles->restarts;
+    gate->result->left_behind += troubles->left_behind;
+}
+
 void gate_note(gate_state *gate, const char *text, ...)
 {
     if (gate->item && !gate->item->detail[0]) {

@@ -7,6 +7,7 @@
 #include "gmd_judge.h"
 #include "gmd_open.h"
 #include "gmd_session_state.h"
+#include "left_behind.h"
 #include "second_opinion.h"
 #include "second_run.h"
 #include "watch.h"
@@ -113,7 +114,8 @@ static void interrupt_second_run(gmd_outcome *o, gmd_error *error)
 
 /* The process itself is watched, which nothing that the allocator does with descriptors can
  * deceive. */
-static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
+static gmd_status watch_child(watched_run *run, const own_children *own, pid_t child,
+                              gmd_error *error)
 {
     child_end end = {.is_hung = false};
     int process = (int)syscall(SYS_pidfd_open, child, 0);
@@ -126,11 +128,13 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
     const process_watch watch = {.descriptor = process,
                                  .shared = run->shared,
                                  .budget_s = run->options->process.call_budget_s,
+                                 .loading_budget_s = run->options->process.load_budget_s,
                                  .is_interrupted = run->options->process.is_interrupted,
                                  .show = show_progress,
                                  .context = run};
-    end.is_hung = !watch_process(&watch);
-    bool is_cut_short = end.is_hung && gmd_options_interrupted(run->options);
+    watch_end seen = watch_process(&watch);
+    end.is_hung = seen != WATCH_SPOKE;
+    bool is_cut_short = seen == WATCH_INTERRUPTED;
     if (end.is_hung) {
         GMD_LOG(PROCESS, "kills %ld: %s within %g s", (long)child,
                 is_cut_short ? "interrupted" : "no answer", run->options->process.call_budget_s);
@@ -144,10 +148,12 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     gmd_status_clear(&run->line);
+    uint64_t left_behind = left_behind_end(own, child);
     if (is_cut_short) {
         return interrupt(run, error);
     }
     child_judge_end(run->options, run->workload, run->shared, NULL, &end, run->taken);
+    gmd_outcome_note_troubles(&run->taken->outcome, 0, left_behind);
     return GMD_OK;
 }
 
@@ -159,17 +165,23 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
     if (gmd_options_interrupted(options)) {
         return interrupt(&run, error);
     }
+    left_behind_take_in();
+    own_children own = left_behind_note();
     fflush(NULL); /* or the child would print what is buffered here once more */
     pid_t child = fork();
     if (child < 0) {
-        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+        gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+        left_behind_free(&own);
+        return GMD_FAILED;
     }
     if (child == 0) {
         run_child(options, workload, shared);
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
     GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
-    return watch_child(&run, child, error);
+    gmd_status status = watch_child(&run, &own, child, error);
+    left_behind_free(&own);
+    return status;
 }
 
 /* What it is held against a second run by, and where. */
@@ -204,13 +216,13 @@ static gmd_status run_in_memory(const gmd_run_options *options, const gmd_worklo
         case_write(options, workload, taken);
     }
     if (status == GMD_OK) {
-        ask_second_opinion(options, workload, taken, gmd_run_isolated);
+        ask_second_opinion(options, workload, taken, gmd_run_isolated); /* it records nothing */
     }
     return status;
 }
 
-gmd_status gmd_run_isolated(const gmd_run_options *given, const gmd_workload *workload,
-                            gmd_outcome *outcome, gmd_error *error)
+static gmd_status run_isolated(const gmd_run_options *given, const gmd_workload *workload,
+                               gmd_outcome *outcome, gmd_error *error)
 {
     gmd_run_options options = *given;
     const gmd_subject_source source = session_source(&options);
@@ -238,6 +250,21 @@ gmd_status gmd_run_isolated(const gmd_run_options *given, const gmd_workload *wo
     return status;
 }
 
+/* When no further run writes there. */
+static void take_recordings(const gmd_run_options *options)
+{
+    take_timeline(options->recording.timeline);
+    take_journal(options->recording.journal);
+}
+
+gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
+                            gmd_outcome *outcome, gmd_error *error)
+{
+    gmd_status status = run_isolated(options, workload, outcome, error);
+    take_recordings(options);
+    return status;
+}
+
 gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_outcome *outcome, gmd_error *error)
 {
@@ -249,10 +276,11 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
     double seconds = 0;
     do {
         which->seed = options->conditions.interleave.seed + count++;
-        status = gmd_run_isolated(&one, workload, outcome, error);
+        status = run_isolated(&one, workload, outcome, error);
         requests += outcome->requests;
         seconds += outcome->seconds;
     } while (status == GMD_OK && outcome->verdict == GMD_PASS && count < options->interleave_seeds);
+    take_recordings(options);
     if (status == GMD_OK || status == GMD_INTERRUPTED) {
         outcome->requests = requests;
         outcome->seconds = seconds;

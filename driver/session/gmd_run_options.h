@@ -48,8 +48,9 @@ typedef struct gmd_run_judging {
 
 /* The process in which it runs. */
 typedef struct gmd_run_process {
-    double call_budget_s;                        /* a request that takes longer is a hang */
-    bool shows_progress;                         /* on standard error, while it runs */
+    double call_budget_s; /* a request that takes longer is a hang */
+    double load_budget_s; /* likewise, for loading the allocator; 0: the same */
+    bool shows_progress;  /* on standard error, while it runs */
     const volatile sig_atomic_t *is_interrupted; /* runs end with GMD_INTERRUPTED; NULL: never */
     bool is_second_run;          /* of the same requests: what may differ between processes does */
     struct run_answers *answers; /* where a run that is held against another keeps them; or NULL */
@@ -109,7 +110,7 @@ void gmd_options_leave_to_traces(gmd_run_options *options);
 void gmd_options_limit_for(gmd_run_options *options, uint64_t stated_capacity_bytes);
 
 /* A request may take at most so long, where more is given: for runs of which many are made, or of
- * which many end without an answer. */
+ * which many end without an answer. Loading takes as long as it takes. */
 gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_budget_s);
 
 /* Without oracles: for what a run tells beside its verdict. */

@@ -238,10 +238,15 @@ void session_repeat(gmd_session *s)
     if (child == 0) {
         be_the_child(s);
     }
-    int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (child < 0) {
+        gmd_error error;
+        session_stop(s, gmd_fail(&error, GMD_FAILED, "fork: %s", strerror(errno)), &error);
+        return;
     }
-    int number = child > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (s->shared->lost.is_found && s->shared->lost.request < s->workload->trace->count) {
         tell(s, &s->shared->lost);
     } else if (number && number != SIGALRM && number != SIGKILL) {

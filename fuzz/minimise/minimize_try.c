@@ -60,6 +60,11 @@ static const gmd_violation *run_candidate(minimizer *m, const gmd_trace *candida
     m->result->tries++;
     gmd_status status = gmd_runner_run(m->runner, candidate, &outcome, &error);
     m->is_over = m->is_over || status == GMD_INTERRUPTED; /* with the smallest so far */
+    bool is_first = m->result->tries == 1; /* the case as it is: it must be possible to run that */
+    if (status == GMD_OK && is_first && outcome->verdict == GMD_ERROR &&
+        !outcome->violation_count) {
+        status = gmd_fail(&error, outcome->error_status, "%s", outcome->error);
+    }
     if (status != GMD_OK && status != GMD_BAD_INPUT && status != GMD_INTERRUPTED) {
         m->is_over = true;
         m->status = gmd_fail(m->error, status, "%s", error.text);

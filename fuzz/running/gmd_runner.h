@@ -21,9 +21,13 @@ typedef struct gmd_runner {
     gmd_run_options options;      /* in force in the fork server */
     gmd_conditions header;        /* of the traces that it was opened for; owned */
     gmd_fork_server *server;
-    uint64_t runs, requests, known; /* so far; known: violations that did not count */
-    gmd_judged judged;              /* likewise */
+    double deadline_s;                 /* no run goes on beyond it (gmd_clock_s); 0: none */
+    uint64_t runs, requests, known;    /* so far; known: violations that did not count */
+    gmd_judged judged;                 /* likewise */
+    gmd_fork_server_troubles troubles; /* likewise */
 } gmd_runner;
+
+void gmd_add_troubles(gmd_fork_server_troubles *sum, const gmd_fork_server_troubles *more);
 
 void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given);
 void gmd_runner_close(gmd_runner *runner);

@@ -100,8 +100,26 @@ void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given)
     *runner = (gmd_runner){.given = given};
 }
 
+void gmd_add_troubles(gmd_fork_server_troubles *sum, const gmd_fork_server_troubles *more)
+{
+    sum->restarts += more->restarts;
+    sum->left_behind += more->left_behind;
+}
+
+static void take_troubles(gmd_runner *runner)
+{
+    if (runner->server) {
+        gmd_fork_server_troubles more = gmd_fork_server_take_troubles(runner->server);
+        gmd_add_troubles(&runner->troubles, &more);
+    }
+}
+
 void gmd_runner_renew(gmd_runner *runner)
 {
+    if (runner->server) {
+        gmd_fork_server_end(runner->server);
+    }
+    take_troubles(runner);
     gmd_fork_server_close(runner->server);
     runner->server = NULL;
 }
@@ -152,9 +170,12 @@ static gmd_status refuse_if_interrupted(const gmd_runner *runner, gmd_error *err
 static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
 {
     gmd_status status = refuse_if_interrupted(runner, error);
-    if (status != GMD_OK ||
-        (runner->server && gmd_runner_shares_process(runner, &runner->header, &t->conditions))) {
+    if (status != GMD_OK) {
         return status;
+    }
+    if (runner->server && gmd_runner_shares_process(runner, &runner->header, &t->conditions)) {
+        gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
+        return GMD_OK;
     }
     gmd_runner_close(runner);
     status = gmd_conditions_copy(&runner->header, &t->conditions, error);
@@ -165,6 +186,7 @@ static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error 
     status = gmd_fork_server_open(&runner->server, &runner->options, error);
     if (status == GMD_OK) {
         gmd_fork_server_follow(runner->server, runner->given);
+        gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
     }
     return status;
 }
@@ -177,6 +199,7 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
     if (status == GMD_OK) {
         status = gmd_fork_server_log(runner->server, trace, outcome, calls, call_count, is_complete,
                                      error);
+        take_troubles(runner);
         runner->runs++;
         runner->known += status == GMD_OK ? (*outcome)->known_count : 0;
     }
@@ -192,6 +215,7 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
         status = gmd_fork_server_run(runner->server, trace, outcome, error);
+        take_troubles(runner);
         runner->runs++;
         runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
         runner->known += status == GMD_OK ? (*outcome)->known_count : 0;
@@ -211,7 +235,9 @@ gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_in
     gmd_status status =
         can_follow ? refuse_if_interrupted(runner, error) : take_header(runner, first, error);
     if (status == GMD_OK) {
+        gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
         status = gmd_fork_server_run_persistent(runner->server, traces, count, result, error);
+        take_troubles(runner);
         runner->runs += result->passed;
         runner->requests += result->requests;
         runner->known += result->known;

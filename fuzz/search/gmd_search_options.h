@@ -3,6 +3,7 @@
 #define GMD_SEARCH_OPTIONS_H
 
 #include "gmd_corpus.h"
+#include "gmd_fork_server.h"
 #include "gmd_outcome.h"
 #include "gmd_profile.h"
 #include "gmd_runner.h"
@@ -44,10 +45,12 @@ typedef struct gmd_search_options {
 
 typedef struct gmd_search_result {
     gmd_search_status status;
-    gmd_judged judged;    /* what the oracles saw of it */
-    bool is_interrupted;  /* it would have gone on */
-    uint64_t refused;     /* rounds whose settings the allocator or the device refuses */
-    char refusal[512];    /* why, the first time */
+    gmd_judged judged;   /* what the oracles saw of it */
+    bool is_interrupted; /* it would have gone on */
+    uint64_t refused;    /* rounds whose settings the allocator or the device refuses */
+    char refusal[512];   /* why, the first time */
+    uint64_t cut_off;    /* runs that the end of the time ended; what they show is not known */
+    gmd_fork_server_troubles troubles;
     uint64_t unconfirmed; /* sequences that showed something only after others in one process */
     gmd_violation unconfirmed_first; /* what the first of them showed there */
     uint64_t interleaved, lapses;    /* sequences; turns that the watchdog took from a thread */

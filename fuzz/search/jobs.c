@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* madvise */
 #include "gmd_jobs.h"
 
 #include "gmd_temporary.h"
@@ -71,6 +72,15 @@ static void listen_to(pid_t parent)
     }
 }
 
+/* The allocator's processes have nothing to write there. */
+static void hide(const crew *c)
+{
+    madvise(c->jobs, c->count * sizeof *c->jobs, MADV_DONTFORK);
+    if (c->board) {
+        madvise(c->board, sizeof *c->board, MADV_DONTFORK);
+    }
+}
+
 static void search_as(const crew *c, unsigned index, const gmd_findings *findings)
 {
     job *own = &c->jobs[index];
@@ -90,6 +100,7 @@ static void search_as(const crew *c, unsigned index, const gmd_findings *finding
     options.context = own;
     gmd_findings mine = *findings;
     mine.board = c->board;
+    hide(c);
     own->end = !runs || options.runs ? gmd_search(&options, &mine, &own->result, &own->error)
                                      : GMD_OK; /* fewer runs than processes */
     own->is_over = true;
@@ -205,6 +216,8 @@ static gmd_status add_up(const crew *c, gmd_search_result *sum, gmd_error *error
             sum->unwritten += r->unwritten;
             sum->is_interrupted = sum->is_interrupted || r->is_interrupted;
             gmd_judged_add(&sum->judged, r->judged.oracles, r->judged.count);
+            sum->cut_off += r->cut_off;
+            gmd_add_troubles(&sum->troubles, &r->troubles);
         }
     }
     add_up_status(c, &sum->status);
@@ -273,7 +286,7 @@ gmd_status gmd_search_jobs(const gmd_search_options *options, unsigned jobs, gmd
         gmd_status watched = watch(&c, error);
         status = status == GMD_OK ? watched : status;
     }
-    if (c.jobs != MAP_FAILED) { /* whatever ended it: what was found until then counts */
+    if (c.board) { /* whatever ended it: what was found until then counts */
         gmd_error other = {""};
         gmd_status added = add_up(&c, result, status == GMD_OK ? error : &other);
         status = status == GMD_OK ? added : status;

@@ -213,6 +213,20 @@ static gmd_status end_search(campaign *c)
     return c->status == GMD_INTERRUPTED ? GMD_OK : c->status;
 }
 
+#define REST_SECONDS 1.0 /* after the end, for what is under way */
+
+/* A campaign that has judged nothing has not passed. */
+static void demand_a_sequence(campaign *c)
+{
+    const gmd_search_result *r = c->result;
+    if (c->status == GMD_OK && r->cut_off && c->sequences <= r->cut_off && !c->findings->count) {
+        c->status = gmd_fail(c->error, GMD_FAILED,
+                             "no sequence had ended when the time of %g s was over: nothing was "
+                             "judged; give it more time",
+                             c->options->seconds);
+    }
+}
+
 gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                       gmd_search_result *result, gmd_error *error)
 {
@@ -224,14 +238,16 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                   .last_fresh = gmd_clock_s(),
                   .error = error};
     gmd_runner_init(&c.runner, options->run);
+    c.runner.deadline_s = options->seconds > 0 ? c.start + options->seconds + REST_SECONDS : 0;
     findings->progress = tell_minimising;
     findings->context = &c;
     for (uint64_t round = 0; !campaign_is_over(&c); round++) {
         play_round(&c, round);
     }
+    gmd_runner_close(&c.runner);
+    demand_a_sequence(&c);
     gmd_status status = end_search(&c);
     campaign_tell(&c, "done");
-    gmd_runner_close(&c.runner);
     findings->progress = NULL;
     return status;
 }

@@ -30,6 +30,12 @@ TEST(cuda_malloc_async_passes)
     passes("cudamallocasync");
 }
 
+/* It exports nothing but the two functions. */
+TEST(a_black_box_that_pairs_its_blocks_passes)
+{
+    passes(GMD_TEST_MERGING ":my_malloc,my_free");
+}
+
 /* What it holds grows for many rounds, and then no more. */
 TEST(memory_that_is_given_back_late_passes)
 {
@@ -47,6 +53,23 @@ static int free_result(void **state)
 }
 
 FIXTURE(result, NULL, free_result);
+
+/* The device is lost to the process by what the allocator gave back, and no call of gmd's own works
+ * there any more: that is a finding, and the other cases are run. */
+TEST_F(result, an_allocator_that_costs_the_device_is_found_and_the_gate_goes_on)
+{
+    gmd_run_options run = run_options_for(GMD_TEST_MERGING ":my_malloc,my_free");
+    gmd_gate_options options = {
+        .run = &run, .device_max = 2, .is_quick = true, .only = "random/streams, any completion"};
+    result = run_gate(&options, "GMD_DEFECT", "merges_live");
+    bool is_found = false;
+    for (size_t i = 0; i < result.finding_count; i++) {
+        is_found = is_found || strcmp(result.findings[i].cause, "backing.device_lost") == 0;
+    }
+    assert_true(is_found);
+    assert_string_equal(result.parts[4].items[0].detail, ""); /* no round was refused */
+    assert_string_equal(result.ended_early, "");
+}
 
 TEST_F(result, what_a_black_box_loses_is_found_by_rounds)
 {
