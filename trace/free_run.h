@@ -37,6 +37,7 @@ typedef enum run_verdict {
 
 typedef struct free_run {
     size_t first, end; /* events; completed frees may be among them */
+    size_t gives;      /* of them that give memory back */
     uint8_t device;
     uint64_t reserved, needed; /* bytes reserved before it, and those of the segment asked for */
     bool is_whole;             /* all that was cached on its device */

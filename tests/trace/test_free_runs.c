@@ -134,8 +134,8 @@ static void plan(fixture *f, uint64_t mib, uint64_t stream, uint64_t limit_mib)
 {
     const gmd_snapshot_event request = {
         .action = GMD_ACTION_ALLOC, .size = mib * GMD_MIB, .stream = stream};
-    assert_true(
-        recorded_cache_plan(&f->cache, &request, f->reserved, limit_mib * GMD_MIB, true, &f->plan));
+    assert_true(recorded_cache_plan(&f->cache, &request, f->reserved, limit_mib * GMD_MIB, true,
+                                    SIZE_MAX, &f->plan));
 }
 
 static void expect(fixture *f, const char *segments)
