@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct gmd_memory_bound {
-    uint64_t bytes;       /* more than there was at the beginning */
+    uint64_t bytes;        /* more than there was at the beginning */
     uint64_t limit_before; /* of the process */
     bool is_set;
 } gmd_memory_bound;

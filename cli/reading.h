@@ -1,5 +1,5 @@
-/* reading.h - files that a command reads: how much memory that may take (--max-memory), and a status
- * line where it takes longer than a second. */
+/* reading.h - files that a command reads: how much memory that may take (--max-memory), and a
+ * status line where it takes longer than a second. */
 #ifndef CLI_READING_H
 #define CLI_READING_H
 

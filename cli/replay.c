@@ -400,13 +400,13 @@ static void free_recording(recording *r)
 /* Without --check the limit is a question, and need not be the recorded job's. */
 static gmd_history_hints hints_of(const replay_arguments *a, const gmd_truth *truth)
 {
-    gmd_history_hints hints = {
-        .limit_bytes = a->checks ? a->common.run.conditions.limit_bytes : 0,
-        .recorded_retries = GMD_RETRIES_UNKNOWN,
-        .frees_refused = !a->checks,
-        .ops = truth->ops,
-        .op_count = truth->op_count,
-        .waits_again = a->checks && a->common.run.device.kind == GMD_DEVICE_SIM};
+    gmd_history_hints hints = {.limit_bytes = a->checks ? a->common.run.conditions.limit_bytes : 0,
+                               .recorded_retries = GMD_RETRIES_UNKNOWN,
+                               .frees_refused = !a->checks,
+                               .ops = truth->ops,
+                               .op_count = truth->op_count,
+                               .waits_again =
+                                   a->checks && a->common.run.device.kind == GMD_DEVICE_SIM};
     gmd_truth_stat(truth, "num_alloc_retries", &hints.recorded_retries);
     if (!hints.limit_bytes) {
         hints.limit_bytes = truth->cap_bytes ? truth->cap_bytes : truth->ops_cap_bytes;

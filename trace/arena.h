@@ -31,8 +31,8 @@ void arena_give(memory_arena *arena, void *taken, size_t size);
 /* True if `size` bytes more would pass the limit. */
 bool arena_is_full(const memory_arena *arena, size_t size);
 
-/* Counts an array of its owner's that has grown from `before` bytes to `now`. False: that passes the
- * limit. */
+/* Counts an array of its owner's that has grown from `before` bytes to `now`. False: that passes
+ * the limit. */
 bool arena_charge(memory_arena *arena, size_t before, size_t now);
 
 #endif

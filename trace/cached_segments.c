@@ -56,8 +56,8 @@ void segment_remove(cached_segments *s, segment_index index)
 segment_index segment_add(cached_segments *s, const gmd_snapshot_event *taken)
 {
     uint64_t end = taken->address + taken->size;
-    for (const gmd_interval *old; (old = gmd_intervals_after(&s->by_address, taken->address)) &&
-                                  old->address < end;) {
+    for (const gmd_interval *old;
+         (old = gmd_intervals_after(&s->by_address, taken->address)) && old->address < end;) {
         segment_remove(s, (segment_index)old->value);
     }
     segment_index index = take_index(s);

@@ -17,10 +17,10 @@ typedef uint32_t segment_index;
 
 typedef struct cache_segment {
     uint64_t address, size, stream;
-    uint64_t cached_at;       /* lookups in its pool until its last block was freed */
-    uint64_t cached_requests; /* requests until then */
-    uint32_t blocks;          /* that it holds, those included that wait for other streams */
-    uint32_t priority;        /* in the tree */
+    uint64_t cached_at;         /* lookups in its pool until its last block was freed */
+    uint64_t cached_requests;   /* requests until then */
+    uint32_t blocks;            /* that it holds, those included that wait for other streams */
+    uint32_t priority;          /* in the tree */
     segment_index lower, upper; /* in the tree: what comes before and after it */
     segment_index older, newer; /* large ones that are cached */
     uint8_t device;
@@ -61,8 +61,8 @@ void segment_remove(cached_segments *s, segment_index index);
 void segment_cache(cached_segments *s, segment_index index);
 void segment_uncache(cached_segments *s, segment_index index);
 
-/* A place in the order of a device's cached segments: large ones before small ones; within a pool by
- * stream, size and address. */
+/* A place in the order of a device's cached segments: large ones before small ones; within a pool
+ * by stream, size and address. */
 typedef struct segment_place {
     bool is_small;
     uint64_t stream, size, address;

@@ -31,9 +31,9 @@ typedef struct planner {
     bool has_late;
     const char *name;
     deferred_plan *plan;
-    gmd_address_table waiting; /* address -> its free_requested */
-    waiting_free *frees;       /* by free_requested */
-    size_t *requested;         /* by free_completed: 1 more than its free_requested; 0: none */
+    gmd_address_table waiting;    /* address -> its free_requested */
+    waiting_free *frees;          /* by free_requested */
+    size_t *requested;            /* by free_completed: 1 more than its free_requested; 0: none */
     size_t open[GMD_MAX_DEVICES]; /* free_requested events whose work has no end yet: the last, as
                                      waiting_free.before; and those that have one since */
     size_t open_count[GMD_MAX_DEVICES];
@@ -156,8 +156,7 @@ static completer completer_of(planner *p, size_t at, uint8_t device, bool is_all
 static void open_free(planner *p, size_t requested)
 {
     uint8_t device = p->snapshot->events[requested].device;
-    p->frees[requested] =
-        (waiting_free){.from = p->now, .until = NEVER, .before = p->open[device]};
+    p->frees[requested] = (waiting_free){.from = p->now, .until = NEVER, .before = p->open[device]};
     p->open[device] = requested + 1;
     p->open_count[device]++;
     p->pending[device]++;

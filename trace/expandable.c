@@ -14,8 +14,8 @@ static gmd_interval *find(const expandable_segments *s, const gmd_snapshot_event
         range = gmd_intervals_before(&s->ranges, e->address);
     }
     const expandable_segment *one = range ? &s->items[range->value] : NULL;
-    bool is_it = one && one->device == e->device && one->stream == e->stream &&
-                 range->end >= e->address;
+    bool is_it =
+        one && one->device == e->device && one->stream == e->stream && range->end >= e->address;
     return is_it ? range : NULL;
 }
 

@@ -16,7 +16,7 @@ typedef struct expandable_segment {
 } expandable_segment;
 
 typedef struct expandable_segments { /* zero-initialised: none */
-    gmd_intervals ranges; /* the addresses of each that were ever mapped: an index of items */
+    gmd_intervals ranges;      /* the addresses of each that were ever mapped: an index of items */
     expandable_segment *items; /* also those that are gone */
     size_t count, capacity;
     uint64_t nearest; /* bytes from one segment's beginning to another's, of those that were there

@@ -110,8 +110,8 @@ static gmd_status reserve_claimed(unpacker *u)
         return GMD_OK;
     }
     const uint8_t *end = u->packed + u->packed_size;
-    size_t claimed = (size_t)end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 |
-                     (size_t)end[-1] << 24;
+    size_t claimed =
+        (size_t)end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 | (size_t)end[-1] << 24;
     if (claimed / MOST_RATIO > u->packed_size || claimed > u->out.limit) {
         return GMD_OK;
     }

@@ -140,7 +140,8 @@ static const gmd_snapshot_event *request_of(const walk *w, const free_run *run)
     return e && e->device == w->snapshot->events[run->first].device ? e : NULL;
 }
 
-/* Whether the run gives back these segments, in this order. A plan of more is cut off behind one. */
+/* Whether the run gives back these segments, in this order. A plan of more is cut off behind one.
+ */
 static bool is_run_of(const walk *w, const free_run *run, const cache_plan *plan)
 {
     size_t k = 0;
@@ -181,8 +182,8 @@ static bool list_settled(walk *w, size_t run_first)
     return true;
 }
 
-/* Whether one of these blocks lies in the segment: a retry that waited for it gives the segment back
- * without looking whether it would serve now. */
+/* Whether one of these blocks lies in the segment: a retry that waited for it gives the segment
+ * back without looking whether it would serve now. */
 static bool was_settled(const walk *w, const gmd_snapshot_event *given)
 {
     size_t low = 0, high = w->settled_count;
@@ -251,7 +252,8 @@ static void look_at_stretch(walk *w, size_t at)
     w->stretch_end = at;
 }
 
-/* Whether the device gives something back in the events from `at` on, before anything else comes. */
+/* Whether the device gives something back in the events from `at` on, before anything else comes.
+ */
 static bool gives_next(walk *w, size_t at, int device)
 {
     look_at_stretch(w, at);
