@@ -249,6 +249,9 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
 static void choose_limit(const replay_arguments *a, const gmd_history *history,
                          gmd_run_options *options)
 {
+    if (a->checks && options->conditions.limit_bytes && history->limit_bytes) {
+        options->conditions.limit_bytes = history->limit_bytes; /* or a byte less */
+    }
     if (!options->conditions.limit_bytes) {
         bool is_moot =
             a->common.has_capacity && history->limit_bytes > options->conditions.capacity_bytes;

@@ -13,6 +13,9 @@
 
 run_verdict run_judge(const run_facts *f)
 {
+    if (f->knows_calls) {
+        return f->is_call ? RUN_EMPTY_CACHE : RUN_OF_REQUEST;
+    }
     if (f->is_between_pages) {
         return RUN_OF_REQUEST;
     }
@@ -61,6 +64,7 @@ typedef struct walk {
     uint64_t reserved[GMD_MAX_DEVICES];
     uint64_t reserved_before; /* the memory that the request to come has taken */
     size_t next_op;           /* of the operations; SIZE_MAX: they do not fit the history */
+    bool has_calls;           /* of empty_cache(), among them */
     uint64_t *settled;        /* addresses of blocks, ascending: of the run that is surveyed */
     size_t settled_count, settled_capacity;
     size_t stretch_end; /* of the events that give memory back which were looked at last... */
@@ -227,10 +231,30 @@ static bool is_oversize(const walk *w, const free_run *run, const gmd_snapshot_e
     return true;
 }
 
-/* The count of retries before and after a request, by the operations. */
-static void read_retries(const walk *w, run_facts *facts)
+static bool is_call_next(const walk *w)
+{
+    return w->next_op < w->hints->op_count &&
+           w->hints->ops[w->next_op].kind == GMD_TRUTH_EMPTY_CACHE;
+}
+
+static bool has_calls(const gmd_history_hints *hints)
+{
+    for (size_t i = 0; i < hints->op_count; i++) {
+        if (hints->ops[i].kind == GMD_TRUTH_EMPTY_CACHE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the operations have an empty_cache() here, where they have any at all, and the count of
+ * retries before and after a request. */
+static void read_operations(walk *w, run_facts *facts)
 {
     const gmd_truth_op *ops = w->hints->ops;
+    facts->knows_calls = w->has_calls && w->next_op < w->hints->op_count;
+    facts->is_call = is_call_next(w);
+    w->next_op += facts->is_call;
     if (w->next_op < w->hints->op_count) {
         uint64_t before = w->next_op ? ops[w->next_op - 1].retries : 0;
         facts->knows_retries = true;
@@ -296,8 +320,9 @@ static bool survey_run(walk *w, free_run *run)
         f->would_have_served = would_have_served(w, run, request);
         run->needed = gmd_recorded_segment_size(w->settings, request->size);
         run->is_oversize = is_oversize(w, run, request);
-        read_retries(w, f);
     }
+    read_operations(w, f);
+    f->knows_retries = f->knows_retries && request;
     return true;
 }
 
@@ -334,6 +359,9 @@ static bool take_run(walk *w, size_t *at)
 /* The operations go with the requests one by one, or they are of another history. */
 static void match_operation(walk *w, const gmd_snapshot_event *e)
 {
+    while (is_call_next(w)) { /* which gave nothing back */
+        w->next_op++;
+    }
     if (w->next_op >= w->hints->op_count) {
         return;
     }
@@ -430,6 +458,7 @@ static bool judge_run(walk *w, free_run *run)
 {
     const gmd_snapshot_event *request = request_of(w, run);
     run->facts.knows_limit = w->runs->limit_bytes != 0;
+    run->facts.is_planned = run->facts.plan_has_retry = run->has_waited = false;
     for (int has_waited = 1; request && has_waited >= 0 && !run->facts.is_planned; has_waited--) {
         if (!plan_run(w, run, request, has_waited)) {
             return false;
@@ -443,7 +472,7 @@ static bool judge_run(walk *w, free_run *run)
     return true;
 }
 
-static bool judge(walk *w)
+static bool judge_all(walk *w)
 {
     const gmd_snapshot *s = w->snapshot;
     free_runs *runs = w->runs;
@@ -458,6 +487,58 @@ static bool judge(walk *w)
         }
     }
     return true;
+}
+
+/* Under the limit that the runs have. */
+static bool judge(free_runs *runs, const gmd_snapshot *snapshot, const gmd_history_hints *hints,
+                  const gmd_recorded_settings *settings)
+{
+    walk w = {.snapshot = snapshot,
+              .hints = hints,
+              .settings = settings,
+              .runs = runs,
+              .cache = {.settings = settings}};
+    bool ok = judge_all(&w);
+    recorded_cache_free(&w.cache);
+    return ok;
+}
+
+/* Runs that no request gave back, as far as the limit tells. */
+static size_t count_unplanned(const free_runs *runs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        count += !runs->items[i].facts.is_planned;
+    }
+    return count;
+}
+
+/* A limit that is given was set as a fraction of the device's memory, and PyTorch rounds the product
+ * down: it was that limit or a byte less. The requests that it served and refused tell; else the one
+ * under which requests explain more runs: what is left is taken for calls of empty_cache(). */
+static bool judge_given(free_runs *runs, const gmd_snapshot *snapshot,
+                        const gmd_history_hints *hints, const gmd_recorded_settings *settings)
+{
+    uint64_t given = hints->limit_bytes;
+    if (runs->below == given && runs->at_least < given) {
+        runs->limit_bytes = given - 1;
+    }
+    if (!judge(runs, snapshot, hints, settings)) {
+        return false;
+    }
+    size_t unplanned = count_unplanned(runs);
+    if (runs->limit_bytes != given || runs->at_least >= given || unplanned == 0) {
+        return true;
+    }
+    runs->limit_bytes = given - 1;
+    if (!judge(runs, snapshot, hints, settings)) {
+        return false;
+    }
+    if (count_unplanned(runs) < unplanned) {
+        return true;
+    }
+    runs->limit_bytes = given;
+    return judge(runs, snapshot, hints, settings);
 }
 
 /* --- where both explain it ------------------------------------------------------------------ */
@@ -503,18 +584,20 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
                   .hints = hints,
                   .settings = &settings,
                   .runs = runs,
+                  .has_calls = has_calls(hints),
                   .cache = {.settings = &settings}};
-    walk second = first;
     *runs = (free_runs){.below = UINT64_MAX, .of_several_devices = snapshot->device_count > 1};
     runs->limit_bytes = hints->limit_bytes;
     runs->limit_inferred = !hints->limit_bytes;
-    bool ok =
-        survey(&first) &&
-        (hints->limit_bytes || memory_limit_infer(runs, &settings, hints, &runs->limit_bytes)) &&
-        judge(&second);
+    bool ok = survey(&first);
+    if (ok && hints->limit_bytes) {
+        ok = judge_given(runs, snapshot, hints, &settings);
+    } else if (ok) {
+        ok = memory_limit_infer(runs, &settings, hints, &runs->limit_bytes) &&
+             judge(runs, snapshot, hints, &settings);
+    }
     free(first.settled);
     recorded_cache_free(&first.cache);
-    recorded_cache_free(&second.cache);
     if (ok) {
         for (int device = 0; device < GMD_MAX_DEVICES; device++) { /* the recorder's are of 0 */
             settle(runs, device, device ? GMD_RETRIES_UNKNOWN : hints->recorded_retries);
