@@ -513,9 +513,10 @@ static size_t count_unplanned(const free_runs *runs)
     return count;
 }
 
-/* A limit that is given was set as a fraction of the device's memory, and PyTorch rounds the product
- * down: it was that limit or a byte less. The requests that it served and refused tell; else the one
- * under which requests explain more runs: what is left is taken for calls of empty_cache(). */
+/* A limit that is given was set as a fraction of the device's memory, and PyTorch rounds the
+ * product down: it was that limit or a byte less. The requests that it served and refused tell;
+ * else the one under which requests explain more runs: what is left is taken for calls of
+ * empty_cache(). */
 static bool judge_given(free_runs *runs, const gmd_snapshot *snapshot,
                         const gmd_history_hints *hints, const gmd_recorded_settings *settings)
 {

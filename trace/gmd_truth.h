@@ -29,7 +29,7 @@ typedef enum gmd_truth_kind {
     GMD_TRUTH_ALLOC,
     GMD_TRUTH_FREE,
     GMD_TRUTH_OOM,
-    GMD_TRUTH_EMPTY_CACHE, /* only the figures after it */
+    GMD_TRUTH_EMPTY_CACHE, /* of its figures only the retries count */
 } gmd_truth_kind;
 
 /* One line of the operations file: a request or an empty_cache(), and the figures after it. */

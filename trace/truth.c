@@ -373,8 +373,7 @@ static bool fail_op(scanner *s, const char *key, const char *expected)
 
 static bool read_kind(scanner *s, const scanned *word, uint8_t *kind)
 {
-    static const char *const names[] = {
-        [GMD_TRUTH_ALLOC] = "alloc",
+    static const char *const names[] = {[GMD_TRUTH_ALLOC] = "alloc",
                                         [GMD_TRUTH_FREE] = "free",
                                         [GMD_TRUTH_OOM] = "oom",
                                         [GMD_TRUTH_EMPTY_CACHE] = "empty_cache"};
@@ -392,9 +391,9 @@ static bool read_kind(scanner *s, const scanned *word, uint8_t *kind)
 static bool is_optional(uint8_t kind, op_key key)
 {
     bool has_size = kind == GMD_TRUTH_ALLOC || kind == GMD_TRUTH_OOM;
-    return ((key == KEY_BYTES || key == KEY_STREAM) && !has_size) ||
-           (key == KEY_PTR && kind != GMD_TRUTH_ALLOC) ||
-           (key == KEY_ID && kind == GMD_TRUTH_EMPTY_CACHE);
+    return kind == GMD_TRUTH_EMPTY_CACHE ||
+           (!has_size && (key == KEY_BYTES || key == KEY_STREAM)) ||
+           (key == KEY_PTR && kind != GMD_TRUTH_ALLOC);
 }
 
 static bool read_op(scanner *s, size_t stream_count, gmd_truth_op *op)
@@ -460,10 +459,10 @@ static const char *line_end(const char *at, const char *end)
     return newline ? newline : end;
 }
 
-/* The shortest line that can be an operation has every figure as one digit. */
+/* The shortest line that can be an operation is {"op":"empty_cache"}. */
 static bool reserve_ops(gmd_truth *truth, size_t bytes)
 {
-    enum { LEAST_LINE = 64 };
+    enum { LEAST_LINE = 20 };
     truth->ops = malloc((bytes / LEAST_LINE + 1) * sizeof *truth->ops);
     return truth->ops != NULL;
 }
@@ -481,6 +480,9 @@ static gmd_status read_op_lines(gmd_truth *truth, const char *at, const char *en
         gmd_truth_op op;
         if (!read_op(&s, truth->stream_count, &op)) {
             return GMD_BAD_INPUT;
+        }
+        if (op.kind == GMD_TRUTH_EMPTY_CACHE && truth->op_count) { /* which is no retry */
+            op.retries = truth->ops[truth->op_count - 1].retries;
         }
         truth->ops[truth->op_count++] = op;
         at = stop + 1;

@@ -172,8 +172,7 @@ static bool is_operation_of(checker *c, size_t i, const gmd_truth_op *t)
 static void pass_empty_caches(checker *c)
 {
     const gmd_truth *truth = c->input->truth;
-    while (c->next_op < truth->op_count &&
-           truth->ops[c->next_op].kind == GMD_TRUTH_EMPTY_CACHE) {
+    while (c->next_op < truth->op_count && truth->ops[c->next_op].kind == GMD_TRUTH_EMPTY_CACHE) {
         c->next_op++;
     }
 }

@@ -15,6 +15,17 @@
 #define RUN(...)     BEFORE(NEW_MEMORY, __VA_ARGS__)
 #define REFUSED(...) BEFORE(REFUSAL, __VA_ARGS__)
 
+TEST(an_empty_cache_that_the_recorder_noted_is_one)
+{
+    assert_int_equal(run_judge(RUN(.knows_calls = true, .is_call = true, .is_planned = true)),
+                     RUN_EMPTY_CACHE);
+}
+
+TEST(where_the_recorder_noted_every_empty_cache_another_run_is_the_requests)
+{
+    assert_int_equal(run_judge(RUN(.knows_calls = true)), RUN_OF_REQUEST);
+}
+
 TEST(what_is_given_back_between_pages_is_the_requests)
 {
     assert_int_equal(run_judge(RUN(.is_between_pages = true)), RUN_OF_REQUEST);
