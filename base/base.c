@@ -1,6 +1,7 @@
 #include "gmd_error.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
+#include "gmd_utf8.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -17,26 +18,16 @@ gmd_status gmd_fail(gmd_error *error, gmd_status status, const char *format, ...
         va_start(arguments, format);
         vsnprintf(formatted.text, sizeof formatted.text, format, arguments);
         va_end(arguments);
-        *error = formatted;
+        gmd_utf8_copy_line(error->text, sizeof error->text, formatted.text);
     }
     return status;
 }
 
 void gmd_error_prefix(gmd_error *error, const char *prefix)
 {
-    if (!error) {
-        return;
+    if (error) {
+        gmd_fail(error, GMD_FAILED, "%s: %s", prefix, error->text);
     }
-    const gmd_error before = *error;
-    size_t length = strnlen(prefix, sizeof error->text - 1);
-    memcpy(error->text, prefix, length);
-    const char *const rest[] = {": ", before.text};
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
-        size_t added = strnlen(rest[i], sizeof error->text - 1 - length);
-        memcpy(error->text + length, rest[i], added);
-        length += added;
-    }
-    error->text[length] = '\0';
 }
 
 /* Digits only, so that no sign, space or base prefix slips through; false on overflow. */

@@ -18,7 +18,8 @@ typedef struct gmd_error {
 } gmd_error;
 
 /* Formats the message into `error` (ignored when NULL) and returns `status`, so that a failing
- * function ends with `return gmd_fail(error, GMD_BAD_INPUT, "...", ...)`. */
+ * function ends with `return gmd_fail(error, GMD_BAD_INPUT, "...", ...)`. It is one line, whatever
+ * a file or a library put into it (gmd_utf8_copy_line). */
 __attribute__((format(printf, 3, 4))) gmd_status gmd_fail(gmd_error *error, gmd_status status,
                                                           const char *format, ...);
 

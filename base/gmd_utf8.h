@@ -2,6 +2,8 @@
 #ifndef GMD_UTF8_H
 #define GMD_UTF8_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -12,5 +14,16 @@
  * the end. */
 uint32_t gmd_utf8_next(const char **text);
 void gmd_utf8_put(uint32_t character, FILE *out);
+
+/* Whether a terminal or an editor acts on the character instead of showing it: control characters,
+ * line and paragraph separators, marks of the writing direction (Unicode 15, Bidi_Control). Who may
+ * write one into a message can forge the lines and words around it. */
+bool gmd_utf8_is_control(uint32_t character);
+
+/* Text of unknown origin as a part of one line: a space for each such character, U+FFFD for each
+ * byte that is not UTF-8. What does not fit is left out, by whole characters. `to` is terminated;
+ * the two do not overlap. */
+void gmd_utf8_copy_line(char *to, size_t size, const char *from);
+void gmd_utf8_put_line(const char *text, FILE *out); /* likewise, without an end of the line */
 
 #endif

@@ -1,7 +1,6 @@
 #include "gmd_utf8.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <string.h>
 
 static const struct {
     unsigned char mask, lead;
@@ -43,11 +42,55 @@ uint32_t gmd_utf8_next(const char **text)
     return GMD_REPLACEMENT_CHARACTER;
 }
 
-void gmd_utf8_put(uint32_t character, FILE *out)
+/* `bytes` has room for four. */
+static size_t encode(uint32_t character, char *bytes)
 {
     int trailing = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-    putc((int)(utf8_forms[trailing].lead | character >> (6 * trailing)), out);
+    size_t length = 0;
+    bytes[length++] = (char)(utf8_forms[trailing].lead | character >> (6 * trailing));
     while (trailing-- > 0) {
-        putc((int)(0x80 | (character >> (6 * trailing) & 0x3F)), out);
+        bytes[length++] = (char)(0x80 | (character >> (6 * trailing) & 0x3F));
     }
+    return length;
+}
+
+void gmd_utf8_put(uint32_t character, FILE *out)
+{
+    char bytes[4];
+    fwrite(bytes, 1, encode(character, bytes), out);
+}
+
+bool gmd_utf8_is_control(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } controls[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x61C, 0x61C},  {0x200E, 0x200F},
+                    {0x2028, 0x2029}, {0x202A, 0x202E}, {0x2066, 0x2069}};
+    bool is_control = false;
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++) {
+        is_control = is_control || (c >= controls[i].first && c <= controls[i].last);
+    }
+    return is_control;
+}
+
+void gmd_utf8_put_line(const char *text, FILE *out)
+{
+    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
+        gmd_utf8_put(gmd_utf8_is_control(c) ? ' ' : c, out);
+    }
+}
+
+void gmd_utf8_copy_line(char *to, size_t size, const char *from)
+{
+    size_t used = 0;
+    for (uint32_t c = gmd_utf8_next(&from); c; c = gmd_utf8_next(&from)) {
+        char bytes[4];
+        size_t length = encode(gmd_utf8_is_control(c) ? ' ' : c, bytes);
+        if (used + length >= size) {
+            break;
+        }
+        memcpy(to + used, bytes, length);
+        used += length;
+    }
+    to[used] = '\0';
 }

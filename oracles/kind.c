@@ -68,8 +68,10 @@ bool gmd_kind_has_party(const gmd_kind_entry *kind, const char *name)
  * that a terminal does not show as it is; NULL: the character itself. */
 static const char *stand_in(uint32_t c)
 {
-    bool is_control = c < ' ' || (c >= 0x7F && c < 0xA0);
-    return c == GMD_REPLACEMENT_CHARACTER ? "?" : is_control ? " " : c == '"' ? "'" : NULL;
+    return c == GMD_REPLACEMENT_CHARACTER ? "?"
+           : gmd_utf8_is_control(c)       ? " "
+           : c == '"'                     ? "'"
+                                          : NULL;
 }
 
 /* No character is cut in its middle. */

@@ -2,6 +2,7 @@
 
 #include "gmd_min.h"
 #include "gmd_output.h"
+#include "gmd_utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -143,8 +144,9 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
         return status;
     }
     status = gmd_trace_write(cut, out.stream, error);
-    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message,
-            options->subject.allocator);
+    fprintf(out.stream, "# %s: %s\n# --allocator ", v->oracle, v->message);
+    gmd_utf8_put_line(options->subject.allocator, out.stream);
+    fputc('\n', out.stream);
     return gmd_output_close(&out, status, error);
 }
 

@@ -116,6 +116,9 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u",
                         b->live.id);
     }
+    if (b->was_used || b->uses.recorded) {
+        streams_note_free(&s->streams, &b->uses, b->live.device, b->live.stream, s->moment);
+    }
     *freed = b->live;
     s->view.block = freed;
     s->view.uses.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
@@ -158,6 +161,7 @@ static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *
                            cudaStream_t stream, gmd_error *error)
 {
     gmd_sim_point point;
+    b->was_used = true;
     if (s->runtime.sim && s->runtime.sim->gmd_sim_point_of(b->live.device, stream, &point) == 0 &&
         !uses_note(&s->uses, &b->last_uses,
                    &(gmd_use){.request = s->request_index,
@@ -210,6 +214,8 @@ gmd_status block_record(gmd_session *s, const gmd_request *r, session_block *b, 
         if (r->stream < GMD_TRACKED_STREAMS) {
             b->uses.recorded |= (uint64_t)1 << r->stream;
             b->uses.streams &= ~b->uses.recorded;
+        } else {
+            s->streams.devices[b->live.device]->awaits_untracked = true;
         }
     }
     return status;

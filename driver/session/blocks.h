@@ -9,6 +9,7 @@ typedef struct session_block {
     gmd_live_block live; /* address 0: not live */
     stream_uses uses;
     uint32_t last_uses; /* its list (uses.h); simulated device only */
+    bool was_used;      /* by work that is not captured */
     bool is_orphan;     /* its stream was destroyed: nothing can be ordered before its next work */
     uint64_t mark;      /* that its work leaves in it; 0: its contents are not followed */
     bool is_marked;     /* all over, from the start */

@@ -65,7 +65,7 @@ void session_close_canaries(gmd_session *s)
 static gmd_status check(gmd_session *s, cudaError_t result, const gmd_live_block *b,
                         gmd_error *error)
 {
-    return result == cudaSuccess || captures_have_failed(&s->runtime, result)
+    return result == cudaSuccess || captures_refused(&s->captures, &s->runtime, result)
                ? GMD_OK
                : gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", b->id,
                           gmd_runtime_error_text(&s->runtime, result));

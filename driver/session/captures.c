@@ -33,7 +33,7 @@ void captures_begin(capture_set *c, int device, uint32_t stream, cudaStream_t ha
     c->joined = stream_bit(stream);
     c->handles[stream] = handle;
     c->began = request;
-    c->is_spoilt = false;
+    c->is_spoilt = c->has_failed = false;
     memset(c->after, 0, sizeof c->after);
     c->is_under_way = true;
 }
@@ -72,7 +72,7 @@ const gmd_graph_access *captures_clash(const capture_set *c, uint64_t address, u
                                        uint32_t stream)
 {
     const captured_graph *g = &c->graphs[c->count - 1];
-    for (size_t i = 0; i < g->count && i < ORDERED_ACCESSES; i++) {
+    for (size_t i = 0; i < g->count && i < ORDERED_ACCESSES && !c->has_failed; i++) {
         const gmd_graph_access *a = &g->accesses[i];
         bool is_shared = a->address < address + bytes && address < a->address + a->bytes;
         if (is_shared && !(c->after[stream][i / 64] >> i % 64 & 1)) {
@@ -161,11 +161,12 @@ const char *captures_violation(const capture_set *c)
     return violation;
 }
 
-bool captures_have_failed(const gmd_runtime *runtime, cudaError_t result)
+bool captures_refused(capture_set *c, const gmd_runtime *runtime, cudaError_t result)
 {
     bool is_it = result == cudaErrorStreamCaptureInvalidated;
     if (is_it) {
         runtime->cudaGetLastError();
+        c->has_failed = true;
     }
     return is_it;
 }

@@ -28,6 +28,7 @@ typedef struct capture_set {
     cudaStream_t handles[GMD_TRACKED_STREAMS]; /* of these */
     uint64_t began;                            /* request index */
     bool is_spoilt;                            /* by the program, which waited for it */
+    bool has_failed;                           /* CUDA has said so: there will be no graph */
     /* By stream: bit i says that what is captured there next runs after the i-th access. */
     uint64_t after[GMD_TRACKED_STREAMS][ORDERED_ACCESSES / 64];
 } capture_set;
@@ -59,7 +60,7 @@ bool captures_note(capture_set *captures, const gmd_graph_access *access, uint64
 void captures_end(capture_set *captures);
 
 /* Captured work in that memory which need not run before what is captured next on the stream; NULL:
- * there is none. */
+ * there is none. After a failure, too: work and waits are refused then, and none of it will run. */
 const gmd_graph_access *captures_clash(const capture_set *captures, uint64_t address,
                                        uint64_t bytes, uint32_t stream);
 
@@ -74,7 +75,8 @@ void captures_forget(capture_set *captures);             /* likewise of all of t
 /* For assertions: the sentence that does not hold; NULL: all does. */
 const char *captures_violation(const capture_set *captures);
 
-/* Whether a call was refused because the capture has failed before; the error is taken back. */
-bool captures_have_failed(const gmd_runtime *runtime, cudaError_t result);
+/* Whether a call was refused because the capture has failed before, which is noted; the error is
+ * taken back. */
+bool captures_refused(capture_set *captures, const gmd_runtime *runtime, cudaError_t result);
 
 #endif

@@ -27,6 +27,10 @@ typedef struct device_streams {
     /* Request index of the latest wait of one stream for another, and of the host for a stream. */
     uint64_t waited[GMD_TRACKED_STREAMS][GMD_TRACKED_STREAMS];
     uint64_t synced[GMD_TRACKED_STREAMS];
+    /* Likewise of the latest free of a block that the stream used: until the host has waited for
+     * the stream, the allocator may have to. */
+    uint64_t awaited[GMD_TRACKED_STREAMS];
+    bool awaits_untracked; /* such a stream, whose number is too high */
 } device_streams;
 
 typedef struct run_streams {
@@ -73,6 +77,12 @@ gmd_status streams_sync(run_streams *streams, int device, uint32_t index, uint64
 /* Notes a use of a block that belongs to stream `owner` on stream `user`. */
 gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device, uint32_t owner,
                             uint32_t user, uint64_t request, gmd_error *error);
+
+/* A block of stream `owner` is freed, on which work was queued, as on those recorded. */
+void streams_note_free(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,
+                       uint64_t request);
+/* Whether a freed block may have to wait for a stream, and be ready at any moment. */
+bool streams_may_free(const run_streams *streams, int device);
 
 /* Before the free: whatever other streams do with the block is ordered before the owner's next
  * work. */

@@ -106,7 +106,7 @@ gmd_status session_capture_use(gmd_session *s, const gmd_request *r, session_blo
     }
     cudaError_t result = queue_work(s, r, b);
     status = streams_leave(&s->streams, previous, error);
-    if (status != GMD_OK || captures_have_failed(&s->runtime, result)) {
+    if (status != GMD_OK || captures_refused(&s->captures, &s->runtime, result)) {
         return status;
     }
     if (!captures_note(&s->captures, &access, r->duration_ns)) {
@@ -133,7 +133,7 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
     }
     rt->cudaEventDestroy(event);
     *is_done = result == cudaSuccess;
-    return captures_have_failed(&s->runtime, result)
+    return captures_refused(&s->captures, &s->runtime, result)
                ? GMD_OK
                : check_cuda(s, result, "wait in a capture", error);
 }

@@ -95,9 +95,19 @@ static void free_all(gmd_session *s)
     }
 }
 
+/* A capture forbids the allocator to wait for freed blocks: it may have refused rightly, and serve
+ * rightly when work has ended since. */
+static bool may_be_served_since(const gmd_session *s, const gmd_request *r)
+{
+    return s->captures.is_under_way && streams_may_free(&s->streams, r->device);
+}
+
 /* Each question changes what is there, which only the next one is to see. */
 static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
 {
+    if (may_be_served_since(s, r)) {
+        return;
+    }
     out->at_once = ask(s, r, out);
     if (out->at_once == GMD_SERVED_NOW ||
         s->captures.is_under_way) { /* the rest waits, or gives back */
@@ -184,7 +194,7 @@ static bool ask_in_a_child(gmd_session *s, const gmd_request *r, bool frees_all,
 /* A second refusal leaves the allocator as the first did, but for its counters. */
 static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 {
-    if (s->options->judging.is_compared) {
+    if (s->options->judging.is_compared || may_be_served_since(s, r)) {
         return false;
     }
     *out = (gmd_refusal){.room = GMD_STAT_UNKNOWN};

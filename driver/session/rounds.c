@@ -26,13 +26,19 @@ enum {
     STABLE = 2, /* rounds without growth, after which nothing more is to be seen */
 };
 
+/* What one device loses is no reason why another one refuses. */
+typedef struct device_rounds {
+    uint64_t held[ROUND_MAX]; /* after each */
+    uint64_t peak_live;
+    unsigned growing;
+} device_rounds;
+
 typedef struct rounds {
     gmd_session *session;
     const gmd_trace *trace;
     bool was_served[REQUEST_MAX];
-    uint64_t held[ROUND_MAX]; /* after each */
-    uint64_t live, peak_live;
-    unsigned round, growing, stable;
+    device_rounds devices[GMD_MAX_DEVICES];
+    unsigned round, stable;
 } rounds;
 
 static bool is_repeated(const gmd_request *r)
@@ -71,15 +77,11 @@ static bool can_repeat(const gmd_session *s)
     return has_allocation;
 }
 
-static uint64_t held(gmd_session *s)
+static uint64_t held(const gmd_session *s, int device)
 {
-    uint64_t sum = 0;
-    for (int device = 0; device < s->device_count; device++) {
-        gmd_sim_device_state state = {0};
-        s->runtime.sim->gmd_sim_device(device, &state);
-        sum += state.physical_bytes;
-    }
-    return sum;
+    gmd_sim_device_state state = {0};
+    s->runtime.sim->gmd_sim_device(device, &state);
+    return state.physical_bytes;
 }
 
 static void make_idle(gmd_session *s)
@@ -118,26 +120,24 @@ static bool make_request(rounds *r, size_t index)
     if (request.op != GMD_OP_ALLOC) {
         return true;
     }
+    device_rounds *d = &r->devices[request.device];
     if (served == GMD_SERVED) {
         r->was_served[index] = true;
-        uint64_t live = 0;
-        for (int device = 0; device < s->device_count; device++) {
-            live += s->blocks.bytes[device];
-        }
-        r->peak_live = gmd_max(live, r->peak_live);
+        d->peak_live = gmd_max(s->blocks.bytes[request.device], d->peak_live);
         return true;
     }
-    return !r->was_served[index] || r->growing < GROWING || is_served_after_all(s, &request);
+    return !r->was_served[index] || d->growing < GROWING || is_served_after_all(s, &request);
 }
 
 static void note_loss(const rounds *r, size_t index)
 {
     lost_memory *lost = &r->session->shared->lost;
+    const device_rounds *d = &r->devices[r->trace->requests[index].device];
     lost->request = index;
     lost->rounds = r->round;
-    lost->held_first = r->held[r->round - r->growing - 1];
-    lost->held_last = r->held[r->round - 1];
-    lost->live = r->peak_live;
+    lost->held_first = d->held[r->round - d->growing - 1];
+    lost->held_last = d->held[r->round - 1];
+    lost->live = d->peak_live;
     lost->is_found = true;
     _exit(EXIT_SUCCESS);
 }
@@ -145,15 +145,27 @@ static void note_loss(const rounds *r, size_t index)
 /* Room for as many more rounds as make growth steady, and for several rounds' live blocks. */
 static void limit_devices(const rounds *r)
 {
-    gmd_session *s = r->session;
-    uint64_t growth = r->held[r->round] - r->held[r->round - 1];
-    uint64_t room = 2 * growth * GROWING;
-    room = gmd_max(room, 4 * r->peak_live);
-    for (int device = 0; device < s->device_count; device++) {
-        gmd_sim_device_state state = {0};
-        s->runtime.sim->gmd_sim_device(device, &state);
-        s->runtime.sim->gmd_sim_budget(device, state.physical_bytes + room + GMD_SIM_PAGE_BYTES);
+    for (int device = 0; device < r->session->device_count; device++) {
+        const device_rounds *d = &r->devices[device];
+        uint64_t growth = d->growing ? d->held[r->round] - d->held[r->round - 1] : 0;
+        uint64_t room = gmd_max(2 * growth * GROWING, 4 * d->peak_live);
+        r->session->runtime.sim->gmd_sim_budget(device,
+                                                d->held[r->round] + room + GMD_SIM_PAGE_BYTES);
     }
+}
+
+/* Whether any device holds more than after the round before. */
+static bool note_held(rounds *r)
+{
+    bool has_grown = false;
+    for (int device = 0; device < r->session->device_count; device++) {
+        device_rounds *d = &r->devices[device];
+        d->held[r->round] = held(r->session, device);
+        bool grows = r->round > 0 && d->held[r->round] > d->held[r->round - 1];
+        d->growing = grows ? d->growing + 1 : 0;
+        has_grown = has_grown || grows;
+    }
+    return has_grown;
 }
 
 /* False: there is nothing more to see. */
@@ -161,9 +173,7 @@ static bool end_round(rounds *r)
 {
     free_everything(r->session);
     make_idle(r->session);
-    r->held[r->round] = held(r->session);
-    bool has_grown = r->round > 0 && r->held[r->round] > r->held[r->round - 1];
-    r->growing = has_grown ? r->growing + 1 : 0;
+    bool has_grown = note_held(r);
     r->stable = has_grown ? 0 : r->stable + 1;
     if (r->round == WARM_UP && has_grown) {
         limit_devices(r);
@@ -208,12 +218,12 @@ static void tell(gmd_session *s, const lost_memory *lost)
     snprintf(message, sizeof message,
              "the same %zu requests made %" PRIu64
              " times, everything freed and waited for after each round: the allocator held %" PRIu64
-             " B and at last %" PRIu64
+             " B of the device and at last %" PRIu64
              " B, more after every round, and then refused '%s', which it had served before; at "
              "most %" PRIu64 " B were ever live: freed blocks are not used again",
              t->count, lost->rounds, lost->held_first, lost->held_last, request, lost->live);
     outcome_violation(&s->shared->outcome, s->options->judging.known,
-                      GMD_KIND(progress, not_reused), GMD_NO_PARTIES, lost->request, message);
+                      GMD_KIND(progress, not_reused), GMD_NO_PARTIES, s->request_index, message);
 }
 
 void session_repeat(gmd_session *s)

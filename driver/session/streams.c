@@ -80,6 +80,8 @@ void streams_forget(run_streams *streams)
         if (d) {
             d->count = 0;
             d->created = 0;
+            memset(d->awaited, 0, sizeof d->awaited);
+            d->awaits_untracked = false;
         }
     }
 }
@@ -285,6 +287,31 @@ gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device,
     uses->streams |= (uint64_t)1 << user & ~uses->recorded;
     uses->last_use = request;
     return GMD_OK;
+}
+
+void streams_note_free(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,
+                       uint64_t request)
+{
+    device_streams *d = streams->devices[device];
+    uint64_t users = uses->recorded;
+    if (owner < GMD_TRACKED_STREAMS) {
+        users |= (uint64_t)1 << owner;
+    } else {
+        d->awaits_untracked = true;
+    }
+    for (; users; users &= users - 1) {
+        d->awaited[__builtin_ctzll(users)] = request;
+    }
+}
+
+bool streams_may_free(const run_streams *streams, int device)
+{
+    const device_streams *d = streams->devices[device];
+    bool may_free = d && d->awaits_untracked;
+    for (uint32_t i = 0; i < GMD_TRACKED_STREAMS && d && !may_free; i++) {
+        may_free = d->awaited[i] > d->synced[i];
+    }
+    return may_free;
 }
 
 gmd_status streams_settle(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,

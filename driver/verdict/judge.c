@@ -2,6 +2,7 @@
 
 #include "gmd_log.h"
 #include "gmd_state_features.h"
+#include "gmd_utf8.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -29,6 +30,9 @@ void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind ki
                        const gmd_given_party *parties, uint64_t request, const char *message)
 {
     const char *oracle = gmd_kinds[kind].oracle;
+    char line[sizeof((gmd_violation *)0)->message]; /* an allocator's own words may be in it */
+    gmd_utf8_copy_line(line, sizeof line, message);
+    message = line;
     gmd_identity identity;
     gmd_identity_make(&identity, kind, parties);
     const known_entry *entry = known_find(known, &outcome->known_context, &identity, message);

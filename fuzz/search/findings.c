@@ -6,6 +6,7 @@
 #include "gmd_hash.h"
 #include "gmd_output.h"
 #include "gmd_reproducer.h"
+#include "gmd_utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,14 +63,6 @@ static void name_case(const gmd_findings *findings, const gmd_identity *cause, c
              (uint32_t)(hash ^ hash >> 32));
 }
 
-/* In one line: an allocator's own words may have several. */
-static void write_message(FILE *out, const char *message)
-{
-    for (const char *c = message; *c; c++) {
-        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
-    }
-}
-
 /* Violations of an older gmd have an oracle only. */
 static void print_verdict(const gmd_violation *violation, char text[GMD_IDENTITY_TEXT])
 {
@@ -89,8 +82,12 @@ static void write_lines(FILE *out, const char *text, const gmd_violation *violat
     char verdict[GMD_IDENTITY_TEXT];
     print_verdict(violation, verdict);
     fprintf(out, "# %s: ", verdict);
-    write_message(out, violation->message);
-    fprintf(out, "\n# %s --allocator %s\n%s", origin, allocator, text + first);
+    gmd_utf8_put_line(violation->message, out);
+    fputs("\n# ", out);
+    gmd_utf8_put_line(origin, out);
+    fputs(" --allocator ", out);
+    gmd_utf8_put_line(allocator, out);
+    fprintf(out, "\n%s", text + first);
 }
 
 gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *violation,

@@ -6,24 +6,31 @@
 #include "gmd_min.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
+#include "gmd_utf8.h"
 
 #include <ctype.h>
 #include <string.h>
 
 enum { CONF_MAX = 4096 };
 
-/* Whether the text has the token at this place, blanks aside. */
+/* Whether the text has the token at this place, blanks aside, as a message shows it: in one line,
+ * with U+FFFD for what is no UTF-8, which may be where the text is cut. */
 static bool is_token_at(const char *conf, const char *token, size_t length)
 {
-    for (size_t i = 0; i < length; i++, conf++) {
-        while (isspace((unsigned char)*conf)) {
-            conf++;
+    char bytes[CONF_MAX + 1] = "", line[3 * CONF_MAX + 1] = "";
+    size_t count = 0;
+    while (strlen(line) <= length + 9 && *conf) { /* three signs may yet become one character */
+        if (!isspace((unsigned char)*conf)) {
+            bytes[count++] = *conf;
+            bytes[count] = '\0';
+            gmd_utf8_copy_line(line, sizeof line, bytes);
         }
-        if (!*conf || *conf != token[i]) {
-            return false;
+        conf++;
+        if (strlen(line) == length && memcmp(line, token, length) == 0) {
+            return true;
         }
     }
-    return true;
+    return length == 0;
 }
 
 /* `... expected instead of 'TOKEN' at character N of 'TEXT'`, with TOKEN at N of the text. A token

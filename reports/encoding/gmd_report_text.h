@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes one line of text: control characters become a space, so that nothing in it can move the
- * cursor. */
-void gmd_put_line_text(const char *text, FILE *out);
+static inline void gmd_put_line_text(const char *text, FILE *out)
+{
+    gmd_utf8_put_line(text, out);
+}
 
 /* Words that fill lines of so many columns, each indented; the first and those after it. */
 void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text);

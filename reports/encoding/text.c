@@ -7,18 +7,10 @@
 /* Phase tables up to this length are shown whole; longer ones keep this many rows at either end. */
 enum { whole_table_rows = 24, kept_rows = 8 };
 
-void gmd_put_line_text(const char *text, FILE *out)
-{
-    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
-        bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0);
-        gmd_utf8_put(is_control ? ' ' : c, out);
-    }
-}
-
 void gmd_put_markdown(const char *text, FILE *out)
 {
     for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
-        if (c < 0x20 || c == 0x7F) {
+        if (gmd_utf8_is_control(c)) {
             putc(' ', out);
         } else if (c == '&') {
             fputs("&amp;", out);

@@ -19,7 +19,7 @@ static void put_label(const char *name, const char *value, FILE *out)
             putc('\\', out);
             gmd_utf8_put(c, out);
         } else {
-            gmd_utf8_put(c, out);
+            gmd_utf8_put(gmd_utf8_is_control(c) ? ' ' : c, out);
         }
     }
     putc('"', out);

@@ -33,6 +33,13 @@ TEST(a_message_may_be_made_from_the_one_before)
     assert_string_equal(error.text, "cannot save: disk full");
 }
 
+TEST(a_message_is_one_line_whatever_a_file_says)
+{
+    gmd_error error;
+    gmd_fail(&error, GMD_BAD_INPUT, "%s", "no stream 'a\nb\x1b[2J'");
+    assert_string_equal(error.text, "no stream 'a b [2J'");
+}
+
 TEST(a_prefix_says_where)
 {
     gmd_error error;

@@ -121,13 +121,18 @@ void gmd_init(int device_count)
     }
 }
 
+static bool loses(const cached *b)
+{
+    return is_planted("lose") || (is_planted("lose_and_tire") && b->device == 1);
+}
+
 static cached *find_cached(size_t size, int device, cudaStream_t stream)
 {
     for (size_t i = 0; i < block_count; i++) {
         cached *b = &blocks[i];
         bool is_of_stream = b->stream == stream || is_planted("any_stream");
         bool fits = b->memory && b->size == size && b->device == device && is_of_stream;
-        fits = fits && !(is_planted("lose") && b->requested);
+        fits = fits && !(loses(b) && b->requested);
         if (fits && (!b->is_live || (is_planted("overlap") && allocation_calls >= PLANT_AT_CALL))) {
             return b;
         }
@@ -330,6 +335,7 @@ static void *serve(size_t size, int device, cudaStream_t stream)
     misbehave();
     size_t rounded = round_size(size);
     bool refuses = is_planted("spurious_oom") && allocation_calls == PLANT_AT_CALL;
+    refuses |= is_planted("lose_and_tire") && device == 0 && allocation_calls > 20;
     cached *b = refuses ? NULL : find_cached(rounded, device, stream);
     if (!b && !refuses) {
         b = add_block(rounded, device, stream);
@@ -401,7 +407,7 @@ static void empty_cache(void)
     size_t kept = 0;
     for (size_t i = 0; i < block_count; i++) {
         cached b = blocks[i];
-        bool leaks = (is_planted("leak") && i == 0) || is_planted("lose");
+        bool leaks = (is_planted("leak") && i == 0) || loses(&b);
         if (b.is_live || leaks) {
             blocks[kept++] = b;
             continue;
@@ -427,7 +433,12 @@ static void empty_cache(void)
 
 const char *gmd_last_error(void)
 {
-    return is_planted("other_error") && allocation_calls == PLANT_AT_CALL ? "an odd failure" : NULL;
+    const char *said = is_planted("other_error") ? "an odd failure" : NULL;
+    if (is_planted("forged_lines")) {
+        said = "odd\nalloc forged 1 s1\n\x1b[2J\xC2\x9B"
+               "1m\xE2\x80\xAE end";
+    }
+    return allocation_calls == PLANT_AT_CALL ? said : NULL;
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

@@ -141,6 +141,42 @@ TEST(the_host_s_wait_for_a_captured_stream_fails_the_capture)
                                         "expect alloc b 60MiB s1\n"));
 }
 
+/* The free's wait for stream 2 is refused, and so is all that would be launched: memory that is
+ * served again is in no graph. */
+TEST(work_of_a_capture_that_has_failed_needs_no_order)
+{
+    expect_clean(run_lines("reference", "begin_capture p s1\n"
+                                        "wait s2 s1\n"
+                                        "alloc a 1 s1\n"
+                                        "use a s2 10us\n"
+                                        "sync s1\n"
+                                        "free a\n"
+                                        "alloc b 1 s1\n"));
+}
+
+/* Work on stream 0 may end at any moment, and with it the wait of the freed block, which nobody may
+ * wait for while a stream is captured. */
+TEST(what_is_refused_in_a_capture_may_be_served_when_work_has_ended)
+{
+    for (unsigned seed = 0; seed < 50; seed++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "capacity 20MiB\n"
+                 "schedule seed %u\n"
+                 "begin_pool p\n"
+                 "alloc a 12MiB s1\n"
+                 "alloc b 1 s0\n"
+                 "end_pool p\n"
+                 "use a s0 10us\n"
+                 "record a s0\n"
+                 "free a\n"
+                 "begin_capture p s1\n"
+                 "alloc c 12MiB s1\n",
+                 seed);
+        expect_clean(run_lines("reference", text));
+    }
+}
+
 TEST(a_capture_that_another_thread_ends_fails)
 {
     expect_clean(run_lines("reference", "thread t1\n"

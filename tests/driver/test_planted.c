@@ -187,6 +187,31 @@ TEST(without_an_empty_cache_it_is_found_by_progress)
     planted = GMD_TEST_PLANTED;
 }
 
+/* The requests before and after the one that is refused at last are all made in each round. */
+TEST(what_rounds_show_is_shown_at_the_end)
+{
+    setenv("GMD_PLANT", "lose", 1);
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED_KEEPING, lose_text);
+    unsetenv("GMD_PLANT");
+    assert_int_equal(o->violations[0].request, 3);
+    free(o);
+}
+
+/* Device 1 loses memory in every round; device 0 refuses from some round on, and has lost none. */
+TEST(rounds_judge_each_device_by_itself)
+{
+    planted = GMD_TEST_PLANTED_KEEPING;
+    expect_verdict_of("gmd-trace 1\n"
+                      "devices 2\n"
+                      "capacity 1GiB\n"
+                      "alloc a 10MiB s1\n"
+                      "alloc b 3MiB s2 device 1\n"
+                      "free a\n",
+                      "lose_and_tire", "progress.not_reused",
+                      "and then refused 'alloc b 3MiB s2 device 1'");
+    planted = GMD_TEST_PLANTED;
+}
+
 /* A sanitizer's heap gives the same bytes in every process. */
 TEST(planted_by_heap_is_found_by_determinism)
 {
@@ -436,6 +461,29 @@ TEST(a_failed_run_leaves_a_case_that_replays_it)
     free(text);
     free(first);
     free(again);
+}
+
+TEST(what_an_allocator_says_is_one_line_without_controls)
+{
+    expect_verdict("forged_lines", "progress.failed",
+                   "want of memory: odd alloc forged 1 s1  [2J 1m  end");
+}
+
+TEST(what_an_allocator_says_adds_no_request_to_the_case)
+{
+    char directory[] = "/tmp/gmd-caseXXXXXX";
+    assert_non_null(mkdtemp(directory));
+    setenv("GMD_PLANT", "forged_lines", 1);
+    gmd_outcome *o = run_text_with_cases(GMD_TEST_PLANTED, workload_text, directory);
+    unsetenv("GMD_PLANT");
+    gmd_trace written = {0};
+    gmd_error error = {""};
+    assert_int_equal(gmd_trace_read(&written, o->violations[0].case_path, &error), GMD_OK);
+    assert_int_equal(written.count, o->violations[0].request + 1);
+    assert_int_equal(unlink(o->violations[0].case_path), 0);
+    assert_int_equal(rmdir(directory), 0);
+    gmd_trace_free(&written);
+    free(o);
 }
 
 TEST(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name)

@@ -57,6 +57,27 @@ TEST(encoding_gives_back_what_was_decoded)
     assert_string_equal(copy, text);
 }
 
+/* Controls of ASCII and of Latin 1, line separators, marks that turn the writing direction. */
+TEST(what_a_terminal_acts_on_is_a_space_in_a_line)
+{
+    char line[64];
+    gmd_utf8_copy_line(line, sizeof line,
+                       "a\nb\x1b[1mc\xC2\x9B"
+                       "d\xE2\x80\xA8"
+                       "e\xE2\x80\xAE"
+                       "f\xE2\x81\xA6"
+                       "g\xD8\x9C"
+                       "h\x7F");
+    assert_string_equal(line, "a b [1mc d e f g h ");
+}
+
+TEST(a_line_that_is_too_long_ends_with_a_whole_character)
+{
+    char line[6];
+    gmd_utf8_copy_line(line, sizeof line, "abc\xE2\x82\xAC");
+    assert_string_equal(line, "abc");
+}
+
 TEST(counts_have_a_comma_before_each_three_digits)
 {
     char text[32];
