@@ -3,8 +3,8 @@
 #include "cached_segments.h"
 
 #include "gmd_grow.h"
+#include "gmd_keyed_hash.h"
 #include "gmd_min.h"
-#include "keyed_hash.h"
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static segment_index take_index(cached_segments *s)
         return spare;
     }
     if (s->used == 0) {
-        s->random.state = hash_key_draw().first;
+        s->random.state = gmd_hash_key_draw().first;
         s->used = 1;
     }
     if (s->used == UINT32_MAX || !GMD_GROW(&s->items, &s->capacity, s->used + 1)) {

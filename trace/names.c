@@ -1,6 +1,6 @@
 #include "gmd_names.h"
 
-#include "keyed_hash.h"
+#include "gmd_keyed_hash.h"
 #include "quote.h"
 
 #include <stdio.h>
@@ -72,8 +72,8 @@ const char *gmd_name_text(const gmd_names *names, char letter, uint32_t index,
 static gmd_name_slot *probe(const gmd_name_table *table, const char *name, size_t length)
 {
     size_t mask = table->capacity - 1;
-    hash_key key = {table->key[0], table->key[1]};
-    for (size_t at = (size_t)hash_keyed(key, name, length) & mask;; at = (at + 1) & mask) {
+    gmd_hash_key key = {table->key[0], table->key[1]};
+    for (size_t at = (size_t)gmd_hash_keyed(key, name, length) & mask;; at = (at + 1) & mask) {
         gmd_name_slot *slot = &table->slots[at];
         if (!slot->name || (slot->length == length && memcmp(slot->name, name, length) == 0)) {
             return slot;
@@ -97,7 +97,7 @@ static bool table_grow(gmd_name_table *table)
                              .count = table->count,
                              .key = {table->key[0], table->key[1]}};
     if (!table->capacity) {
-        hash_key key = hash_key_draw();
+        gmd_hash_key key = gmd_hash_key_draw();
         larger.key[0] = key.first;
         larger.key[1] = key.second;
     }

@@ -231,6 +231,8 @@ gmd_status pickle_read_taking(pickle_document *pickle, const uint8_t *data, size
     if (run(&m)) {
         pickle->root = *pm_top(&m);
         pickle->arena = m.arena;
+        arena_charge(&pickle->arena, m.stack_capacity * sizeof *m.stack, 0); /* both go */
+        arena_charge(&pickle->arena, m.memo_capacity * sizeof *m.memo, 0);
     } else {
         arena_free(&m.arena);
         pickle->is_cut_off = m.is_cut_off;

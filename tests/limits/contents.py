@@ -43,7 +43,7 @@ CONTENTS = {
     "zeros as a trace": (".gmd", lambda n: b"\0" * n, 4),
     "empty lines of a trace": (".gmd", lambda n: b"gmd-trace 1\n" + b"\n" * n, 4),
     "allocations of a trace": (".gmd", lambda n: b"gmd-trace 1\n" + b"".join(
-        b"alloc a%x 0\n" % i for i in range(n // 14)), 32),
+        b"alloc a%x 1 s0\n" % i for i in range(n // 17)), 32),
     "zeros as a pickle": (".pickle", lambda n: b"\0" * n, 4),
     "values of a byte": (".pickle", lambda n: b"\x80\x04](" + b"N" * n + b"e.", 32),
     "empty lists": (".pickle", lambda n: b"\x80\x04](" + b"]" * n + b"e.", 32),
@@ -56,7 +56,7 @@ CONTENTS = {
     "numbers of a timeline": (".pickle", lambda n: b"[" + b"[0,0,0,0]," * (n // 10) + b"[0,0,0,0]]",
                               32),
     "lines of RMM's log": (".pickle", lambda n: b"Thread,Time,Action,Pointer,Size,Stream\n" + b"".join(
-        b"0,0:0:0.0,allocate,0x%x,1,0\n" % (i + 1) for i in range(n // 30)), 32),
+        b"1,00:00:00:000000,allocate,0x%x,1,0x0\n" % (i + 1) for i in range(n // 42)), 32),
     "empty objects of JSON": (".json", objects, 96),
     "nested JSON": (".json", lambda n: b'{"a":' * (n // 5), 32),
     "packed values": (".pickle.gz", lambda n: gzip.compress(b"\x80\x04](" + b"N" * n + b"e."), 32),
