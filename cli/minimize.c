@@ -78,6 +78,7 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         return 0;
     case 'o':
         a->output = text;
@@ -106,7 +107,8 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child minimize_children[] = {{&cli_basic_argp, 0, NULL, 0}, {0}};
+static const struct argp_child minimize_children[] = {
+    {&cli_basic_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp minimize_argp = {
     .options = minimize_options,

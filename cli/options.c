@@ -128,6 +128,7 @@ void cli_options_init(cli_options *options)
     options->run.subject.lib_directory = options->lib_directory;
     options->run.judging.known = &options->known;
     options->run.process.shows_progress = true;
+    options->reading.shows_progress = isatty(STDERR_FILENO);
 }
 
 void cli_options_free(cli_options *options)
@@ -437,6 +438,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case 'q':
         o->quiet = true;
         o->run.process.shows_progress = false;
+        o->reading.shows_progress = false;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -243,6 +243,7 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         return 0;
     case 'o':
         add_output(a, text, state);
@@ -269,7 +270,8 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child report_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child report_children[] = {
+    {&cli_common_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp report_argp = {
     .options = report_options,
@@ -294,7 +296,7 @@ static gmd_status write_programs(const report_arguments *a, gmd_error *error)
     for (size_t i = 0; i < a->output_count && status == GMD_OK; i++) {
         if (a->formats[i]->reproduce) {
             status = cli_reproduce(a->input, a->outputs[i], a->formats[i]->reproduce, allocator,
-                                   a->oracle, error);
+                                   a->oracle, &a->common.reading, error);
         }
     }
     return status;
@@ -307,11 +309,14 @@ static int render_result(const report_arguments *a)
     uint8_t *text = NULL;
     size_t size = 0;
     gmd_result_file *result = NULL;
+    cli_read read;
+    cli_read_begin(&read, &a->common.reading, a->input);
     gmd_status status = gmd_file_read(a->input, &text, &size, &error);
     if (status == GMD_OK) {
         status = gmd_result_file_parse(&result, (const char *)text, size, a->input, &error);
     }
     free(text);
+    status = cli_read_end(&read, status, &error);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);

@@ -155,6 +155,7 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         return 0;
     case KEY_LIST_ORACLES:
         a->lists_oracles = true;
@@ -194,7 +195,8 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child run_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child run_children[] = {
+    {&cli_common_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp run_argp = {
     .options = run_options,

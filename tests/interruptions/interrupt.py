@@ -29,7 +29,7 @@ import xml.etree.ElementTree
 
 # A writer that is killed in a commit leaves a journal, which a reader that opens the store for
 # reading only cannot roll back. Set this once the store recovers by itself.
-STORE_RECOVERS = False
+STORE_RECOVERS = True
 
 ENDING = ("INT", "TERM", "HUP")  # gmd ends in good order
 TWICE = "INT twice"
