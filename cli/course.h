@@ -2,8 +2,8 @@
 #ifndef GMD_CLI_COURSE_H
 #define GMD_CLI_COURSE_H
 
-#include "gmd_report.h"
 #include "gmd_jobs.h"
+#include "gmd_report.h"
 
 enum { CLI_COURSE_MAX = 256 };
 

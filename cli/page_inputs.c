@@ -3,6 +3,7 @@
 #include "inputs.h"
 #include "page.h"
 #include "play_inputs.h"
+#include "reading.h"
 #include "results.h"
 
 #include "gmd_file.h"
@@ -66,18 +67,25 @@ static gmd_status add_file(reading *r, gmd_page *page, const char *path, gmd_err
     return is_recording ? add_recording(r, page, &snapshot, path, error) : status;
 }
 
+static gmd_status add_bounded(reading *r, gmd_page *page, const char *path, gmd_error *error)
+{
+    cli_read read;
+    cli_read_begin(&read, &r->options->reading, path);
+    gmd_status status = add_file(r, page, path, error);
+    return cli_read_end(&read, status, error);
+}
+
 static gmd_status add_run(reading *r, gmd_page *page, const char *input, gmd_error *error)
 {
     cli_results results;
     cli_options options = *r->options;
     options.quiet = true;
-    cli_results_open(&results, &options);
+    cli_results_open(&results, &options, "run");
     results.keeps_journals = true;
     results.speaker = "report";
     cli_run_input(&options, input, r->inputs->params, r->inputs->param_count, &results);
     int exit_status = CLI_EXIT_OK;
-    gmd_status status =
-        cli_results_add_to_page(&results, &options, "run", page, &exit_status, error);
+    gmd_status status = cli_results_add_to_page(&results, page, &exit_status, error);
     note_status(r, exit_status);
     cli_results_free(&results);
     return status;
@@ -90,7 +98,7 @@ static gmd_status fill(gmd_page *page, const void *context, gmd_error *error)
     for (size_t i = 0; status == GMD_OK && i < r->inputs->count; i++) {
         const char *input = r->inputs->items[i];
         bool is_file = cli_is_result(input) || r->inputs->is_recording(input);
-        status = is_file ? add_file(r, page, input, error) : add_run(r, page, input, error);
+        status = is_file ? add_bounded(r, page, input, error) : add_run(r, page, input, error);
     }
     return status;
 }

@@ -38,6 +38,38 @@ static bool is_named_evaluation(const class_view *view, growth all)
     return growth_of(view, is_of_evaluation).bytes * 100 >= all.bytes * LEAST_PERCENT;
 }
 
+/* Whether backward() freed a block of the group's stack: its pass is trained. */
+static bool is_gone_through(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (gmd_origins_get(f->places.origins, l->origin).stack == group->stack &&
+            is_freed_by_backward(f, l)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether it is kept of some iterations only, which come at even distances. */
+static bool is_of_some_iterations(const class_view *view, const retained_group *group)
+{
+    enum { MOST_PERCENT = 50 };
+    return group->rises * 100 <= group->compared * MOST_PERCENT && retained_group_is_even(group) &&
+           !is_gone_through(view, group);
+}
+
+/* Every so many iterations of a loop that trains a pass is kept that backward() never goes through:
+ * a validation after each epoch. What is kept of the pass that is trained has stacks of which
+ * backward() frees other blocks. */
+static bool is_now_and_then(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 70 };
+    return loops_see_backward(view->facts) &&
+           growth_of(view, is_of_some_iterations).bytes * 100 >= all.bytes * LEAST_PERCENT;
+}
+
 static bool keeps_graphs(const class_view *view, growth all)
 {
     enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
@@ -45,8 +77,9 @@ static bool keeps_graphs(const class_view *view, growth all)
     bool sees_backward = loops_see_backward(f);
     bool may_be_told = sees_backward || f->iterations.source != GMD_ITERATIONS_ANNOTATED;
     return may_be_told && may_be_graph(view) &&
-           (!trains(view, all.is_of_other_loop) || is_named_evaluation(view, all)) &&
-           all.blocks_per_iteration >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
+           (!trains(view, all.is_of_other_loop) || is_named_evaluation(view, all) ||
+            is_now_and_then(view, all)) &&
+           all.blocks_at_a_time >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
 }
 
 static bool look_for_kept_graphs(const class_view *view, gmd_job_finding *finding)
@@ -62,7 +95,7 @@ static bool look_for_kept_graphs(const class_view *view, gmd_job_finding *findin
                  "%s more in each iteration, up to %s, %" PRIu64 " blocks at a time, of graphs "
                  "that no backward() uses: each result is kept with the graph of its evaluation.",
                  gmd_format_size(finding->bytes_per_iteration, rate),
-                 gmd_format_size(finding->bytes, most), all.blocks_per_iteration);
+                 gmd_format_size(finding->bytes, most), all.blocks_at_a_time);
     return true;
 }
 
@@ -204,9 +237,8 @@ static uint64_t freed_by_backward(const class_view *view, const pass *passes, ui
     for (uint32_t moment = f->iterations.starts[at]; moment <= passes[at].after; moment++) {
         uint32_t index = f->recording.lifetime_of_event[moment - 1];
         const gmd_lifetime *l = index == GMD_NO_LIFETIME ? NULL : &f->recording.lifetimes[index];
-        const gmd_snapshot_event *e = gmd_event_at(&f->recording, moment);
         if (l && l->freed == moment && is_of_pass(view, l, &of) && of == at &&
-            (gmd_places_parts(&f->places, e->origin) & GMD_PART_BACKWARD)) {
+            is_freed_by_backward(f, l)) {
             bytes += l->size;
         }
     }

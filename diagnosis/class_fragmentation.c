@@ -77,6 +77,36 @@ static uint64_t idle_beside_blocks(const class_view *view)
                : 0;
 }
 
+static bool is_of_module(const class_view *view, const retained_group *group)
+{
+    return retained_group_grows(group) && (parts_of_group(view, group) & GMD_PART_MODULE);
+}
+
+/* Whether what grows may be kept on purpose: it is no graph, since no backward pass and no module
+ * is seen where all that could be. */
+static bool may_be_meant(const class_view *view)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        if (is_of_module(view, &view->retained->groups[i])) {
+            return false;
+        }
+    }
+    return f->places.has_frames && !f->recording.begins_late &&
+           !loop_has_backward(view->loops, f, false);
+}
+
+/* What leaks keeps segments. What is gathered on purpose does, too, and is less of a loss than what
+ * lies beside it if that is more. */
+static bool is_by_leak(const class_view *view, uint64_t free)
+{
+    uint64_t leaked = 0;
+    for (size_t i = 0; i < view->leak_count; i++) {
+        leaked += view->leaks[i].bytes;
+    }
+    return has_material_growth(view) && (free < leaked || !may_be_meant(view));
+}
+
 static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
 {
     enum {
@@ -87,7 +117,7 @@ static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
     uint64_t free = view->free->by_cause[GMD_FREE_SPLIT], all = reserved_at_end(view);
     uint64_t idle = gmd_min(idle_beside_blocks(view), free);
     char split[24], reserved[24];
-    if (free < LEAST_MIB * GMD_MIB || has_material_growth(view) || /* what leaks keeps segments */
+    if (free < LEAST_MIB * GMD_MIB || is_by_leak(view, free) ||
         (free * 100 < all * LEAST_PERCENT && idle * 100 < all * LEAST_IDLE_PERCENT)) {
         return false;
     }
@@ -163,7 +193,7 @@ static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
     uint64_t least = is_taken_late ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
     if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * least ||
         !(is_taken_late || c->is_ever_new) || !goes_round(view, LEAST_ITERATIONS) ||
-        view->refusal || waits_for_streams(view) || has_material_growth(view)) {
+        view->refusal || waits_for_streams(view) || view->leak_count || has_material_growth(view)) {
         return false;
     }
     blame_takers(view, is_taken_late, finding);

@@ -1,16 +1,19 @@
 /* class_gradient_accumulation.c - gradients that are kept across iterations.
  *
- * It looks at two things. Blocks of the sizes of parameters that are added in each iteration: the
- * program stores gradients. And steps of an optimizer in whose iteration no gradient was made,
- * since backward() adds to those of earlier iterations: nothing frees them. A program that zeroes
- * them in place (zero_grad(set_to_none=False)) keeps them, too. A recording without annotations
- * cannot tell, so this class is silent there. */
+ * It looks at three things. Blocks of the sizes of parameters that are added in each iteration, or
+ * a block as large as all gradients together: the program stores gradients. And steps of an
+ * optimizer in whose iteration no gradient was made, since backward() adds to those of earlier
+ * iterations: nothing frees them. A program that zeroes them in place
+ * (zero_grad(set_to_none=False)) keeps them, too. A recording without annotations cannot tell, so
+ * this class is silent there. And gradients that backward() replaces by larger ones each time:
+ * sparse ones, which are appended to. */
 #include "classes.h"
 
 #include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- gradients that the program stores ------------------------------------------------------- */
@@ -27,13 +30,15 @@ static bool is_kept(const gmd_facts *f, const gmd_lifetime *l)
 }
 
 /* Gradients are made by backward() itself or copied in the program's loop, not in a module's call:
- * what is kept from there, of whatever size, is activations. */
+ * what is kept from there, of whatever size, is activations. What is made with a layer is the
+ * layer's parameters. */
+enum { NOT_COPIED = GMD_PART_MODULE | GMD_PART_FUNCTION | GMD_PART_LAYER };
+
 static bool may_be_gradient(const gmd_facts *f, size_t lifetime)
 {
     const gmd_lifetime *l = &f->recording.lifetimes[lifetime];
     unsigned parts = gmd_places_parts(&f->places, l->origin);
-    return f->categories.of_lifetime[lifetime] != GMD_OPTIMIZER_STATE &&
-           !(parts & (GMD_PART_MODULE | GMD_PART_FUNCTION)) &&
+    return f->categories.of_lifetime[lifetime] != GMD_OPTIMIZER_STATE && !(parts & NOT_COPIED) &&
            !((parts & GMD_PART_BACKWARD) && (parts & GMD_PART_PYTHON));
 }
 
@@ -104,6 +109,48 @@ static bool are_of_sizes(const class_view *view, parameter_sizes *sizes)
            matched * 100 >= sizes->bytes * LEAST_OF_PARAMETERS_PERCENT;
 }
 
+/* What the blocks that backward() has made in an iteration, and that are there at a moment of it,
+ * ask for together; 0: there are not several. */
+static uint64_t requested_by_gradients(const gmd_facts *f, uint32_t moment)
+{
+    uint32_t at = gmd_iteration_of(&f->iterations, moment), blocks = 0;
+    uint64_t requested = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        unsigned parts = gmd_places_parts(&f->places, l->origin);
+        if (l->born != GMD_BEFORE && l->born < moment && l->freed > moment &&
+            gmd_iteration_of(&f->iterations, l->born) == at && (parts & GMD_PART_BACKWARD) &&
+            !(parts & GMD_PART_PYTHON)) {
+            requested += l->requested;
+            blocks++;
+        }
+    }
+    return blocks > 1 ? requested : 0;
+}
+
+/* Whether a growing line joins all gradients of an iteration to one vector, before the optimizer's
+ * step ends the iteration: later it may as well be the parameters. */
+static bool is_joined(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_kept(f, l) && l->requested == group->requested &&
+            gmd_origins_get(f->places.origins, l->origin).stack == group->stack) {
+            return !(parts_of_group(view, group) & NOT_COPIED) &&
+                   requested_by_gradients(f, l->born) == l->requested;
+        }
+    }
+    return false;
+}
+
+static bool are_joined(const class_view *view)
+{
+    enum { LEAST_PERCENT = 85 };
+    return loops_see_backward(view->facts) &&
+           growth_of(view, is_joined).bytes * 100 >= growth_of(view, NULL).bytes * LEAST_PERCENT;
+}
+
 /* The lines that led to what backward() stores, by the first blocks of it. */
 static void blame_backward(const class_view *view, gmd_job_finding *finding)
 {
@@ -147,6 +194,7 @@ static void tell_stored(const class_view *view, gmd_job_finding *finding)
 {
     char rate[24], most[24], line[LINE_TEXT];
     bool from_backward = is_from_backward(view), by_grad = from_backward && is_by_grad(view);
+    bool is_vector = are_joined(view);
     blame_growth(finding, view, NULL);
     if (from_backward) {
         blame_backward(view, finding);
@@ -159,6 +207,7 @@ static void tell_stored(const class_view *view, gmd_job_finding *finding)
                  gmd_format_size(finding->bytes, most),
                  by_grad         ? "computed by torch.autograd.grad()"
                  : from_backward ? "allocated by backward() itself"
+                 : is_vector     ? "in blocks as large as all gradients of an iteration together"
                                  : "in blocks of the sizes of the model's parameters");
     first_line(view, finding, line);
     if (by_grad) {
@@ -179,7 +228,7 @@ static bool look_for_stored(const class_view *view, parameter_sizes *sizes,
 {
     growth all = growth_of(view, NULL);
     if (!is_growth_material(view, all) || all.is_of_other_loop ||
-        (!is_from_backward(view) && !are_of_sizes(view, sizes))) {
+        (!is_from_backward(view) && !are_of_sizes(view, sizes) && !are_joined(view))) {
         return false;
     }
     tell_stored(view, finding);
@@ -306,8 +355,103 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
     return true;
 }
 
+/* --- gradients that are appended to ---------------------------------------------------------- */
+
+/* Bytes, by iteration, that backward() makes in it and frees in a later one, as it makes the sum of
+ * them and what is new, or that are there at the end. The caller frees them; NULL: no host memory.
+ */
+static uint64_t *list_summed(const gmd_facts *f)
+{
+    uint64_t *made = calloc((size_t)f->iterations.count + 1, sizeof *made);
+    for (size_t i = 0; made && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+        unsigned parts = gmd_places_parts(&f->places, l->origin);
+        bool is_of_backward = (parts & GMD_PART_BACKWARD) && !(parts & GMD_PART_PYTHON);
+        bool goes_later =
+            l->freed == GMD_NEVER ||
+            (is_freed_by_backward(f, l) && gmd_iteration_of(&f->iterations, l->freed) > at);
+        if (l->born != GMD_BEFORE && at < f->iterations.count && is_of_backward && goes_later) {
+            made[at] += l->size;
+        }
+    }
+    return made;
+}
+
+typedef struct summed_gradients {
+    uint64_t first, last; /* bytes, of iterations after warm-up */
+    uint32_t first_in, last_in;
+    uint32_t rises, falls;
+} summed_gradients;
+
+static summed_gradients measure_summed(const gmd_iterations *it, const uint64_t *made)
+{
+    summed_gradients found = {.first_in = it->warm_up, .last_in = it->warm_up};
+    for (uint32_t i = it->warm_up; i + 1 < it->other && made[i + 1]; i++) {
+        found.rises += made[i + 1] > made[i];
+        found.falls += made[i + 1] < made[i];
+        found.last_in = i + 1;
+    }
+    found.first = made[found.first_in];
+    found.last = made[found.last_in];
+    return found;
+}
+
+/* Sparse gradients are added by appending the new rows: the sum is as much larger each time. What
+ * is added to a dense one stays where it is. */
+static bool is_appended(const class_view *view, summed_gradients sum)
+{
+    enum { LEAST_RISES = 3, LONGER_PERCENT = 150, OF_PEAK_PERCENT = 10 };
+    return sum.rises >= LEAST_RISES && sum.falls == 0 && sum.first > 0 &&
+           sum.last * 100 >= sum.first * LONGER_PERCENT &&
+           sum.last * 100 >= view->facts->recording.peak.amount.allocated * OF_PEAK_PERCENT;
+}
+
+/* The line before the first block that backward() makes in an iteration. */
+static uint32_t line_of_backward(const gmd_facts *f, uint32_t iteration)
+{
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (l->born != GMD_BEFORE && gmd_iteration_of(&f->iterations, l->born) == iteration &&
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD)) {
+            return line_before(f, l->born);
+        }
+    }
+    return GMD_NO_PLACE;
+}
+
+static bool look_for_appended(const class_view *view, gmd_job_finding *finding)
+{
+    const gmd_facts *f = view->facts;
+    char first[24], last[24], line[LINE_TEXT];
+    uint64_t *made = f->iterations.count && loops_see_backward(f) ? list_summed(f) : NULL;
+    if (!made) {
+        return false;
+    }
+    summed_gradients sum = measure_summed(&f->iterations, made);
+    free(made);
+    if (!is_appended(view, sum)) {
+        return false;
+    }
+    finding->bytes = sum.last;
+    finding->bytes_per_iteration = (sum.last - sum.first) / (sum.last_in - sum.first_in);
+    finding->confidence = weigh(view, 0.9);
+    blame_line(finding, line_of_backward(f, sum.last_in), finding->bytes, true);
+    say_evidence(finding,
+                 "backward() frees gradients of the iteration before as it makes larger ones, from "
+                 "%s in iteration %" PRIu32 " to %s in iteration %" PRIu32
+                 ": sparse gradients that nothing zeroes are appended to.",
+                 gmd_format_size(sum.first, first), sum.first_in + 1,
+                 gmd_format_size(sum.last, last), sum.last_in + 1);
+    say_fix(finding,
+            "optimizer.zero_grad(set_to_none=True)  # for the optimizer of the sparse parameters, "
+            "too, before %s adds to their gradients",
+            first_line(view, finding, line));
+    return true;
+}
+
 bool look_for_gradient_accumulation(const class_view *view, gmd_job_finding *finding)
 {
     return look_for_stored(view, view->parameters, finding) ||
-           look_for_unfreed(view, view->parameters, finding);
+           look_for_unfreed(view, view->parameters, finding) || look_for_appended(view, finding);
 }

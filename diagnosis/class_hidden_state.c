@@ -4,10 +4,14 @@
  * one block of each call: not an output is kept, but the graph. Or each backward pass is longer
  * than the one before: it goes through the graphs of all iterations. Or a block like one that each
  * iteration adds was made before the first one, or is made once more in it: its state, which later
- * iterations take from the one before. */
+ * iterations take from the one before. Or a graph stays, and what it is of goes when the next one
+ * is made: only that can hold it. */
 #include "classes.h"
 
+#include "gmd_min.h"
 #include "gmd_size.h"
+
+#include <stdlib.h>
 
 static bool is_recurrent(const class_view *view, const retained_group *group)
 {
@@ -67,9 +71,9 @@ static bool begins_with_state(const class_view *view, const retained_group *grou
     return false;
 }
 
-/* Whether the program made a block of that size before its loop, in a line of its own, that stays.
- */
-static bool has_first_state(const class_view *view, uint64_t requested)
+/* Whether the program made a block of the group's size before its loop, in a line of its own, that
+ * stays. What the loop's line made before the first iteration is of the loop. */
+static bool has_first_state(const class_view *view, const retained_group *group)
 {
     const gmd_facts *f = view->facts;
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
@@ -77,8 +81,9 @@ static bool has_first_state(const class_view *view, uint64_t requested)
         if (l->born != GMD_BEFORE && gmd_iteration_of(&f->iterations, l->born) != GMD_SET_UP) {
             return false; /* they come in order */
         }
-        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == requested &&
-            gmd_origins_get(f->places.origins, l->origin).stack &&
+        uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
+        if (l->born != GMD_BEFORE && l->freed == GMD_NEVER && l->requested == group->requested &&
+            stack && stack != group->stack &&
             !(gmd_places_parts(&f->places, l->origin) & NOT_OWN)) {
             return true;
         }
@@ -92,8 +97,84 @@ static bool has_first_state(const class_view *view, uint64_t requested)
 static bool follows_first_state(const class_view *view, const retained_group *group)
 {
     return group->stack && !(parts_of_group(view, group) & NOT_OWN) &&
-           !loop_has_backward(view->loops, view->facts, false) &&
-           has_first_state(view, group->requested);
+           !loop_has_gradients(view->loops, view->facts, false) && has_first_state(view, group);
+}
+
+/* --- a graph that stays without its result --------------------------------------------------- */
+
+/* What an iteration keeps, and the first block after it that is no temporary one. */
+typedef struct kept_pass {
+    const gmd_lifetime *last; /* the last block that stays; NULL: there is none */
+    const gmd_lifetime *result;
+    bool is_trained; /* backward() frees something that was made in between */
+} kept_pass;
+
+/* By stack: whether it grows. The caller frees it; NULL: no host memory. */
+static bool *list_growing_stacks(const class_view *view)
+{
+    bool *grows = calloc(gmd_origins_stack_count(view->facts->places.origins), sizeof *grows);
+    for (size_t i = 0; grows && i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        grows[group->stack] = grows[group->stack] || retained_group_grows(group);
+    }
+    return grows;
+}
+
+static void note_block(const gmd_facts *f, const bool *grows, const gmd_lifetime *l, kept_pass *p)
+{
+    uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
+    uint32_t born = gmd_iteration_of(&f->iterations, l->born);
+    uint32_t freed =
+        l->freed == GMD_NEVER ? f->iterations.count : gmd_iteration_of(&f->iterations, l->freed);
+    if (grows[stack] && freed > born + 1) {
+        *p = (kept_pass){.last = l};
+    } else if (p->last && !p->result) {
+        p->is_trained = p->is_trained || is_freed_by_backward(f, l);
+        p->result = freed > born ? l : NULL;
+    }
+}
+
+/* Whether it is made by the same line or by a module, is of the size of a state, and goes once the
+ * next iteration has made all that it keeps. */
+static bool is_replaced_result(const gmd_facts *f, const kept_pass *p, const kept_pass *next,
+                               uint64_t least_bytes)
+{
+    const gmd_lifetime *l = p->result;
+    return l && next->last && !p->is_trained && l->requested >= least_bytes &&
+           l->freed != GMD_NEVER && l->freed > next->last->born &&
+           gmd_iteration_of(&f->iterations, l->freed) ==
+               gmd_iteration_of(&f->iterations, next->last->born) &&
+           !is_freed_by_backward(f, l) &&
+           (gmd_places_frame(&f->places, l->origin) ==
+                gmd_places_frame(&f->places, p->last->origin) ||
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_MODULE));
+}
+
+/* Whether each iteration keeps a graph, but not what the graph is of, which goes when the next one
+ * is made: nothing but that can hold the graph. Who collects results keeps them, too. */
+static bool keeps_no_results(const class_view *view)
+{
+    enum { LEAST_PERCENT = 70, NUMBER_BYTES = 4096, OF_KEPT_PERCENT = 1 };
+    const gmd_facts *f = view->facts;
+    uint64_t of_kept = growth_of(view, NULL).bytes_per_iteration * OF_KEPT_PERCENT / 100;
+    uint32_t end = f->iterations.other, replaced = 0;
+    kept_pass *passes = calloc((size_t)end + 1, sizeof *passes);
+    bool *grows = list_growing_stacks(view);
+    for (size_t i = 0; passes && grows && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+        if (l->born != GMD_BEFORE && at < end) {
+            note_block(f, grows, l, &passes[at]);
+        }
+    }
+    for (uint32_t i = 0; passes && grows && i + 1 < end; i++) {
+        replaced +=
+            is_replaced_result(f, &passes[i], &passes[i + 1], gmd_max(of_kept, NUMBER_BYTES));
+    }
+    free(passes);
+    free(grows);
+    return end > 2 && f->places.has_modules && may_be_graph(view) &&
+           replaced * 100 >= (end - 2) * LEAST_PERCENT;
 }
 
 static bool is_chain(const class_view *view, growth all)
@@ -103,7 +184,7 @@ static bool is_chain(const class_view *view, growth all)
     return (recurrent.bytes * 100 >= all.bytes * RECURRENT_PERCENT &&
             recurrent.blocks_per_iteration >= LEAST_BLOCKS) ||
            backward_lengthens(view->loops, view->facts) ||
-           growth_of(view, begins_with_state).bytes > 0 ||
+           growth_of(view, begins_with_state).bytes > 0 || keeps_no_results(view) ||
            growth_of(view, follows_first_state).bytes > 0;
 }
 

@@ -181,6 +181,30 @@ static bool look_for_contexts(const class_view *view, gmd_job_finding *finding)
     return true;
 }
 
+/* Whether all that grows is of one line, though other lines allocate, too: what the program puts
+ * aside. A graph keeps what several operations save. */
+static bool is_of_one_line(const class_view *view)
+{
+    const gmd_facts *f = view->facts;
+    uint32_t line = GMD_NO_PLACE;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if (retained_group_grows(group) && line != GMD_NO_PLACE && group->frame != line) {
+            return false;
+        }
+        line = retained_group_grows(group) ? group->frame : line;
+    }
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t frame = gmd_places_frame(&f->places, l->origin);
+        if (gmd_iteration_of(&f->iterations, l->born) == 1 && l->born != GMD_BEFORE &&
+            frame != line && frame != GMD_NO_PLACE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether what grows is what objects of the program hold, and no graph: it is allocated as they, or
  * layers of models that are called, are made; or in a job that trains nothing. */
 static bool is_of_objects(const class_view *view, growth all)
@@ -193,7 +217,8 @@ static bool is_of_objects(const class_view *view, growth all)
     if (!f->places.has_frames || loop_has_backward(view->loops, f, all.is_of_other_loop)) {
         return false;
     }
-    return f->places.has_modules ? !may_be_graph(view) : all.blocks_per_iteration <= MOST_BLOCKS;
+    return f->places.has_modules ? !may_be_graph(view)
+                                 : all.blocks_per_iteration <= MOST_BLOCKS || is_of_one_line(view);
 }
 
 static bool look_for_objects(const class_view *view, gmd_job_finding *finding)

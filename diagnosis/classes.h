@@ -46,6 +46,7 @@ typedef struct growth {
     uint64_t grown;               /* bytes by which the last end has more than the first */
     uint64_t blocks;
     uint64_t blocks_per_iteration; /* on average, rounded up */
+    uint64_t blocks_at_a_time;     /* in an iteration that adds some, likewise */
     bool is_of_other_loop;         /* most of it is of the loop after the optimizer's steps */
     bool is_of_constructors;       /* most of it is allocated as objects of the program are made */
     bool is_of_layers;             /* a good part of it is allocated as layers are made */
@@ -103,6 +104,9 @@ __attribute__((format(printf, 2, 3))) void say_fix(gmd_job_finding *finding, con
  * be.
  */
 bool may_be_graph(const class_view *view);
+
+/* Whether the thread of backward() freed a block: a graph that was gone through had saved it. */
+bool is_freed_by_backward(const gmd_facts *facts, const gmd_lifetime *lifetime);
 
 /* The parts of PyTorch that the requests of a group go through: gmd_part. */
 unsigned parts_of_group(const class_view *view, const retained_group *group);

@@ -64,6 +64,7 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
             g.grown += group->grown;
             g.blocks += group->blocks;
             g.blocks_per_iteration += (group->blocks + iterations - 1) / iterations;
+            g.blocks_at_a_time += (group->blocks + group->rises - 1) / group->rises;
             of_other_loop += group->is_of_other_loop ? group->most : 0;
         }
     }
@@ -98,12 +99,15 @@ static bool does_more(const class_view *view, growth g)
 }
 
 /* What grows in place of something that goes, in a recording that begins late the entries of a
- * buffer that is full, is no growth. */
+ * buffer that is full, or gets full in it, is no growth. */
 static bool grows_in_all(const class_view *view, growth g)
 {
     enum { LEAST_PERCENT = 40 };
     int64_t total = view->retained->total_grown[g.is_of_other_loop];
-    return total > 0 && (uint64_t)total * 100 >= g.grown * LEAST_PERCENT;
+    int64_t late = view->retained->total_grown_late[g.is_of_other_loop];
+    return total > 0 && (uint64_t)total * 100 >= g.grown * LEAST_PERCENT &&
+           (!view->facts->recording.begins_late ||
+            (late > 0 && (uint64_t)late * 100 * 2 >= g.grown * LEAST_PERCENT));
 }
 
 bool is_growth_material(const class_view *view, growth g)
@@ -142,7 +146,7 @@ static bool is_of_module(const class_view *view, const retained_group *group)
 }
 
 /* Whether what activation functions make goes within its iteration: the layer after it would save
- * it for a graph. */
+ * it for a graph. What backward() frees was saved for one, and tells nothing of other passes. */
 static bool activations_go(const class_view *view)
 {
     enum { LEAST_PERCENT = 70 };
@@ -152,7 +156,8 @@ static bool activations_go(const class_view *view)
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         uint32_t born = gmd_iteration_of(&f->iterations, l->born);
         if (l->born != GMD_BEFORE && born != GMD_SET_UP &&
-            (gmd_places_parts(&f->places, l->origin) & GMD_PART_ACTIVATION)) {
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_ACTIVATION) &&
+            !is_freed_by_backward(f, l)) {
             made++;
             gone += l->freed != GMD_NEVER && gmd_iteration_of(&f->iterations, l->freed) == born;
         }
@@ -164,6 +169,13 @@ bool may_be_graph(const class_view *view)
 {
     return !view->facts->places.has_modules ||
            (growth_of(view, is_of_module).bytes > 0 && !activations_go(view));
+}
+
+bool is_freed_by_backward(const gmd_facts *f, const gmd_lifetime *l)
+{
+    return l->freed != GMD_NEVER && l->freed != GMD_BEFORE &&
+           (gmd_places_parts(&f->places, gmd_event_at(&f->recording, l->freed)->origin) &
+            GMD_PART_BACKWARD);
 }
 
 unsigned parts_of_group(const class_view *view, const retained_group *group)

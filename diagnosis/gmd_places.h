@@ -39,6 +39,7 @@ typedef enum gmd_part {
     GMD_PART_INSIDE = 1 << 11,     /* the innermost Python is a library's */
     GMD_PART_GRAD = 1 << 12,       /* torch.autograd.grad() */
     GMD_PART_ACTIVATION = 1 << 13, /* ReLU, GELU and others, without parameters */
+    GMD_PART_AUTOGRAD = 1 << 14,   /* torch.autograd's own Python: backward() or grad() is called */
 } gmd_part;
 
 typedef struct gmd_places {
@@ -49,6 +50,7 @@ typedef struct gmd_places {
     bool has_frames;         /* there are stacks; then what has none is of the thread of backward(),
                                 which runs no Python */
     bool has_modules;        /* of nn.Module: else lines are all that stacks tell */
+    bool has_autograd;       /* of nn.Module or of torch.autograd: frames of PyTorch's own Python */
 } gmd_places;
 
 /* The origins must stay as long as the places. */

@@ -313,6 +313,25 @@ static bool keeps_step(const beat *b, const beat *anchor)
     return true;
 }
 
+/* Whether equally many requests come between any two groups of the anchor, wherever in an iteration
+ * those are. */
+static bool is_evenly_between(const repetition *it, size_t each, const beat *anchor)
+{
+    size_t at = 0;
+    while (at < it->count && it->first[at].moment < beat_moment(anchor, 0)) {
+        at++;
+    }
+    bool is_even = at <= each;
+    for (size_t i = 1; is_even && i < anchor->count; i++) {
+        size_t from = at;
+        while (at < it->count && it->first[at].moment < beat_moment(anchor, i)) {
+            at++;
+        }
+        is_even = at - from == each;
+    }
+    return is_even;
+}
+
 /* Whether a key keeps step with an anchor, in as many groups, or in one less. */
 static bool is_in_step(const repetition *it, uint32_t requests, const beat *anchor, beat *b)
 {
@@ -320,7 +339,7 @@ static bool is_in_step(const repetition *it, uint32_t requests, const beat *anch
         size_t groups = anchor->count - missing;
         *b = (beat){it->first, it->count / groups, groups};
         if (it->count >= groups && it->count % groups == 0 && is_regular(b, requests) &&
-            keeps_step(b, anchor)) {
+            (keeps_step(b, anchor) || is_evenly_between(it, b->each, anchor))) {
             return true;
         }
     }

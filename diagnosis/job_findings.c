@@ -14,8 +14,8 @@ typedef struct class_entry {
 static const class_entry leak_classes[] = {
     {GMD_FINDING_GRADIENT_ACCUMULATION, look_for_gradient_accumulation},
     {GMD_FINDING_CHECKPOINT_CACHE, look_for_checkpoint_cache},
-    {GMD_FINDING_REFERENCE_CYCLE, look_for_reference_cycle},
     {GMD_FINDING_HIDDEN_STATE, look_for_hidden_state},
+    {GMD_FINDING_REFERENCE_CYCLE, look_for_reference_cycle},
     {GMD_FINDING_EVAL_GRAPH, look_for_eval_graph},
     {GMD_FINDING_RETAINED_GRAPH, look_for_retained_graph},
 };

@@ -5,7 +5,7 @@
 
 bool loops_see_backward(const gmd_facts *facts)
 {
-    return facts->places.has_modules;
+    return facts->places.has_autograd;
 }
 
 static uint32_t iteration_of(const gmd_facts *f, const gmd_lifetime *l)
@@ -50,8 +50,9 @@ static void count_gradients(loops *found, const gmd_facts *f, parameter_sizes *s
         }
         distinct += size->seen++ == 0;
         blocks++;
-        if (distinct >= LEAST_SIZES &&
-            (uint64_t)distinct * 100 >= (uint64_t)sizes->count * LEAST_PERCENT) {
+        bool is_enough =
+            distinct >= LEAST_SIZES || (loops_see_backward(f) && distinct == sizes->count);
+        if (is_enough && (uint64_t)distinct * 100 >= (uint64_t)sizes->count * LEAST_PERCENT) {
             found->gradient_blocks[at] = blocks;
         }
     }

@@ -187,6 +187,7 @@ static uint16_t parts_of_line(const gmd_places *places, const file_kind *kinds,
 static unsigned parts_of_function(const file_kind *kind, const char *function)
 {
     unsigned parts = kind->is_of_modules && is_call(function) ? GMD_PART_MODULE : 0;
+    parts |= kind->is_autograd ? GMD_PART_AUTOGRAD : 0u;
     return parts | (kind->is_autograd && strcmp(function, "grad") == 0 ? GMD_PART_GRAD : 0u);
 }
 
@@ -245,6 +246,8 @@ static void classify_stacks(gmd_places *places, const file_kind *kinds)
         places->parts_of[stack] = parts;
         places->has_frames = places->has_frames || count > 0;
         places->has_modules = places->has_modules || (parts & GMD_PART_MODULE);
+        places->has_autograd =
+            places->has_autograd || (parts & (GMD_PART_MODULE | GMD_PART_AUTOGRAD));
     }
     if (places->has_frames) {
         places->parts_of[0] = GMD_PART_BACKWARD;
@@ -282,7 +285,7 @@ void gmd_places_free(gmd_places *places)
 
 void gmd_places_forget_frames(gmd_places *places)
 {
-    places->has_frames = places->has_modules = false;
+    places->has_frames = places->has_modules = places->has_autograd = false;
     places->parts_of[0] = 0;
 }
 

@@ -254,8 +254,7 @@ static void measure_loops(const gmd_facts *f, const group_end *ends, retained_gr
     }
 }
 
-/* Whether it rises every so many iterations. */
-static bool is_even(const retained_group *g)
+bool retained_group_is_even(const retained_group *g)
 {
     enum { LEAST_RISES = 3 };
     return g->rises >= LEAST_RISES && g->longest_pause * g->rises <= 2 * g->compared;
@@ -273,7 +272,8 @@ static bool is_full(const retained_group *g)
 static bool outgrows(const retained_group *g)
 {
     enum { MOST_FREED_PERCENT = 60 };
-    return g->falls == 0 && is_even(g) && g->freed * 100 <= g->kept * MOST_FREED_PERCENT;
+    return g->falls == 0 && retained_group_is_even(g) &&
+           g->freed * 100 <= g->kept * MOST_FREED_PERCENT;
 }
 
 bool retained_group_grows(const retained_group *g)
@@ -285,7 +285,8 @@ bool retained_group_grows(const retained_group *g)
         FREED_PERCENT = 20,  /* of the bytes, likewise */
         LARGEST_PERCENT = 60 /* of the growth: a single rise is a cache that is filled */
     };
-    if (g->rises < LEAST_RISES || (g->rises * 100 < g->compared * RISES_PERCENT && !is_even(g))) {
+    if (g->rises < LEAST_RISES ||
+        (g->rises * 100 < g->compared * RISES_PERCENT && !retained_group_is_even(g))) {
         return false;
     }
     bool is_from_early = g->first_rise * 2 < g->compared + 1;
@@ -500,8 +501,11 @@ static bool measure_total(retention *kept, const gmd_facts *f)
     }
     for (int is_other = 0; is_other < 2; is_other++) {
         ends_range range = range_of_loop(it, is_other);
-        kept->total_grown[is_other] =
-            range.to > range.from ? w.ends[range.to - 1] - w.ends[range.from] : 0;
+        if (range.to > range.from) {
+            uint32_t last = range.to - 1, middle = range.from + (last - range.from) / 2;
+            kept->total_grown[is_other] = w.ends[last] - w.ends[range.from];
+            kept->total_grown_late[is_other] = w.ends[last] - w.ends[middle];
+        }
     }
     free(w.ends);
     return true;

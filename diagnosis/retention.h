@@ -50,10 +50,14 @@ typedef struct retention {
     size_t count;
     int64_t total_grown[2]; /* bytes of all blocks, of whatever age, by which the last end that is
                                compared has more than the first: of the main loop, of the other */
+    int64_t total_grown_late[2]; /* of that, since the one in the middle */
 } retention;
 
 /* Whether a group grows from iteration to iteration, to the last, and is not given back. */
 bool retained_group_grows(const retained_group *group);
+
+/* Whether it rises every so many iterations. */
+bool retained_group_is_even(const retained_group *group);
 
 /* `retention` is empty where the iterations are not known. */
 gmd_status retention_find(retention *kept, const gmd_facts *facts, gmd_error *error);

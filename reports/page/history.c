@@ -41,7 +41,7 @@ static uint8_t kind_of(uint8_t action)
 }
 
 typedef struct event_columns {
-    size_t kind, block, segment, time, number;
+    size_t kind, block, segment, time, request, number; /* 0 for the last three: there is none */
 } event_columns;
 
 /* The number of an event in the file, which other commands name it by, where it is not its own. */
@@ -53,7 +53,8 @@ static bool has_other_devices(const history *h)
 bool history_has_time(const history *h)
 {
     const gmd_snapshot *s = h->facts->snapshot;
-    return s->event_count && s->events[s->event_count - 1].time_us != s->events[0].time_us;
+    return !h->source.counts_requests && s->event_count &&
+           s->events[s->event_count - 1].time_us != s->events[0].time_us;
 }
 
 static event_columns new_event_columns(history *h)
@@ -64,6 +65,8 @@ static event_columns new_event_columns(history *h)
                        .segment = columns_new(c, h->prefix, "e.segment", COLUMN_VARINT)};
     if (history_has_time(h)) {
         e.time = columns_new(c, h->prefix, "e.time", COLUMN_DELTA);
+    } else if (h->source.counts_requests) {
+        e.request = columns_new(c, h->prefix, "e.request", COLUMN_DELTA);
     }
     if (has_other_devices(h)) {
         e.number = columns_new(c, h->prefix, "e.number", COLUMN_DELTA);
@@ -83,6 +86,9 @@ static void put_event(history *h, const event_columns *to, size_t index, uint32_
     if (to->time) {
         columns_put(c, to->time, e->time_us - gmd_min(e->time_us, events[0].time_us));
     }
+    if (to->request) {
+        columns_put(c, to->request, e->time_us);
+    }
     if (to->number) {
         columns_put(c, to->number, index);
     }
@@ -101,6 +107,9 @@ static void put_events(history *h)
     columns_put(c, to.segment, 0);
     if (to.time) {
         columns_put(c, to.time, 0);
+    }
+    if (to.request) {
+        columns_put(c, to.request, 0);
     }
     if (to.number) {
         columns_put(c, to.number, 0);
@@ -211,7 +220,8 @@ static void put_block(history *h, const block_columns *to, size_t lifetime,
     columns_put(c, to->stream, stream_of(h, l->stream));
     columns_put(c, to->pool, is_in_private(ranges, l));
     columns_put(c, to->category,
-                h->is_job ? h->facts->categories.of_lifetime[lifetime] : GMD_CATEGORY_UNKNOWN);
+                h->source.is_job ? h->facts->categories.of_lifetime[lifetime]
+                                 : GMD_CATEGORY_UNKNOWN);
     columns_put(c, to->stack, stacks_node(&h->stacks, l->origin));
     columns_put(c, to->line, stacks_line(&h->stacks, l->origin));
 }
@@ -287,7 +297,7 @@ static uint64_t lowest_address(const gmd_recording *r)
 }
 
 gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *device,
-                        uint32_t number, bool is_job, gmd_error *error)
+                        uint32_t number, history_source source, gmd_error *error)
 {
     const gmd_facts *facts = &device->facts;
     private_ranges ranges = {0};
@@ -295,7 +305,7 @@ gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *de
                    .device = device,
                    .facts = facts,
                    .number = number,
-                   .is_job = is_job,
+                   .source = source,
                    .address_base = lowest_address(&facts->recording),
                    .event_of = calloc(facts->snapshot->event_count + 1, sizeof *h->event_of),
                    .block_of = calloc(facts->recording.lifetime_count + 1, sizeof *h->block_of)};

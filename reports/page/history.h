@@ -12,6 +12,12 @@
 #include "gmd_diagnosis.h"
 #include "gmd_error.h"
 
+/* What the events are of. */
+typedef struct history_source {
+    bool is_job;          /* a program that trains: what blocks are for is inferred */
+    bool counts_requests; /* the simulated device: times are the numbers of requests */
+} history_source;
+
 typedef struct history {
     document *to;
     const gmd_device_diagnosis *device;
@@ -19,7 +25,7 @@ typedef struct history {
     uint32_t number; /* among those of the page */
     char prefix[16]; /* of the names of its columns */
     uint64_t address_base;
-    bool is_job;        /* of a program that trains: what blocks are for is inferred */
+    history_source source;
     uint32_t *event_of; /* by moment */
     uint32_t *block_of; /* by lifetime: its block */
     uint32_t event_count;
@@ -36,14 +42,14 @@ typedef struct history_mark {
 /* Puts the columns; `number` is the one that history_write() will give it. The device's diagnosis
  * must stay as long as the history. */
 gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *device,
-                        uint32_t number, bool is_job, gmd_error *error);
+                        uint32_t number, history_source source, gmd_error *error);
 
 /* Adds it to the list of histories. */
 void history_write(history *h, const char *name, uint32_t input, const history_mark *marks,
                    size_t mark_count);
 void history_free(history *h);
 
-/* What the recorder of events that have a time says of time. */
+/* Whether its events have times that passed. */
 bool history_has_time(const history *h);
 
 #endif

@@ -77,8 +77,8 @@ static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, 
     }
     for (size_t i = 0; status == GMD_OK && i < diagnosis->device_count; i++) {
         const gmd_device_diagnosis *device = &diagnosis->devices[i];
-        status = history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count, true,
-                              error);
+        status = history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count,
+                              (history_source){.is_job = true}, error);
         if (status == GMD_OK) {
             int length = snprintf(name, sizeof name, "%.300s", gmd_file_name(diagnosis->name));
             if (diagnosis->device_count > 1) {

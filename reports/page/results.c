@@ -179,6 +179,31 @@ static void put_table(document *to, const json_t *rows, const json_table *t, uin
     table_end(json);
 }
 
+/* What a diagnosis says is wrong comes first on a page, also where its history is not there. */
+static void put_findings(document *to, const json_t *rows, uint32_t input)
+{
+    char title[400], bytes[24];
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const json_t *size = json_object_get(row, "bytes");
+        const char *class = json_string_value(json_object_get(row, "class"));
+        int64_t value = json_is_integer(size) ? json_integer_value(size) : 0;
+        snprintf(title, sizeof title, "%.300s: %s", class ? class : "?",
+                 gmd_format_size(value > 0 ? (uint64_t)value : 0, bytes));
+        gmd_json *json = finding_begin(to, input, title, "diagnosis");
+        gmd_json_string(json, "class", class);
+        gmd_json_i64(json, "bytes", value);
+        gmd_json_array(json, "detail");
+        gmd_json_string(json, NULL, json_string_value(json_object_get(row, "evidence")));
+        gmd_json_end(json);
+        gmd_json_string(json, "fix", json_string_value(json_object_get(row, "fix")));
+        gmd_json_null(json, "case");
+        gmd_json_array(json, "evidence");
+        gmd_json_end(json);
+        gmd_json_end(json);
+    }
+}
+
 /* All that is wrong is found before anything is added. */
 static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json_t *root,
                              const char *name, gmd_page_verdict *result, gmd_error *error)
@@ -210,7 +235,9 @@ static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json
     uint32_t input = page_add_input(page, &(page_input){title, kind->kind, verdict, summary});
     for (int i = 0; i < MOST && kind->tables[i].key; i++) {
         const json_t *of = json_object_get(root, kind->tables[i].key);
-        if (json_array_size(of)) {
+        if (strcmp(kind->command, "diagnose") == 0) {
+            put_findings(&page->document, of, input);
+        } else if (json_array_size(of)) {
             put_table(&page->document, of, &kind->tables[i], input);
         }
     }

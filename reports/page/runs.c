@@ -80,7 +80,9 @@ static gmd_status add_history(gmd_page *page, const gmd_report *report, size_t i
 {
     const gmd_outcome *o = report->outcomes[index];
     document *to = &page->document;
-    bool is_job = strcmp(o->kind, "trace") != 0; /* a case is no program that could leak */
+    const history_source source = {
+        .is_job = strcmp(o->kind, "trace") != 0, /* a case is no program that could leak */
+        .counts_requests = !report->recorded && strcmp(report->device, "sim") == 0};
     gmd_snapshot snapshot = {0};
     gmd_diagnosis diagnosis = {0};
     gmd_status status = snapshot_of(report, index, &snapshot, error);
@@ -92,13 +94,13 @@ static gmd_status add_history(gmd_page *page, const gmd_report *report, size_t i
     uint32_t first = to->lists[DOCUMENT_HISTORIES].count;
     for (; status == GMD_OK && of.histories && of.count < diagnosis.device_count; of.count++) {
         status = history_make(&of.histories[of.count], to, &diagnosis.devices[of.count],
-                              first + (uint32_t)of.count, is_job, error);
+                              first + (uint32_t)of.count, source, error);
     }
     violations_of_outcome(to, o, title, input, status == GMD_OK ? &of : NULL);
     if (status == GMD_OK) {
         write_histories(o, title, input, &of);
     }
-    if (status == GMD_OK && is_job) {
+    if (status == GMD_OK && source.is_job) {
         findings_of_diagnosis(of.histories, &diagnosis, input);
     }
     for (size_t i = 0; of.histories && i < of.count; i++) {

@@ -240,7 +240,7 @@ void violations_of_outcome(document *to, const gmd_outcome *outcome, const char 
     if (outcome->check.present && outcome->check.first_difference.present) {
         put_difference(to, &outcome->check, title, input);
     }
-    if (outcome->verdict == GMD_ERROR) {
+    if (outcome->verdict > GMD_FAIL) {
         put_plain(to, input, outcome->error, "note", "error", title);
     }
 }

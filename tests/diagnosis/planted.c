@@ -482,3 +482,29 @@ void planted_train(planted_job *job)
     planted_step(job);
     planted_zero_grad(job);
 }
+
+int planted_open_job(void **state)
+{
+    static planted_job job;
+    job = planted_job_new(planted_new());
+    *state = &job;
+    return 0;
+}
+
+int planted_close_job(void **state)
+{
+    planted_free(((planted_job *)*state)->p);
+    return 0;
+}
+
+int planted_open_script(void **state)
+{
+    *state = planted_new();
+    return 0;
+}
+
+int planted_close_script(void **state)
+{
+    planted_free(*state);
+    return 0;
+}

@@ -92,4 +92,10 @@ void planted_drop_graph(planted_job *job);
 /* All of it. */
 void planted_train(planted_job *job);
 
+/* For fixtures: *state is a planted_job; or a planted, a program whose stacks are lines alone. */
+int planted_open_job(void **state);
+int planted_close_job(void **state);
+int planted_open_script(void **state);
+int planted_close_script(void **state);
+
 #endif

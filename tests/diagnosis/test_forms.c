@@ -3,21 +3,7 @@
  */
 #include "planted.h"
 
-static int open_job(void **state)
-{
-    static planted_job job;
-    job = planted_job_new(planted_new());
-    *state = &job;
-    return 0;
-}
-
-static int close_job(void **state)
-{
-    planted_free(((planted_job *)*state)->p);
-    return 0;
-}
-
-FIXTURE(job, open_job, close_job);
+FIXTURE(job, planted_open_job, planted_close_job);
 
 enum { ITERATIONS = 12 };
 

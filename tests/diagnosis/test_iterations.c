@@ -17,35 +17,8 @@ static found find(planted *p)
     return it;
 }
 
-static int open_job(void **state)
-{
-    static planted_job job;
-    job = planted_job_new(planted_new());
-    *state = &job;
-    return 0;
-}
-
-static int close_job(void **state)
-{
-    planted_free(((planted_job *)*state)->p);
-    return 0;
-}
-
-FIXTURE(job, open_job, close_job);
-
-static int open_script(void **state)
-{
-    *state = planted_new();
-    return 0;
-}
-
-static int close_script(void **state)
-{
-    planted_free(*state);
-    return 0;
-}
-
-FIXTURE(script, open_script, close_script);
+FIXTURE(job, planted_open_job, planted_close_job);
+FIXTURE(script, planted_open_script, planted_close_script);
 
 TEST_F(job, steps_of_an_optimizer_end_iterations)
 {
@@ -187,4 +160,20 @@ TEST_F(job, what_builds_a_model_is_no_loop_of_a_job_that_ends_in_its_first_pass)
     }
     planted_refuse(job->p, 50 * GMD_MIB);
     assert_int_equal(find(job->p).count, 0);
+}
+
+/* A request of each size, and two of one, around that which comes once; no frames tell them apart,
+ * and the set-up asks for a part of them. */
+TEST_F(script, requests_before_and_behind_the_one_that_comes_once_keep_step_with_it)
+{
+    planted *p = *state;
+    planted_alloc(p, 3 * GMD_MIB);
+    planted_alloc(p, 3 * GMD_MIB);
+    for (int i = 0; i < 9; i++) {
+        static const uint64_t sizes[] = {5, 3, 3, 3, 7, 5, 3};
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            planted_free_block(p, planted_alloc(p, sizes[k] * GMD_MIB));
+        }
+    }
+    assert_int_equal(find(p).count, 9);
 }

@@ -41,6 +41,8 @@ def check_violation(work):
     assert h["b.alloc"][new] == evidence["event"], "the request's own block"
     assert h["b.address"][new] == h["b.address"][old], "who had its memory before"
     assert h["b.stream"][new] != h["b.stream"][old]
+    number = told["violations"][0]["request"]
+    assert h["e.request"][evidence["event"]] == number, "the event is of the violation's request"
     marks = [m for m in page.json["histories"][0]["marks"] if m["kind"] == "violation"]
     assert (evidence["event"], "stream_order") in [(m["event"], m["label"]) for m in marks]
     print("a violation has its blocks and its case")
@@ -134,6 +136,16 @@ def check_tables(work):
     print("benchmarks, advice and diffs have their rows")
 
 
+def check_diagnosis(work):
+    result, to = os.path.join(work, "diagnosis.json"), os.path.join(work, "diagnosis.html")
+    run(GMD, "diagnose", os.path.join(DATA, "histories", "eval_leak.pickle.gz"), "--quiet", "--json", result,
+        expected=(1,))
+    run(GMD, "report", result, "-o", to, expected=(1,))
+    told, found = read_json(result)["findings"], Page(to).json["findings"]
+    assert [(f["class"], f["bytes"], f["fix"]) for f in found] == [(f["class"], f["bytes"], f["fix"]) for f in told]
+    print("a diagnosis has its findings")
+
+
 def check_several(work):
     inputs = [os.path.join(DATA, "histories", n + ".pickle.gz") for n in ("resnet50_leak", "resnet50_fixed")]
     inputs += [os.path.join(work, "bench.json"), os.path.join(work, "run.json"), os.path.join(DATA, "traces", "basic.gmd")]
@@ -174,5 +186,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_gate(folder)
     check_campaign(folder)
     check_tables(folder)
+    check_diagnosis(folder)
     check_several(folder)
     check_bad_results(folder)

@@ -1,0 +1,384 @@
+/* The classes of what objects and caches of a program keep, likewise (test_classes.c). */
+#include "planted.h"
+
+FIXTURE(job, planted_open_job, planted_close_job);
+FIXTURE(script, planted_open_script, planted_close_script);
+
+enum { ITERATIONS = 12 };
+
+/* --- reference_cycle ------------------------------------------------------------------------- */
+
+TEST_F(script, what_objects_are_made_with_in_each_iteration_waits_for_the_collector)
+{
+    uint32_t made =
+        planted_origin(*state, "nodes.py:4 __init__ nodes.py:20 run nodes.py:30 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(*state, made);
+        planted_alloc(*state, 16 * GMD_MIB);
+    }
+    assert_found(*state, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* A model and an optimizer for each of several runs, which stay; what they hold is one leak. */
+TEST_F(job, the_state_of_an_optimizer_that_is_made_with_each_model_counts)
+{
+    planted_job *job = *state;
+    uint32_t made =
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, made);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, 2 * GMD_MIB);
+        size_t next = planted_alloc(job->p, 2 * GMD_MIB);
+        planted_at(job->p, job->step);
+        planted_alloc(job->p, 10 * GMD_MIB);
+        planted_free_block(job->p, output);
+        planted_free_block(job->p, next);
+    }
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].bytes, (uint64_t)ITERATIONS * 15 * GMD_MIB);
+    assert_int_equal(findings.items[0].bytes_per_iteration, 15 * GMD_MIB);
+    gmd_job_findings_free(&findings);
+}
+
+TEST_F(job, models_that_each_iteration_makes_and_uses_wait_for_the_collector)
+{
+    planted_job *job = *state;
+    uint32_t made =
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ search.py:9 build "
+                               "search.py:20 main");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, made);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, 2 * GMD_MIB);
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, output);
+    }
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Models of the first one's sizes, with their gradients. */
+TEST_F(job, parameters_of_models_that_stay_are_no_gradients)
+{
+    planted_job *job = *state;
+    uint32_t made =
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build");
+    for (int i = 0; i < ITERATIONS; i++) {
+        const uint32_t at[] = {made, 0};
+        for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+            planted_at(job->p, at[k]);
+            planted_alloc(job->p, 2 * GMD_MIB);
+            planted_alloc(job->p, 4096);
+        }
+        planted_forward(job);
+        planted_drop_graph(job);
+    }
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, layers_of_one_large_model_do_not)
+{
+    planted_job *job = *state;
+    uint32_t made = planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ big.py:9 build "
+                                           "big.py:20 main");
+    planted_at(job->p, made);
+    for (int i = 0; i < 40; i++) {
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_alloc(job->p, GMD_MIB);
+        planted_alloc(job->p, 2 * GMD_MIB);
+    }
+    planted_forward(job);
+    planted_drop_graph(job);
+    assert_healthy(job->p);
+}
+
+TEST_F(script, what_a_loop_loads_does_not)
+{
+    uint32_t loaded = planted_origin(*state, "load.py:4 load load.py:20 run load.py:30 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(*state, loaded);
+        planted_alloc(*state, 16 * GMD_MIB);
+    }
+    assert_healthy(*state);
+}
+
+/* A line that calls itself puts something aside at each depth; another works beside it. */
+TEST_F(script, what_one_line_puts_aside_is_of_objects_however_many_blocks_it_has)
+{
+    planted *p = *state;
+    uint32_t other = planted_origin(p, "solve.py:30 main");
+    uint32_t depths[3] = {planted_origin(p, "solve.py:12 descend solve.py:31 main"),
+                          planted_origin(p, "solve.py:12 descend solve.py:14 descend"),
+                          planted_origin(p, "solve.py:12 descend solve.py:14 descend solve.py:14 "
+                                            "descend")};
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, other);
+        planted_free_block(p, planted_alloc(p, 12 * GMD_MIB));
+        for (int k = 0; k < 3; k++) {
+            planted_at(p, depths[k]);
+            planted_alloc(p, (uint64_t)(8 >> k) * GMD_MIB);
+            planted_alloc(p, (uint64_t)(8 >> k) * GMD_MIB);
+        }
+    }
+    assert_found(p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Each iteration evaluates with the model, and keeps two blocks of its own. */
+static void keep_of_evaluation(planted_job *job, uint32_t second)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->call);
+        size_t output = planted_alloc(job->p, job->activation);
+        planted_at(job->p, job->loop);
+        planted_alloc(job->p, 8 * GMD_MIB);
+        planted_at(job->p, second);
+        planted_alloc(job->p, 4 * GMD_MIB);
+        planted_alloc(job->p, 2 * GMD_MIB);
+        planted_free_block(job->p, output);
+    }
+}
+
+TEST_F(job, blocks_of_several_lines_and_no_module_that_stay_are_of_objects)
+{
+    planted_job *job = *state;
+    keep_of_evaluation(job, planted_origin(job->p, "train.py:12 train train.py:99 <module>"));
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, with_those_of_modules_they_are_a_graph)
+{
+    planted_job *job = *state;
+    keep_of_evaluation(job, job->call);
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+/* Pairs pile up, and are collected in a line after as many iterations as given, one after the
+ * other.
+ */
+static void pile_up(planted_job *job, uint32_t collected, const int *runs, int count)
+{
+    size_t pile[64];
+    for (int run = 0; run < count; run++) {
+        for (int i = 0; i < runs[run]; i++) {
+            planted_at(job->p, job->loop);
+            pile[i] = planted_alloc(job->p, 16 * GMD_MIB);
+            planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+        }
+        planted_at(job->p, collected);
+        for (int i = 0; i < runs[run]; i++) {
+            planted_free_block(job->p, pile[i]);
+        }
+    }
+}
+
+TEST_F(job, what_goes_at_uneven_moments_waits_for_the_collector)
+{
+    static const int runs[] = {5, 9, 6, 11, 4};
+    planted_job *job = *state;
+    pile_up(job, job->loop, runs, 5);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose)
+{
+    static const int runs[] = {5, 9, 6, 11, 4};
+    planted_job *job = *state;
+    uint32_t clear = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
+    pile_up(job, clear, runs, 5);
+    assert_healthy(job->p);
+}
+
+TEST_F(job, what_piles_up_for_longer_each_time_waits_for_the_collector)
+{
+    static const int runs[] = {5, 9, 14, 20};
+    planted_job *job = *state;
+    uint32_t anywhere = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
+    pile_up(job, anywhere, runs, 4);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_goes_inside_a_librarys_function_waits_for_the_collector)
+{
+    planted_job *job = *state;
+    pile_up(job,
+            planted_origin(job->p, "torch/nn/modules/linear.py:134 forward "
+                                   "torch/nn/modules/module.py:1790 _call_impl train.py:11 train"),
+            (const int[]){6, 5}, 2);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, a_free_with_the_stack_of_its_allocation_tells_of_no_collector)
+{
+    planted_job *job = *state;
+    job->loop = job->call;
+    pile_up(job, job->call, (const int[]){6, 5}, 2);
+    assert_healthy(job->p);
+}
+
+TEST_F(job, what_an_optimizer_lets_go_does_not)
+{
+    planted_job *job = *state;
+    pile_up(job, job->step, (const int[]){6, 5}, 2);
+    assert_healthy(job->p);
+}
+
+TEST_F(job, what_goes_every_fifth_iteration_is_collected_on_purpose)
+{
+    static const int runs[] = {5, 5, 5, 5, 5, 5};
+    planted_job *job = *state;
+    pile_up(job, job->loop, runs, 6);
+    assert_healthy(job->p);
+}
+
+/* Each collection leaves what is in use while it runs: that got older, and is not looked at again.
+ */
+TEST_F(script, what_goes_at_even_moments_and_leaves_more_each_time_waits_for_the_collector)
+{
+    enum { RUNS = 5, EACH = 6 };
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "loop.py:10 main"),
+             collected = planted_origin(p, "loop.py:20 main");
+    for (int run = 0; run < RUNS; run++) {
+        size_t pile[EACH];
+        for (int i = 0; i < EACH; i++) {
+            planted_at(p, loop);
+            pile[i] = planted_alloc(p, 16 * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, GMD_MIB));
+        }
+        planted_at(p, collected);
+        for (int i = 0; i < EACH - 1; i++) {
+            planted_free_block(p, pile[i]);
+        }
+    }
+    assert_found(p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Each iteration admits a request; now and then some are served to their end, not the oldest. */
+TEST_F(script, what_is_served_in_any_order_does_not)
+{
+    static const int ends[][4] = {{6, 2, 3, 4},    {10, 0, 1, 5},    {13, 7, 8, 9},
+                                  {16, 6, 10, 11}, {21, 12, 13, 14}, {23, 15, 16, 17}};
+    planted *p = *state;
+    uint32_t loop = planted_origin(p, "serve.py:10 main");
+    uint32_t end = planted_origin(p, "serve.py:20 main");
+    size_t requests[26], next = 0;
+    for (int i = 0; i < 26; i++) {
+        planted_at(p, loop);
+        requests[i] = planted_alloc(p, 32 * GMD_MIB);
+        planted_free_block(p, planted_alloc(p, GMD_MIB));
+        if (next < sizeof ends / sizeof *ends && ends[next][0] == i) {
+            planted_at(p, end);
+            for (int k = 1; k < 4; k++) {
+                planted_free_block(p, requests[ends[next][k]]);
+            }
+            next++;
+        }
+    }
+    assert_healthy(p);
+}
+
+/* Answers of uneven lengths, whose cache a token replaces two tokens later and the answer's end
+ * drops. */
+TEST_F(script, a_cache_that_each_token_replaces_does_not)
+{
+    static const int lengths[] = {7, 9, 8, 12, 9};
+    planted *p = *state;
+    uint32_t token = planted_origin(p, "answer.py:10 main"),
+             end = planted_origin(p, "answer.py:20 main");
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        size_t cache[16];
+        for (int i = 0; i < lengths[k]; i++) {
+            planted_at(p, token);
+            cache[i] = planted_alloc(p, (uint64_t)(16 + i) * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, GMD_MIB));
+            if (i >= 2) {
+                planted_free_block(p, cache[i - 2]);
+            }
+        }
+        planted_at(p, end);
+        planted_free_block(p, cache[lengths[k] - 2]);
+        planted_free_block(p, cache[lengths[k] - 1]);
+    }
+    assert_healthy(p);
+}
+
+/* --- checkpoint_cache ------------------------------------------------------------------------ */
+
+static void train_recomputing(planted_job *job, bool keeps)
+{
+    planted_forward(job);
+    planted_at(job->p,
+               planted_origin(job->p, "train.py:40 backward torch/autograd/function.py:317 apply"));
+    size_t again = planted_alloc(job->p, 6 * GMD_MIB);
+    planted_backward(job, false);
+    if (!keeps) {
+        planted_free_block(job->p, again);
+    }
+    planted_step(job);
+    planted_zero_grad(job);
+}
+
+TEST_F(job, recomputed_activations_that_stay_are_a_checkpoint_cache)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        train_recomputing(*state, true);
+    }
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
+
+TEST_F(job, recomputed_activations_that_go_are_not)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        train_recomputing(*state, false);
+    }
+    assert_healthy(((planted_job *)*state)->p);
+}
+
+/* A function of the program keeps what it made; in backward() it calls this. */
+static void train_in_segments(planted_job *job, const char *again)
+{
+    uint32_t segment = planted_origin(job->p, "train.py:82 forward torch/autograd/function.py:581 "
+                                              "apply train.py:11 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, segment);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        planted_forward(job);
+        planted_at(job->p, planted_origin(job->p, again));
+        planted_free_block(job->p, planted_alloc(job->p, 4 * GMD_MIB));
+        planted_backward(job, false);
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+}
+
+TEST_F(job, what_a_function_that_computes_again_keeps_is_a_checkpoint_cache)
+{
+    train_in_segments(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:88 backward "
+                              "torch/autograd/function.py:317 apply");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
+
+TEST_F(job, what_another_function_keeps_is_a_circle_of_its_context)
+{
+    train_in_segments(*state, "train.py:88 backward torch/autograd/function.py:317 apply");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_a_hook_stores_of_each_pass_is_a_checkpoint_cache)
+{
+    planted_job *job = *state;
+    uint32_t hook =
+        planted_origin(job->p, "train.py:50 pack torch/nn/modules/linear.py:134 forward "
+                               "torch/nn/modules/module.py:1790 _call_impl "
+                               "train.py:11 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, hook);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        planted_train(job);
+    }
+    assert_found(job->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
