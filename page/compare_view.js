@@ -9,6 +9,7 @@ import { chartImage } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
+import { legendEntries } from './legend.js';
 import { groupingOf, linesAt, linesCompared } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
 
@@ -21,6 +22,7 @@ export class CompareView {
         this.lower = this.half('Lower timeline', (event) =>
             app.set({ from: event, fromHistory: this.otherIndex(app.state) }),
         );
+        this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
         this.text = element('div', { class: 'reasons' });
         this.list = element('div', { class: 'moment' });
         this.all = element('div', { class: 'moment' });
@@ -31,6 +33,7 @@ export class CompareView {
             this.text,
             this.upper.node,
             this.lower.node,
+            this.legend,
             this.tip,
             this.list,
             this.all,
@@ -122,7 +125,7 @@ export class CompareView {
         const repaint =
             changed.has('view') ||
             ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
-        if (repaint) this.colour(one, other, state.colour);
+        if (repaint) this.colour(one, other, state);
         this.fill(this.upper, one, state.event, top, repaint);
         this.fill(this.lower, other, event, top, repaint);
         this.describe(one, state.event, other, event);
@@ -130,9 +133,12 @@ export class CompareView {
     }
 
     // What has a name in both has one colour in both.
-    colour(one, other, colouring) {
-        this.upper.colours = coloursOf(one, colouring);
-        this.lower.colours = colourBlocks(other, colouring, this.upper.colours.legend);
+    colour(one, other, state) {
+        this.upper.colours = coloursOf(one, state.colour);
+        this.lower.colours = colourBlocks(other, state.colour, this.upper.colours.legend);
+        const legends = [this.upper.colours.legend, this.lower.colours.legend];
+        const hasReserved = one.hasReserved || other.hasReserved;
+        replaceChildren(this.legend, legendEntries(legends, state.patterns, hasReserved));
     }
 
     fill(half, history, event, top, repaint) {

@@ -96,7 +96,9 @@ function matchText(history, query) {
         return lines.get(line);
     };
     const [stackOf, lineOf] = [history.ofBlocks('stack'), history.ofBlocks('line')];
-    const [categoryOf, streamOf, poolOf] = ['category', 'stream', 'pool'].map((name) => history.ofBlocks(name));
+    const [categoryOf, streamOf, poolOf] = ['category', 'stream', 'pool'].map((name) =>
+        history.ofBlocks(name),
+    );
     return (block) =>
         (stackOf[block] > 0 && stacks[stackOf[block] - 1] > 0) ||
         inLine(lineOf[block]) ||

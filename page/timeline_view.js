@@ -1,6 +1,6 @@
 // The view "Timeline": the chart with its legend, the block or the span that is looked at, and the same as a table.
 
-import { COLOURINGS, PATTERNS, coloursOf } from './colours.js';
+import { COLOURINGS, coloursOf } from './colours.js';
 import { DataTable } from './data_table.js';
 import { CanvasPainter, SvgPainter } from './painter.js';
 import { TimelineChart } from './timeline_chart.js';
@@ -8,9 +8,9 @@ import { blockDetails, blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren } from './dom.js';
 import { formatBytes, formatCount, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
+import { legendEntries } from './legend.js';
 import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
-import { themeColours } from './theme.js';
 
 const HELP =
     'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
@@ -134,23 +134,8 @@ export class TimelineView {
     }
 
     drawLegend(state) {
-        const colours = themeColours();
-        replaceChildren(
-            this.legend,
-            this.coloured.legend.map(({ index, name }) => {
-                const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
-                drawSwatch(swatch, colours.blocks[index], state.patterns ? index : 0, colours);
-                return element('span', { class: 'entry' }, swatch, name);
-            }),
-            this.chart.history.hasReserved && this.cachedEntry(colours),
-        );
-        this.chart.patterns = Boolean(state.patterns);
-    }
-
-    cachedEntry(colours) {
-        const swatch = element('canvas', { width: '18', height: '12', 'aria-hidden': 'true' });
-        drawSwatch(swatch, colours.cached, 1, colours);
-        return element('span', { class: 'entry' }, swatch, 'reserved, not allocated');
+        const { hasReserved } = this.chart.history;
+        replaceChildren(this.legend, legendEntries([this.coloured.legend], state.patterns, hasReserved));
     }
 
     showRange(state) {
@@ -341,21 +326,6 @@ export function chartImage(chart, svg) {
     context.scale(2, 2);
     chart.paint(new CanvasPainter(context));
     return { canvas };
-}
-
-function drawSwatch(canvas, colour, index, colours) {
-    const context = canvas.getContext('2d');
-    context.fillStyle = colour;
-    context.fillRect(0, 0, 18, 12);
-    context.strokeStyle = colours.ground;
-    const kind = index % PATTERNS;
-    for (let at = -12; at < 30; at += 7) {
-        context.beginPath();
-        if (kind === 1) (context.moveTo(at, 12), context.lineTo(at + 12, 0));
-        if (kind === 2) (context.moveTo(at, 0), context.lineTo(at + 12, 12));
-        if (kind === 3 && at >= 0) (context.rect(at + 2, 3, 1, 1), context.rect(at + 2, 8, 1, 1));
-        context.stroke();
-    }
 }
 
 export function foundSentence(found) {

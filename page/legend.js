@@ -1,0 +1,42 @@
+// The legend of a timeline: the name of each colour with its pattern.
+
+import { PATTERNS } from './colours.js';
+import { element } from './dom.js';
+import { themeColours } from './theme.js';
+
+const WIDTH = 18,
+    HEIGHT = 12; // pixels of a swatch
+
+// The entries of one or more LEGENDS of colourBlocks, each name once.
+export function legendEntries(legends, patterns, hasReserved) {
+    const colours = themeColours();
+    const entries = new Map(legends.flat().map((entry) => [entry.name, entry.index]));
+    const nodes = [...entries].map(([name, index]) =>
+        legendEntry(name, colours.blocks[index], patterns ? index % PATTERNS : 0, colours),
+    );
+    if (hasReserved) nodes.push(legendEntry('reserved, not allocated', colours.cached, 1, colours));
+    return nodes;
+}
+
+function legendEntry(name, colour, kind, colours) {
+    const swatch = element('canvas', { width: String(WIDTH), height: String(HEIGHT), 'aria-hidden': 'true' });
+    drawSwatch(swatch.getContext('2d'), colour, kind, colours.ground);
+    return element('span', { class: 'entry' }, swatch, name);
+}
+
+function drawSwatch(context, colour, kind, ink) {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, WIDTH, HEIGHT);
+    context.strokeStyle = ink;
+    for (let at = -HEIGHT; at < WIDTH + HEIGHT; at += 7) {
+        context.beginPath();
+        if (kind === 1 || kind === 2) {
+            context.moveTo(at, kind === 1 ? HEIGHT : 0);
+            context.lineTo(at + HEIGHT, kind === 1 ? 0 : HEIGHT);
+        } else if (kind === 3 && at >= 0) {
+            context.rect(at + 2, 3, 1, 1);
+            context.rect(at + 2, 8, 1, 1);
+        }
+        context.stroke();
+    }
+}
