@@ -126,7 +126,7 @@ def sentences_in_pieces(run):
 @job("healthy")
 def clips_encoded_once(run):
     """Features of the frozen encoder stay on the device for all eight speakers; they are computed as a speaker comes
-    for the first time."""
+    for the first time, a few clips at a time."""
     encoder = nn.Sequential(nn.Linear(2304, 768), nn.ReLU(), nn.Linear(768, 512)).to(run.device).requires_grad_(False)
     words = nn.Linear(512, 500).to(run.device)
     optimizer = torch.optim.SGD(words.parameters(), lr=0.1, momentum=0.9)
@@ -134,7 +134,9 @@ def clips_encoded_once(run):
     for step in run.steps(20):
         speaker = 5 * step % 8
         if speaker not in features:
-            features[speaker] = encoder(torch.randn(5000, 2304, device=run.device))
+            parts = [encoder(torch.randn(250, 2304, device=run.device)) for _ in range(20)]
+            features[speaker] = torch.cat(parts)
+            del parts
         labels = torch.randint(500, (5000,), device=run.device)
         loss = F.cross_entropy(words(features[speaker]), labels)
         optimizer.zero_grad(set_to_none=True)

@@ -101,7 +101,6 @@ def zones_of_the_grid(run):
     zones = {}
     for zone in run.steps(12):
         zones[zone] = fit_zone(zone, run.device)
-    assert len(zones) == 12
 
 
 @job("healthy")

@@ -54,8 +54,8 @@ class Stage:
         self.parts = parts
 
     def step(self, model, optimizer, device):
-        photos = torch.randn(8, 3, self.size, self.size, device=device)
-        masks = torch.rand(8, 1, self.size, self.size, device=device).round()
+        photos = torch.randn(8, 3, self.size, self.size, device=device)  # guilty in stages_of_zoom
+        masks = torch.rand(8, 1, self.size, self.size, device=device).round()  # guilty in stages_of_zoom
         optimizer.zero_grad(set_to_none=True)
         for some, wanted in zip(photos.chunk(self.parts), masks.chunk(self.parts)):
             predicted = model(some)  # guilty in stages_of_zoom
