@@ -70,7 +70,7 @@ def segments_before_training(run):
     categories = (512, 40, 12, 7)
     model = ChurnNet(categories).to(run.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    segment = customer_segments(torch.randn(150_000, 24, device=run.device), 512)
+    segment = customer_segments(torch.randn(150_000, 24, device=run.device), 512)  # guilty
     if run.fixed:
         torch.cuda.empty_cache()
     for step in run.steps(12):

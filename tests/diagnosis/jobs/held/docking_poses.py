@@ -64,7 +64,7 @@ class PairScorer(nn.Module):
     def forward(self, poses, pocket):
         distances = torch.cdist(poses, pocket)  # guilty in multimeric_target
         bases = (distances[..., None] - self.centres).square_().neg_().exp_()  # guilty in multimeric_target
-        hidden = self.hidden(bases).relu_()  # guilty in multimeric_target
+        hidden = self.hidden(bases).relu_()
         return self.score(hidden).sum((1, 2, 3))
 
 

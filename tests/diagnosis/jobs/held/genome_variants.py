@@ -90,7 +90,7 @@ def haplotype_trees(run):
 def read_chunk(run, number):
     """The genotypes of some people at 300,000 sites."""
     generator = torch.Generator(run.device).manual_seed(number)
-    return torch.randn(300_000, 8, device=run.device, generator=generator)  # guilty in panel_in_chunks
+    return torch.randn(300_000, 8, device=run.device, generator=generator)
 
 
 def panel_summaries(run, count):

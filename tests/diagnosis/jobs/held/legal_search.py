@@ -65,7 +65,7 @@ def margins_in_tracker(run):
 def best_matches(question, ruling, blank):
     """For each question and ruling the sum of each question word's best match (late interaction)."""
     match = torch.einsum("qwd,rvd->qrwv", question, ruling)  # guilty in matched_words
-    match = match.masked_fill(blank[None, :, None, :], -1e4)  # guilty in matched_words
+    match = match.masked_fill(blank[None, :, None, :], -1e4)
     return match.amax(3).sum(2)
 
 
@@ -86,7 +86,7 @@ def matched_words(run):
                 score = best_matches(project(some), project(ruling), blank)
                 (F.cross_entropy(score, wanted) / 16).backward()
         else:
-            score = best_matches(project(question), project(ruling), blank)
+            score = best_matches(project(question), project(ruling), blank)  # guilty
             F.cross_entropy(score, target).backward()
         optimizer.step()
 
