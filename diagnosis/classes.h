@@ -66,6 +66,14 @@ bool has_material_growth(const class_view *view);
  * it needs once: so many iterations, or, where none are found, all its memory so many times. */
 bool goes_round(const class_view *view, uint32_t least_iterations);
 
+/* Whether what grows may be kept on purpose: it is no graph, since no backward pass and no module
+ * is seen where all that could be. */
+bool growth_may_be_meant(const class_view *view);
+
+/* Whether much of what is reserved was never in use at once and lies beside blocks that stay, and
+ * more is taken to the end: no working set explains it, and neither does what grows. */
+bool pins_unused_memory(const class_view *view);
+
 /* What was reserved at the end. */
 uint64_t reserved_at_end(const class_view *view);
 

@@ -110,6 +110,42 @@ static bool grows_in_all(const class_view *view, growth g)
             (late > 0 && (uint64_t)late * 100 * 2 >= g.grown * LEAST_PERCENT));
 }
 
+static bool is_of_module(const class_view *view, const retained_group *group)
+{
+    return parts_of_group(view, group) & GMD_PART_MODULE;
+}
+
+bool growth_may_be_meant(const class_view *view)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if (retained_group_grows(group) && is_of_module(view, group)) {
+            return false;
+        }
+    }
+    return f->places.has_frames && !f->recording.begins_late &&
+           !loop_has_backward(view->loops, f, false);
+}
+
+bool pins_unused_memory(const class_view *view)
+{
+    enum { LEAST_PERCENT = 25, LEAST_MIB = 64 }; /* up to 19 % where what leaks is of all sizes */
+    const gmd_recording *r = &view->facts->recording;
+    uint64_t in_use = gmd_max(r->peak.amount.active, r->at_start.reserved);
+    uint64_t unused = view->course.reserved > in_use ? view->course.reserved - in_use : 0;
+    uint64_t pinned = gmd_min(unused, view->free->by_cause[GMD_FREE_SPLIT]);
+    bool is_still_taken = (uint64_t)(r->peak.reserved_at - r->first) * 2 >= r->last - r->first;
+    return is_still_taken && pinned >= LEAST_MIB * GMD_MIB &&
+           pinned * 100 >= view->course.reserved * LEAST_PERCENT;
+}
+
+/* What may be kept on purpose is less of a loss than memory that it makes useless. */
+static bool is_lost_in_gaps(const class_view *view)
+{
+    return growth_may_be_meant(view) && pins_unused_memory(view);
+}
+
 bool is_growth_material(const class_view *view, growth g)
 {
     enum {
@@ -118,7 +154,7 @@ bool is_growth_material(const class_view *view, growth g)
         PERCENT_OF_GRAPH = 3    /* a graph is never kept on purpose */
     };
     uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
-    return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) &&
+    return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) && !is_lost_in_gaps(view) &&
            g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
 }
 
@@ -138,11 +174,6 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
             blame_line(finding, group->frame, group->most, false);
         }
     }
-}
-
-static bool is_of_module(const class_view *view, const retained_group *group)
-{
-    return parts_of_group(view, group) & GMD_PART_MODULE;
 }
 
 /* Whether what activation functions make goes within its iteration: the layer after it would save

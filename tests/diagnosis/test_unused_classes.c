@@ -65,6 +65,47 @@ TEST_F(job, what_lies_free_beside_a_graph_goes_with_it)
     gmd_job_findings_free(&findings);
 }
 
+/* Each iteration makes something of a temporary block and puts a part of it aside, in the same
+ * segment. What is put aside is more than what lies free beside it. */
+static void put_aside(planted *p, uint32_t line, uint64_t segment_bytes)
+{
+    enum { ASIDE_MIB = 10 };
+    uint32_t other = planted_origin(p, "windows.py:12 scan");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, line);
+        size_t kept = planted_alloc_in(p, segment_bytes, ASIDE_MIB * GMD_MIB);
+        planted_at(p, other);
+        planted_free_block(p, planted_alloc_behind(p, kept, segment_bytes - ASIDE_MIB * GMD_MIB));
+    }
+}
+
+static gmd_finding_class first_class(planted *p)
+{
+    gmd_job_findings findings = planted_findings(p, 0);
+    gmd_finding_class class = findings.count ? findings.items[0].class : GMD_FINDING_CLASS_COUNT;
+    gmd_job_findings_free(&findings);
+    return class;
+}
+
+TEST_F(script, what_was_never_in_use_at_once_weighs_more_than_what_is_put_aside)
+{
+    put_aside(*state, planted_origin(*state, "windows.py:11 scan"), 16 * GMD_MIB);
+    assert_int_equal(first_class(*state), GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(script, a_small_rest_beside_what_is_put_aside_does_not)
+{
+    put_aside(*state, planted_origin(*state, "windows.py:11 scan"), 12 * GMD_MIB);
+    assert_int_equal(first_class(*state), GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_was_never_in_use_at_once_goes_with_a_graph_that_it_lies_beside)
+{
+    planted_job *job = *state;
+    put_aside(job->p, job->call, 16 * GMD_MIB);
+    assert_int_not_equal(first_class(job->p), GMD_FINDING_FRAGMENTATION);
+}
+
 TEST_F(job, idle_segments_that_nothing_keeps_are_not)
 {
     set_up_in_segments(*state, false);
