@@ -48,6 +48,25 @@ TEST_F(job, gradients_that_are_zeroed_in_place_are_kept)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
+/* A frozen model that is gone through for what comes before it: the gradients of its activations
+ * are as large as its weights, and none is added to anything. */
+TEST_F(job, gradients_of_activations_as_large_as_weights_do_not_accumulate)
+{
+    planted_job *job = *state;
+    job->activation = 2 * GMD_MIB;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_zero_grad(job);
+        planted_forward(job);
+        planted_at(job->p, 0);
+        for (int layer = 0; layer < PLANTED_LAYERS; layer++) {
+            planted_free_block(job->p, planted_alloc(job->p, job->activation));
+        }
+        planted_drop_graph(job);
+        planted_step(job);
+    }
+    assert_healthy(job->p);
+}
+
 TEST_F(job, blocks_of_before_the_recording_tell_of_no_gradients_that_are_zeroed_in_place)
 {
     planted_job *job = *state;
