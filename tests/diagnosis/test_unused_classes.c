@@ -251,6 +251,33 @@ TEST_F(job, what_an_early_phase_needed_stays_in_the_cache)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
 }
 
+/* After a large block that goes, requests of a server: no two are alike, so that no iterations are
+ * found, and much is there all the time. */
+static void prepare_then_serve(planted_job *job, uint64_t requests)
+{
+    uint64_t size = 1;
+    planted_at(job->p, job->loop);
+    planted_alloc(job->p, 100 * GMD_MIB);
+    planted_free_block(job->p, planted_alloc(job->p, 400 * GMD_MIB));
+    for (uint64_t i = 0; i < requests; i++) {
+        size = size * 75 % 65537;
+        planted_at(job->p, size & 1 ? job->loop : job->call);
+        planted_free_block(job->p, planted_alloc(job->p, size * 256));
+    }
+}
+
+TEST_F(job, what_was_needed_before_requests_without_a_pattern_stays_in_the_cache)
+{
+    prepare_then_serve(*state, 60);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+TEST_F(job, a_few_requests_after_it_tell_nothing_of_the_cache)
+{
+    prepare_then_serve(*state, 4);
+    assert_healthy(((planted_job *)*state)->p);
+}
+
 TEST_F(job, an_emptied_cache_does_not)
 {
     search_then_train(*state, true);
