@@ -98,15 +98,15 @@ static bool does_more(const class_view *view, growth g)
            g.is_of_constructors;
 }
 
-/* What grows in place of something that goes, in a recording that begins late the entries of a
- * buffer that is full, or gets full in it, is no growth. */
+/* What grows in place of something that goes, in a recording that begins late, or without frames,
+ * the entries of a buffer that is full, or gets full in it, is no growth. */
 static bool grows_in_all(const class_view *view, growth g)
 {
     enum { LEAST_PERCENT = 40 };
     int64_t total = view->retained->total_grown[g.is_of_other_loop];
     int64_t late = view->retained->total_grown_late[g.is_of_other_loop];
     return total > 0 && (uint64_t)total * 100 >= g.grown * LEAST_PERCENT &&
-           (!view->facts->recording.begins_late ||
+           ((!view->facts->recording.begins_late && view->facts->places.has_frames) ||
             (late > 0 && (uint64_t)late * 100 * 2 >= g.grown * LEAST_PERCENT));
 }
 

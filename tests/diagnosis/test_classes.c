@@ -383,6 +383,28 @@ TEST_F(job, a_buffer_that_gets_full_in_a_recording_that_begins_late_is_no_leak)
     assert_healthy(job->p);
 }
 
+/* Entries are of two sizes; from the time when it is full those of one size make way. Without
+ * frames a size is all that tells entries apart. */
+TEST_F(script, a_buffer_that_gets_full_in_a_recording_without_frames_is_no_leak)
+{
+    planted *p = *state;
+    size_t entries[ITERATIONS];
+    planted_at(p, 0);
+    for (int i = 0; i < 2 * ITERATIONS; i++) {
+        planted_annotate(p, "Optimizer.step#SGD.step", GMD_ANNOTATION_START);
+        planted_free_block(p, planted_alloc(p, GMD_MIB));
+        planted_annotate(p, "Optimizer.step#SGD.step", GMD_ANNOTATION_END);
+        planted_free_block(p, planted_alloc(p, 2 * GMD_MIB));
+        planted_alloc(p, 8 * GMD_MIB);
+        if (i < ITERATIONS) {
+            entries[i] = planted_alloc(p, 9 * GMD_MIB);
+        } else {
+            planted_free_block(p, entries[i - ITERATIONS]);
+        }
+    }
+    assert_healthy(p);
+}
+
 /* --- hidden_state ---------------------------------------------------------------------------- */
 
 static uint32_t recurrent_call(planted *p)
