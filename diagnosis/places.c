@@ -294,6 +294,19 @@ uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin)
     return places->user_frame_of[gmd_origins_get(places->origins, origin).stack];
 }
 
+uint32_t gmd_places_python_frame(const gmd_places *places, uint32_t stack)
+{
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t file = gmd_origins_frame(places->origins, frames[i]).file;
+        if (ends_with(gmd_origins_text(places->origins, file, NULL), ".py")) {
+            return frames[i];
+        }
+    }
+    return GMD_NO_PLACE;
+}
+
 size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most)
 {
     uint32_t stack = 1, stacks = gmd_origins_stack_count(places->origins);

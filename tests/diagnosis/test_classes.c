@@ -431,6 +431,44 @@ TEST_F(job, a_recurrent_state_that_keeps_its_graph_is_a_hidden_state)
     assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
 }
 
+/* Each iteration decodes a sequence, whose graph is kept. The module makes the first state where it
+ * is called without one. */
+static void decode_and_keep(planted_job *job, bool begins_anew)
+{
+    uint32_t call = recurrent_call(job->p);
+    uint32_t makes_state =
+        planted_origin(job->p, "torch/nn/modules/rnn.py:1160 forward "
+                               "torch/nn/modules/module.py:1790 _call_impl train.py:11 train "
+                               "train.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_annotate(job->p, "ProfilerStep#", GMD_ANNOTATION_START);
+        planted_at(job->p, makes_state);
+        if (begins_anew || i == 0) {
+            planted_alloc(job->p, GMD_MIB);
+        }
+        for (int token = 0; token < 4; token++) {
+            planted_at(job->p, call);
+            planted_alloc(job->p, 4 * GMD_MIB);
+            planted_alloc(job->p, GMD_MIB);
+            planted_at(job->p, job->call);
+            planted_free_block(job->p, planted_alloc(job->p, 2 * GMD_MIB));
+        }
+        planted_annotate(job->p, "ProfilerStep#", GMD_ANNOTATION_END);
+    }
+}
+
+TEST_F(job, graphs_of_sequences_that_begin_with_a_state_of_their_own_are_of_an_evaluation)
+{
+    decode_and_keep(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, graphs_of_sequences_that_go_on_with_a_state_are_chained)
+{
+    decode_and_keep(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
 TEST_F(job, a_recurrent_state_that_is_detached_is_not)
 {
     planted_job *job = *state;
