@@ -2,6 +2,7 @@
  * and is silent on the same one mended. */
 #include "planted.h"
 
+#include <stdio.h>
 #include <string.h>
 
 FIXTURE(job, planted_open_job, planted_close_job);
@@ -750,6 +751,61 @@ TEST_F(job, graphs_of_another_function_beside_the_training_are_retained)
 {
     train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 embed_all");
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+static uint32_t origin_in(planted *p, const char *library, const char *line)
+{
+    char frames[256];
+    snprintf(frames, sizeof frames, "%s %s train.py:99 <module>", library, line);
+    return planted_origin(p, frames);
+}
+
+/* After each step, lines call the model again and keep that pass, or the loss, too. */
+static void train_and_pass_again(planted_job *job, const char *pass_line, const char *loss_line)
+{
+    const char *const layer =
+        "torch/nn/modules/linear.py:134 forward torch/nn/modules/module.py:1790 _call_impl";
+    const char *const loss = "torch/nn/functional.py:3500 cross_entropy";
+    uint32_t trained = origin_in(job->p, loss, "train.py:12 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_at(job->p, trained);
+        size_t of_loss = planted_alloc(job->p, GMD_MIB);
+        planted_at(job->p, 0);
+        planted_free_block(job->p, of_loss);
+        planted_backward(job, false);
+        planted_step(job);
+        planted_zero_grad(job);
+        planted_at(job->p, origin_in(job->p, layer, pass_line));
+        for (int k = 0; k < PLANTED_LAYERS; k++) {
+            planted_alloc(job->p, job->activation);
+        }
+        if (loss_line) {
+            planted_at(job->p, origin_in(job->p, loss, loss_line));
+            planted_alloc(job->p, GMD_MIB);
+        }
+    }
+}
+
+TEST_F(job, the_loss_that_a_function_beside_the_training_keeps_is_of_an_evaluation)
+{
+    planted_job *job = *state;
+    train_and_pass_again(job, "train.py:60 on_step_end", "train.py:61 on_step_end");
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, an_output_that_a_function_beside_the_training_keeps_is_retained)
+{
+    planted_job *job = *state;
+    train_and_pass_again(job, "train.py:60 on_step_end", NULL);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, a_second_loss_of_the_function_that_trains_is_retained)
+{
+    planted_job *job = *state;
+    train_and_pass_again(job, "train.py:60 train", "train.py:61 train");
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
 /* Every third iteration a pass of its own line is kept. */
