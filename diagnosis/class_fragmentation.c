@@ -137,14 +137,14 @@ static bool waits_for_streams(const class_view *view)
     return view->course.pending * 100 >= view->facts->recording.peak.amount.active * LEAST_PERCENT;
 }
 
-static void tell_misfits(const class_view *view, bool is_taken_late, gmd_job_finding *finding)
+static void tell_misfits(const class_view *view, bool is_late, gmd_job_finding *finding)
 {
     const course *c = &view->course;
     char more[24], reserved[24], active[24], late[24];
     gmd_format_size(c->reserved, reserved);
     gmd_format_size(finding->bytes, more);
     gmd_format_size(view->facts->recording.peak.amount.active, active);
-    if (is_taken_late) {
+    if (is_late) {
         say_evidence(finding,
                      "%s is reserved, %s more than was ever in use (%s), and %s of it was taken "
                      "late, while less was in use than before: requests of new sizes fit no free "
@@ -160,29 +160,15 @@ static void tell_misfits(const class_view *view, bool is_taken_late, gmd_job_fin
 
 static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
 {
-    enum {
-        LEAST_PERCENT = 15,       /* of reserved beyond what was ever active */
-        LEAST_EARLY_PERCENT = 27, /* likewise, where it was taken early */
-        LEAST_MIB = 128,          /* segments of 20 MiB leave as much in healthy small jobs */
-        LEAST_LATE_PERCENT = 5,   /* of reserved: steady shapes take nothing after warm-up */
-        LEAST_ITERATIONS = 3,
-    };
-    const course *c = &view->course;
-    const gmd_recording *r = &view->facts->recording;
-    /* What was reserved before the first event may have been in use then. */
-    uint64_t in_use = gmd_max(r->peak.amount.active, r->at_start.reserved);
-    uint64_t excess = c->reserved > in_use ? c->reserved - in_use : 0;
-    bool is_taken_late = c->taken_late * 100 >= c->reserved * LEAST_LATE_PERCENT;
-    uint64_t least = is_taken_late ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
-    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * least ||
-        !(is_taken_late || c->is_ever_new) || !goes_round(view, LEAST_ITERATIONS) ||
-        view->refusal || waits_for_streams(view) || view->leak_count || has_material_growth(view)) {
+    enum { LEAST_ITERATIONS = 3 };
+    if (!is_taken_for_new_sizes(view) || !goes_round(view, LEAST_ITERATIONS) || view->refusal ||
+        waits_for_streams(view) || view->leak_count || has_material_growth(view)) {
         return false;
     }
-    blame_takers(view, is_taken_late, finding);
-    finding->bytes = excess;
+    blame_takers(view, is_taken_late(view), finding);
+    finding->bytes = never_in_use(view);
     finding->confidence = weigh(view, 0.85);
-    tell_misfits(view, is_taken_late, finding);
+    tell_misfits(view, is_taken_late(view), finding);
     return true;
 }
 

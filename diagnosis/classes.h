@@ -74,6 +74,14 @@ bool growth_may_be_meant(const class_view *view);
  * more is taken to the end: no working set explains it, and neither does what grows. */
 bool pins_unused_memory(const class_view *view);
 
+/* How much more was reserved late in the job than was ever active at once. */
+uint64_t never_in_use(const class_view *view);
+
+/* Whether much of it was taken since requests of new sizes fit no free block; whether that was late
+ * in the job. */
+bool is_taken_for_new_sizes(const class_view *view);
+bool is_taken_late(const class_view *view);
+
 /* What was reserved at the end. */
 uint64_t reserved_at_end(const class_view *view);
 

@@ -106,6 +106,32 @@ TEST_F(job, what_was_never_in_use_at_once_goes_with_a_graph_that_it_lies_beside)
     assert_int_not_equal(first_class(job->p), GMD_FINDING_FRAGMENTATION);
 }
 
+/* Each iteration puts something aside, of a temporary block that is larger each time by as much. */
+static void put_aside_of_larger(planted *p, uint64_t more)
+{
+    uint32_t kept = planted_origin(p, "windows.py:11 scan");
+    uint32_t other = planted_origin(p, "windows.py:12 scan");
+    for (uint64_t i = 0; i < ITERATIONS; i++) {
+        planted_at(p, other);
+        size_t window = planted_alloc(p, (20 + i * more) * GMD_MIB);
+        planted_at(p, kept);
+        planted_alloc(p, 4 * GMD_MIB);
+        planted_free_block(p, window);
+    }
+}
+
+TEST_F(script, what_is_taken_for_ever_larger_requests_weighs_more_than_what_is_put_aside)
+{
+    put_aside_of_larger(*state, 4);
+    assert_int_equal(first_class(*state), GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(script, requests_of_one_size_do_not)
+{
+    put_aside_of_larger(*state, 0);
+    assert_int_equal(first_class(*state), GMD_FINDING_REFERENCE_CYCLE);
+}
+
 TEST_F(job, idle_segments_that_nothing_keeps_are_not)
 {
     set_up_in_segments(*state, false);
