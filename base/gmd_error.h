@@ -11,6 +11,8 @@ typedef enum gmd_status {
     GMD_BAD_INPUT, /* the user's file, option or plugin: exit status 2 */
     GMD_NO_MEMORY, /* the host ran out of memory: exit status 3 */
     GMD_FAILED,    /* gmd itself or the machine failed: exit status 3 */
+    /* The user interrupted it: what was found until then is there, and nothing failed; likewise */
+    GMD_INTERRUPTED,
 } gmd_status;
 
 typedef struct gmd_error {

@@ -167,6 +167,20 @@ gmd_interval *gmd_intervals_after(const gmd_intervals *set, uint64_t address)
     return place < leaf->count ? &leaf->items[place] : first_right_of(set, &way);
 }
 
+gmd_interval *gmd_intervals_before(const gmd_intervals *set, uint64_t address)
+{
+    if (!set->count) {
+        return NULL;
+    }
+    path way;
+    gmd_interval_leaf *leaf = &set->leaves[find_leaf(set, address, &way)];
+    uint32_t place = place_in(leaf, address);
+    if (place < leaf->count && leaf->items[place].address < address) {
+        return &leaf->items[place];
+    }
+    return place > 0 ? &leaf->items[place - 1] : last_left_of(set, &way);
+}
+
 /* --- inserting ---------------------------------------------------------------------------- */
 
 static void put_child(gmd_interval_inner *n, uint32_t slot, uint32_t child, uint64_t first)

@@ -33,8 +33,11 @@ typedef struct gmd_intervals { /* zero-initialised is empty */
 void gmd_intervals_free(gmd_intervals *set);
 
 /* The lowest interval that ends after `address`; NULL: none. Valid until the next change of the
- * set; its end may be lowered in place, and its value changed. */
+ * set; its end may be moved in place, up to the next one's start, and its value changed. */
 gmd_interval *gmd_intervals_after(const gmd_intervals *set, uint64_t address);
+
+/* The highest interval that starts before `address`, likewise. */
+gmd_interval *gmd_intervals_before(const gmd_intervals *set, uint64_t address);
 
 /* The range must not overlap one that is there. False: the host has no memory, and nothing has
  * changed. */

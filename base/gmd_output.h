@@ -3,8 +3,8 @@
  * What is written goes to a file beside PATH, which takes PATH's place only when it is complete: a
  * full disk costs nobody the report of yesterday and leaves no half of today's. A link stays one,
  * and the file that it names is replaced. Pipes and devices are written directly, as is "-",
- * standard output, and a file in a folder where no other can be made. Thread safety: one
- * output, one thread. */
+ * standard output, and a file in a folder where no other can be made. A signal that ends gmd
+ * removes the file beside PATH (gmd_temporary.h). Thread safety: one output, one thread. */
 #ifndef GMD_OUTPUT_H
 #define GMD_OUTPUT_H
 

@@ -1,4 +1,5 @@
 #include "gmd_output.h"
+#include "gmd_temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,19 +64,31 @@ static FILE *open_part(gmd_output *o, const struct stat *before)
     snprintf(o->part, sizeof o->part, "%s.part-%ld", o->target, (long)getpid());
     unlink(o->part); /* of a process of that number that was killed; a link of others is not
                         followed */
+    gmd_temporary_announce(o->part);
     int file = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *stream = file >= 0 ? fdopen(file, "w") : NULL;
     if (stream && before) {
         int ignored = fchmod(file, before->st_mode & 07777);
         (void)ignored;
     }
+    if (!stream && file >= 0) {
+        int reason = errno;
+        close(file);
+        unlink(o->part);
+        errno = reason;
+    }
     if (!stream) {
+        gmd_temporary_forget(o->part);
         o->part[0] = '\0';
-        if (file >= 0) {
-            close(file);
-        }
     }
     return stream;
+}
+
+/* Where it was renamed, nothing of it is left to remove. */
+static void remove_part(gmd_output *o)
+{
+    unlink(o->part);
+    gmd_temporary_forget(o->part);
 }
 
 static FILE *open_stream(gmd_output *o)
@@ -106,7 +119,7 @@ static bool can_be_written(gmd_output *o)
     FILE *part = open_part(o, NULL);
     if (part) {
         fclose(part);
-        unlink(o->part);
+        remove_part(o);
     }
     return part != NULL;
 }
@@ -149,8 +162,8 @@ gmd_status gmd_output_close(gmd_output *output, gmd_status status, gmd_error *er
         is_complete = false;
         has_failed = true;
     }
-    if (!is_complete && output->part[0]) {
-        unlink(output->part);
+    if (output->part[0]) {
+        remove_part(output);
     }
     return has_failed && (status == GMD_OK || status == GMD_FAILED)
                ? gmd_fail(error, GMD_FAILED, "%s: writing failed: %s",

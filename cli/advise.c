@@ -2,6 +2,7 @@
  * with. */
 #include "commands.h"
 #include "options.h"
+#include "reading.h"
 #include "values.h"
 #include "version.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     KEY_CAPACITY = 0x700,
@@ -34,6 +36,7 @@ typedef struct advise_arguments {
     const char *confs[CONF_MAX];
     const char *json_path;
     bool quiet;
+    cli_reading reading;
 } advise_arguments;
 
 static const struct argp_option advise_options[] = {
@@ -86,6 +89,9 @@ static error_t parse_advise(int key, char *text, struct argp_state *state)
     gmd_advice_request *r = &a->request;
     uint64_t number = 0;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->reading;
+        return 0;
     case KEY_CAPACITY:
         cli_need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB, &r->capacity_bytes);
         return 0;
@@ -129,9 +135,12 @@ static error_t parse_advise(int key, char *text, struct argp_state *state)
     }
 }
 
+static const struct argp_child advise_children[] = {{&cli_reading_argp, 0, NULL, 0}, {0}};
+
 static const struct argp advise_argp = {
     .options = advise_options,
     .parser = parse_advise,
+    .children = advise_children,
     .args_doc = "SNAPSHOT",
     .doc = "Says with which settings of PyTorch's allocator a recorded job fits, and in how little "
            "memory: it replays the job's requests under one setting after the other. SNAPSHOT is "
@@ -188,6 +197,7 @@ int cli_advise(int argc, char **argv)
     if (usage != CLI_EXIT_OK) {
         return usage;
     }
+    a.request.max_memory = a.reading.max_bytes;
     gmd_error error = {""};
     int exit_status = CLI_EXIT_OK;
     gmd_status status = advise(&a, &exit_status, &error);

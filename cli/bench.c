@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEY_VERSUS = 0x500, KEY_FILTER, KEY_SECONDS, KEY_RESULT };
 
@@ -140,7 +141,7 @@ static gmd_bench_options options_of(const bench_arguments *a)
                            .seconds = a->seconds,
                            .patience_s = run->process.call_budget_s + 2 * a->seconds,
                            .seed = run->seed,
-                           .shows_progress = run->process.shows_progress};
+                           .shows_progress = run->process.shows_progress && isatty(STDERR_FILENO)};
     for (uint32_t i = 0; i < a->versus_count; i++) {
         o.allocators[i + 1] = a->versus[i];
     }

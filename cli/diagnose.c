@@ -1,6 +1,7 @@
 /* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
 #include "commands.h"
 #include "options.h"
+#include "reading.h"
 #include "values.h"
 #include "version.h"
 
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     KEY_ALL_FRAMES = 0x600,
@@ -38,6 +40,7 @@ typedef struct diagnose_arguments {
     bool all_frames, quiet;
     uint64_t rows;
     uint64_t capacity_bytes; /* 0: not known */
+    cli_reading reading;
 } diagnose_arguments;
 
 static const struct argp_option diagnose_options[] = {
@@ -92,6 +95,10 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
 {
     diagnose_arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->reading;
+        a->reading.shows_progress = isatty(STDERR_FILENO);
+        return 0;
     case KEY_ALL_FRAMES:
         a->all_frames = true;
         return 0;
@@ -112,6 +119,7 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_QUIET:
         a->quiet = true;
+        a->reading.shows_progress = false;
         return 0;
     case ARGP_KEY_ARG:
         if (a->input_count == GMD_COMPARED_MAX) {
@@ -128,9 +136,12 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
     }
 }
 
+static const struct argp_child diagnose_children[] = {{&cli_reading_argp, 0, NULL, 0}, {0}};
+
 static const struct argp diagnose_argp = {
     .options = diagnose_options,
     .parser = parse_diagnose,
+    .children = diagnose_children,
     .args_doc = "SNAPSHOT...",
     .doc = "Says what is wrong in the memory of a recorded job, where in its source, why, and what "
            "to do about it. SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes (.pickle, "
@@ -276,7 +287,9 @@ static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_er
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory");
     }
     for (size_t i = 0; status == GMD_OK && i < a->input_count; i++) {
-        status = read_input(a, &all, a->inputs[i], error);
+        cli_read read;
+        cli_read_begin(&read, &a->reading, a->inputs[i]);
+        status = cli_read_end(&read, read_input(a, &all, a->inputs[i], error), error);
     }
     for (size_t i = 0; i < all.count; i++) {
         *exit_status = all.items[i].finding_count ? CLI_EXIT_FINDING : *exit_status;

@@ -1,6 +1,7 @@
 /* diff.c - gmd diff BEFORE AFTER: what grew between two recordings, or two results, by line. */
 #include "commands.h"
 #include "options.h"
+#include "reading.h"
 #include "values.h"
 #include "version.h"
 
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEY_AT = 0x700, KEY_THRESHOLD, KEY_ROWS, KEY_JSON, KEY_MARKDOWN, KEY_QUIET = 'q' };
 enum { DEFAULT_ROWS = 20, MOST_ROWS = 1000000 };
@@ -28,6 +30,7 @@ typedef struct diff_arguments {
     uint64_t threshold_bytes;
     double threshold_percent; /* of what was there before; 0: the threshold is in bytes */
     uint64_t rows;
+    cli_reading reading;
 } diff_arguments;
 
 static const struct argp_option diff_options[] = {
@@ -78,6 +81,10 @@ static error_t parse_diff(int key, char *text, struct argp_state *state)
 {
     diff_arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->reading;
+        a->reading.shows_progress = isatty(STDERR_FILENO);
+        return 0;
     case KEY_AT:
         need_moment(state, text, &a->is_of_end);
         return 0;
@@ -95,6 +102,7 @@ static error_t parse_diff(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_QUIET:
         a->quiet = true;
+        a->reading.shows_progress = false;
         return 0;
     case ARGP_KEY_ARG:
         if (a->input_count == 2) {
@@ -111,9 +119,12 @@ static error_t parse_diff(int key, char *text, struct argp_state *state)
     }
 }
 
+static const struct argp_child diff_children[] = {{&cli_reading_argp, 0, NULL, 0}, {0}};
+
 static const struct argp diff_argp = {
     .options = diff_options,
     .parser = parse_diff,
+    .children = diff_children,
     .args_doc = "BEFORE AFTER",
     .doc =
         "Says what grew between two PyTorch memory snapshots, by line of the program and by what "
@@ -217,6 +228,15 @@ static gmd_status read_side(side *s, const char *path, bool is_of_end, gmd_error
                                             : status;
 }
 
+static gmd_status read_bounded(const diff_arguments *a, side sides[2], size_t index,
+                               gmd_error *error)
+{
+    cli_read read;
+    cli_read_begin(&read, &a->reading, a->inputs[index]);
+    gmd_status status = read_side(&sides[index], a->inputs[index], a->is_of_end, error);
+    return cli_read_end(&read, status, error);
+}
+
 static void free_side(side *s)
 {
     gmd_diff_input_free(&s->input);
@@ -247,9 +267,9 @@ int cli_diff(int argc, char **argv)
     gmd_error error = {""};
     side sides[2] = {0};
     int exit_status = CLI_EXIT_OK;
-    gmd_status status = read_side(&sides[0], a.inputs[0], a.is_of_end, &error);
+    gmd_status status = read_bounded(&a, sides, 0, &error);
     if (status == GMD_OK) {
-        status = read_side(&sides[1], a.inputs[1], a.is_of_end, &error);
+        status = read_bounded(&a, sides, 1, &error);
     }
     if (status == GMD_OK) {
         status = compare(&a, sides, &exit_status, &error);

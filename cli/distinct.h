@@ -6,9 +6,10 @@
 
 #include <stddef.h>
 
-/* Outcomes of one name that are of different files are named by as much of the ends of their paths
- * as tells them apart: of old/run/c.gmd and new/run/c.gmd these paths, of a/c.gmd and b/d/c.gmd
- * "a/c.gmd" and "d/c.gmd". What does not fit into a name, and what has no path, keeps its own. */
-void cli_tell_apart(gmd_outcome *const *outcomes, size_t count);
+/* Where files of one name are among `paths`, the inputs of a command, an outcome of one of them is
+ * named by as much of the end of its path as tells it apart: of old/run/c.gmd and new/run/c.gmd
+ * these paths, of a/c.gmd and b/d/c.gmd "a/c.gmd" and "d/c.gmd". What does not fit into a name, and
+ * what has no path, keeps its own. */
+void cli_tell_apart(gmd_outcome *outcome, const char *const *paths, size_t count);
 
 #endif

@@ -1,10 +1,14 @@
 /* fuzz.c - gmd fuzz: a campaign that looks for defects of an allocator. */
 #include "commands.h"
+#include "found.h"
 #include "fuzz_exhaustive.h"
+#include "interruption.h"
 #include "probe.h"
 #include "progress.h"
 #include "results.h"
+#include "search_outcome.h"
 
+#include "gmd_clock.h"
 #include "gmd_jobs.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
@@ -32,7 +36,9 @@ enum {
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
+#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
 #define CONF_MAX         16
+#define SEARCH_LEAST     1.0 /* seconds */
 
 typedef struct fuzz_arguments {
     cli_options common;
@@ -187,55 +193,38 @@ static const struct argp fuzz_argp = {
 
 /* --- progress ---------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int signal_number)
-{
-    (void)signal_number;
-    is_interrupted = 1;
-}
-
-#define REFRESH_SECONDS                                                                            \
-    0.1 /* nobody reads more often, and a campaign tells hundreds of times a second */
-
-typedef struct status_line {
-    double next_shown;    /* seconds of the campaign */
+typedef struct progress {
+    gmd_status_line line;
     double seconds, runs; /* where the campaign ends; 0: not by these */
-} status_line;
+} progress;
 
 /* Until the end by time or by runs, whichever comes first. */
-static const char *time_left(const status_line *line, const gmd_search_status *s, char *text)
+static const char *time_left(const progress *p, const gmd_search_status *s, char *text)
 {
     double runs = (double)s->runs;
     bool is_by_runs =
-        line->runs > 0 && (!(line->seconds > 0) || runs / line->runs > s->seconds / line->seconds);
-    return is_by_runs ? cli_time_left(runs, line->runs, s->seconds, text)
-                      : cli_time_left(s->seconds, line->seconds, s->seconds, text);
+        p->runs > 0 && (!(p->seconds > 0) || runs / p->runs > s->seconds / p->seconds);
+    return is_by_runs ? cli_time_left(runs, p->runs, s->seconds, text)
+                      : cli_time_left(s->seconds, p->seconds, s->seconds, text);
 }
 
 static void show_status(void *context, const gmd_search_status *s)
 {
-    status_line *line = context;
-    char left[CLI_LEFT_BYTES];
+    progress *p = context;
+    char left[CLI_LEFT_BYTES], doing[48];
     if (strcmp(s->doing, "done") == 0) {
-        fprintf(stderr, GMD_STATUS_CLEAR);
+        gmd_status_clear(&p->line);
         return;
     }
-    if (s->seconds < line->next_shown) {
-        return;
-    }
-    line->next_shown = s->seconds + REFRESH_SECONDS;
+    bool is_minimising = strcmp(s->doing, "minimising") == 0;
+    snprintf(doing, sizeof doing, is_minimising ? "%.20s %zu requests" : "%.20s", s->doing,
+             s->case_requests);
     double seconds = s->seconds > 0 ? s->seconds : 1;
-    fprintf(stderr,
-            GMD_STATUS_BEGIN "%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
-                             " features, the last new one %.0f s ago, %zu in the corpus, %.0f s%s",
-            s->doing, s->runs, (double)s->runs / seconds, (double)s->requests / seconds,
-            s->findings, s->features, s->fresh_seconds, s->inputs, s->seconds,
-            time_left(line, s, left));
-    if (strcmp(s->doing, "minimising") == 0) {
-        fprintf(stderr, " (%zu requests)", s->case_requests);
-    }
-    fprintf(stderr, GMD_STATUS_END);
+    time_left(p, s, left);
+    gmd_status_show(&p->line, s->seconds,
+                    "%s%s%zu found, %s, %" PRIu64 " inputs (%.0f/s), %" PRIu32 " features",
+                    left + (*left ? 2 : 0), *left ? ", " : "", s->findings, doing, s->runs,
+                    (double)s->runs / seconds, s->features);
 }
 
 /* --- the campaign ------------------------------------------------------------------------ */
@@ -267,21 +256,11 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
     }
 }
 
-static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd_findings *findings,
-                        const gmd_search_result *result)
+static void note_figures(gmd_outcome *o, const gmd_search_result *result)
 {
-    gmd_outcome *o = cli_results_add(results, "campaign", "fuzz");
-    if (!o) {
-        return;
-    }
-    o->requests = result->status.requests;
-    o->seconds = result->status.seconds;
-    o->seed = a->common.run.seed;
-    o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
     snprintf(o->notes[o->note_count++], sizeof o->notes[0],
              "%" PRIu64 " sequences in %" PRIu64 " rounds", result->status.runs,
              result->status.rounds);
-    o->known_count = result->status.known;
     gmd_outcome_note_known(o);
     if (result->status.features) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
@@ -295,6 +274,11 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
                  "%zu files of the corpus are no inputs, first: %.180s", result->unreadable,
                  result->unreadable_first);
     }
+    if (result->unwritten) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%zu inputs could not be added to the corpus's folder, first: %s",
+                 result->unwritten, result->unwritten_first);
+    }
     if (result->refused) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " rounds were refused: %.180s", result->refused, result->refusal);
@@ -303,6 +287,12 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
                  result->faults_unfired);
+    }
+    gmd_outcome_note_troubles(o, result->troubles.restarts, result->troubles.left_behind);
+    if (result->cut_off) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " sequences had not ended when the time was over: they are not judged",
+                 result->cut_off);
     }
     if (result->spins_since) {
         snprintf(
@@ -319,9 +309,10 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
                  result->unconfirmed, result->unconfirmed_first.oracle,
                  result->unconfirmed_first.message);
     }
-    for (size_t i = 0; i < findings->count && o->violation_count < GMD_VIOLATION_MAX; i++) {
-        o->violations[o->violation_count++] = findings->items[i].violation;
-    }
+}
+
+static void note_findings(gmd_outcome *o, const gmd_findings *findings)
+{
     for (size_t i = 0; i < findings->count && o->note_count < GMD_NOTE_MAX; i++) {
         const gmd_finding *f = &findings->items[i];
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
@@ -330,6 +321,24 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
                  f->violation.oracle, f->run, f->seconds, f->hits, f->requests,
                  f->minimize_seconds);
     }
+}
+
+/* `status`: of the campaign. Whatever ended it, what it found until then is there. */
+static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd_findings *findings,
+                        const gmd_search_result *result, gmd_status status, const gmd_error *error)
+{
+    gmd_outcome *o = cli_results_add(results, "campaign", "fuzz");
+    if (!o) {
+        return;
+    }
+    o->requests = result->status.requests;
+    o->seconds = result->status.seconds;
+    o->seed = a->common.run.seed;
+    o->known_count = result->status.known;
+    note_figures(o, result);
+    cli_add_findings(o, findings, &result->judged);
+    cli_end_search(o, result->is_interrupted ? GMD_INTERRUPTED : status, error);
+    note_findings(o, findings);
 }
 
 /* What the processes of a campaign share of what they learn. */
@@ -348,16 +357,25 @@ static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
                          gmd_findings *findings, gmd_search_result *result, gmd_error *error)
 {
     const char *taken[CONF_MAX];
+    double start = gmd_clock_s();
     gmd_status status = gmd_search_find_space(&options->space, options->run, error);
     if (status != GMD_OK) {
         return status;
     }
     if (!options->space.conf_is_fixed) {
         options->space.confs = taken;
-        options->space.conf_count = gmd_search_taken_confs(options->run, taken, CONF_MAX);
+        status = gmd_search_taken_confs(options->run, taken, CONF_MAX, &options->space.conf_count,
+                                        error);
+    }
+    if (status != GMD_OK) {
+        return status;
     }
     char unknown[32];
     gmd_profile_leave_out(&options->space, a->without ? a->without : "", unknown);
+    double left = options->seconds - (gmd_clock_s() - start); /* it may have hung already */
+    if (options->seconds > 0) {
+        options->seconds = left > SEARCH_LEAST ? left : SEARCH_LEAST;
+    }
     return a->jobs > 1 ? gmd_search_jobs(options, a->jobs, findings, result, error)
                        : gmd_search(options, findings, result, error);
 }
@@ -367,7 +385,8 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     char origin[128];
     gmd_run_options run = a->common.run;
     gmd_options_leave_to_traces(&run);
-    status_line line = {.runs = (double)a->runs};
+    progress shown = {.runs = (double)a->runs};
+    cli_found found = {.options = &a->common, .command = "fuzz", .start = gmd_clock_s()};
     gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,
                                   .seed = run.seed,
@@ -376,25 +395,32 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                                   .ends_when_found = a->is_fail_fast,
                                   .is_random = a->is_random,
                                   .corpus = a->is_unguided ? NULL : &corpus,
-                                  .is_interrupted = &is_interrupted,
+                                  .is_interrupted = run.process.is_interrupted,
                                   .progress = run.process.shows_progress ? show_status : NULL,
-                                  .context = &line};
+                                  .context = &shown};
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
     }
-    line.seconds = options.seconds;
+    run = gmd_search_hurried(&run, options.seconds);
+    shown.seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
     gmd_findings findings = {.out_directory = run.cases.directory,
                              .origin = origin,
                              .allocator = run.subject.allocator,
-                             .minimize_seconds = MINIMIZE_SECONDS};
-    gmd_search_result result;
+                             .minimize_seconds = MINIMIZE_SECONDS,
+                             .hang_seconds = HANG_SECONDS,
+                             .tell = cli_tell_found,
+                             .listener = &found};
+    gmd_search_result result = {.status = {.doing = ""}};
     gmd_feature_map *map = open_features(error);
     run.recording.features = a->is_unguided ? NULL : map;
     gmd_status status = map ? search(a, &options, &findings, &result, error) : GMD_NO_MEMORY;
-    if (status == GMD_OK) {
-        add_outcome(results, a, &findings, &result);
+    gmd_status_clear(&shown.line);
+    bool has_begun = result.status.runs || findings.count;
+    if (status == GMD_OK || status == GMD_INTERRUPTED || has_begun) {
+        add_outcome(results, a, &findings, &result, status, error);
+        status = GMD_OK;
     }
     gmd_findings_free(&findings);
     gmd_corpus_free(&corpus);
@@ -412,18 +438,18 @@ int cli_fuzz(int argc, char **argv)
     if (usage != CLI_EXIT_OK) {
         return usage;
     }
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
-    cli_results results = {0};
+    a.common.run.process.is_interrupted = cli_interruption_awaited();
+    cli_results results;
+    cli_results_open(&results, &a.common, "fuzz");
     gmd_error error = {""};
     a.exhaustive.seconds = a.seconds;
-    gmd_status status = a.exhaustive.depth ? cli_exhaustive(&a.common, &a.exhaustive,
-                                                            &is_interrupted, &results, &error)
-                                           : run_campaign(&a, &results, &error);
+    gmd_status status = a.exhaustive.depth
+                            ? cli_exhaustive(&a.common, &a.exhaustive, &results, &error)
+                            : run_campaign(&a, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }
-    int exit_status = cli_results_report(&results, &a.common, "fuzz");
+    int exit_status = cli_results_report(&results);
     cli_results_free(&results);
     cli_options_free(&a.common);
     return exit_status;

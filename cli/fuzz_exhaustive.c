@@ -1,7 +1,9 @@
 #include "fuzz_exhaustive.h"
 
-#include "progress.h"
+#include "found.h"
+#include "search_outcome.h"
 
+#include "gmd_clock.h"
 #include "gmd_exhaustive.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
@@ -20,13 +22,13 @@ bool cli_parse_depth(const char *text, uint32_t *depth)
     return is_depth;
 }
 
-static void show_progress(const gmd_exhaustive_result *r, size_t findings)
+static void show_progress(void *context, const gmd_exhaustive_result *r, size_t findings)
 {
-    fprintf(stderr,
-            GMD_STATUS_BEGIN "%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
-                             " states, %zu found, %.0f s" GMD_STATUS_END,
-            r->schedule, r->length, r->runs, r->seconds > 0 ? (double)r->runs / r->seconds : 0,
-            r->states, findings, r->seconds);
+    gmd_status_show(context, r->seconds,
+                    "%zu found, %s, length %" PRIu32 ": %" PRIu64 " runs (%.0f/s), %" PRIu64
+                    " states",
+                    findings, r->schedule, r->length, r->runs,
+                    r->seconds > 0 ? (double)r->runs / r->seconds : 0, r->states);
 }
 
 static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool has_schedule)
@@ -53,7 +55,8 @@ static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool h
 }
 
 static void add_outcome(cli_results *results, const cli_options *options, uint32_t depth,
-                        const gmd_findings *findings, const gmd_exhaustive_result *r)
+                        const gmd_findings *findings, const gmd_exhaustive_result *r,
+                        gmd_status status, const gmd_error *error)
 {
     gmd_outcome *o = cli_results_add(results, "exhaustive", "fuzz");
     if (!o) {
@@ -62,7 +65,6 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     o->requests = r->requests;
     o->seconds = r->seconds;
     o->seed = options->run.seed;
-    o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
     gmd_exhaustive_statement(r, findings->count, depth, o->notes[o->note_count++],
                              sizeof o->notes[0]);
     o->known_count = r->known;
@@ -73,14 +75,12 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
                  "%" PRIu64 " runs showed something only after others in one process",
                  r->unconfirmed);
     }
-    for (size_t i = 0; i < findings->count && o->violation_count < GMD_VIOLATION_MAX; i++) {
-        o->violations[o->violation_count++] = findings->items[i].violation;
-    }
+    cli_add_findings(o, findings, &r->judged);
+    cli_end_search(o, r->is_interrupted ? GMD_INTERRUPTED : status, error);
 }
 
 gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *scope,
-                          const volatile sig_atomic_t *is_interrupted, cli_results *results,
-                          gmd_error *error)
+                          cli_results *results, gmd_error *error)
 {
     char origin[64];
     gmd_run_options run = given->run;
@@ -97,26 +97,28 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
         given->has_capacity ? run.conditions.capacity_bytes : DEFAULT_CAPACITY;
     run.conditions.device_count = 1;
     run.conditions.interleave = (gmd_schedule){0};
+    cli_found found = {.options = given, .command = "fuzz", .start = gmd_clock_s()};
     snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, scope->depth);
     gmd_findings findings = {.out_directory = run.cases.directory,
                              .origin = origin,
                              .allocator = run.subject.allocator,
-                             .minimize_seconds = MINIMIZE_SECONDS};
+                             .minimize_seconds = MINIMIZE_SECONDS,
+                             .tell = cli_tell_found,
+                             .listener = &found};
+    gmd_status_line line = {0};
     gmd_exhaustive_options options = {.run = &run,
                                       .depth = scope->depth,
                                       .with_pools = scope->with_pools,
                                       .with_captures = scope->with_captures,
                                       .seconds = scope->seconds,
-                                      .is_interrupted = is_interrupted,
-                                      .progress =
-                                          run.process.shows_progress ? show_progress : NULL};
+                                      .progress = run.process.shows_progress ? show_progress : NULL,
+                                      .context = &line};
     gmd_exhaustive_result result;
     gmd_status status = gmd_exhaustive(&options, &findings, &result, error);
-    if (options.progress) {
-        fprintf(stderr, GMD_STATUS_CLEAR);
-    }
-    if (status == GMD_OK) {
-        add_outcome(results, given, scope->depth, &findings, &result);
+    gmd_status_clear(&line);
+    if (status == GMD_OK || findings.count) {
+        add_outcome(results, given, scope->depth, &findings, &result, status, error);
+        status = GMD_OK;
     }
     gmd_findings_free(&findings);
     return status;

@@ -4,8 +4,6 @@
 
 #include "results.h"
 
-#include <signal.h>
-
 /* The value of --exhaustive: 1 to 8. */
 bool cli_parse_depth(const char *text, uint32_t *depth);
 
@@ -16,7 +14,6 @@ typedef struct cli_exhaustive_scope {
 } cli_exhaustive_scope;
 
 gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *scope,
-                          const volatile sig_atomic_t *is_interrupted, cli_results *results,
-                          gmd_error *error);
+                          cli_results *results, gmd_error *error);
 
 #endif

@@ -1,9 +1,13 @@
 /* gate.c - gmd gate: a fixed battery with a verdict, for a CI. */
 #include "commands.h"
+#include "found.h"
+#include "interruption.h"
 #include "probe.h"
 #include "progress.h"
 #include "results.h"
+#include "values.h"
 
+#include "gmd_clock.h"
 #include "gmd_command.h"
 #include "gmd_gate.h"
 #include "gmd_report.h"
@@ -84,6 +88,7 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
     if (g->updates_baseline && !g->baseline) {
         argp_error(state, "--update-baseline: needs --baseline FILE, which it writes");
     }
+    cli_need_writable(state, "--baseline", g->updates_baseline ? g->baseline : NULL, NULL, 0);
     if (g->rounds_file && g->baseline) {
         argp_error(state, "--rounds judges one file: --baseline cannot be given with it");
     }
@@ -161,7 +166,8 @@ static const struct argp gate_argp = {
            "and short sequences, repeated rounds; with a baseline also memory and speed. The same "
            "seed gives the same verdict on correctness and memory."
            "\vExit status: 0 clean, 1 findings, 2 bad usage or an allocator that cannot be loaded, "
-           "3 gmd failed. --conf: these settings only; without it those that the allocator takes "
+           "3 gmd failed or was interrupted. --conf: these settings only; without it those that "
+           "the allocator takes "
            "are tried. As to the common options, --timeout is 5 and --devices 2 unless "
            "given, --cases is --out, and --capacity, --limit, --schedule, --interleave, "
            "--device=cuda, "
@@ -171,33 +177,20 @@ static const struct argp gate_argp = {
 
 /* --- progress ---------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int signal_number)
-{
-    (void)signal_number;
-    is_interrupted = 1;
-}
-
-typedef struct status_line {
-    double last_shown;
+typedef struct progress {
+    gmd_status_line line;
     double seconds; /* when it ends (--deep); 0: when all is done */
-} status_line;
+} progress;
 
 static void show_progress(void *context, const gmd_gate_progress *p)
 {
-    status_line *line = context;
+    progress *shown = context;
     char left[CLI_LEFT_BYTES];
-    if (p->seconds - line->last_shown < 0.1) {
-        return;
-    }
-    line->last_shown = p->seconds;
-    fprintf(stderr,
-            GMD_STATUS_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
-                             " requests, %zu found, %.0f s%s %s" GMD_STATUS_END,
-            p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
-            cli_time_left(p->seconds, line->seconds, p->seconds, left),
-            strcmp(p->doing, "running") == 0 ? "" : p->doing);
+    cli_time_left(p->seconds, shown->seconds, p->seconds, left);
+    bool is_usual = strcmp(p->doing, "running") == 0;
+    gmd_status_show(&shown->line, p->seconds, "%s%s%zu found, %s/%.40s%s%s, %" PRIu64 " runs",
+                    left + (*left ? 2 : 0), *left ? ", " : "", p->findings, p->part, p->item,
+                    is_usual ? "" : ", ", is_usual ? "" : p->doing, p->runs);
 }
 
 /* --- the gate ---------------------------------------------------------------------------- */
@@ -229,18 +222,19 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
                            gmd_error *error)
 {
     gmd_gate_options *o = &a->gate;
-    status_line line = {.last_shown = -1, .seconds = o->seconds};
+    progress shown = {.seconds = o->seconds};
+    cli_found found = {.options = &a->common, .command = "gate", .start = gmd_clock_s()};
     o->run = &a->common.run;
     o->histories = a->histories;
     o->device_max = a->common.has_devices ? a->common.run.conditions.device_count : 2;
-    o->is_interrupted = &is_interrupted;
+    o->is_interrupted = cli_interruption_awaited();
     o->progress = a->common.run.process.shows_progress ? show_progress : NULL;
-    o->context = &line;
+    o->context = &shown;
+    o->tell = cli_tell_found;
+    o->listener = &found;
     word_options(a);
     gmd_status status = gmd_gate_run(o, result, error);
-    if (o->progress) {
-        fprintf(stderr, GMD_STATUS_CLEAR);
-    }
+    gmd_status_clear(&shown.line);
     gmd_outcome *outcome = status == GMD_OK ? cli_results_add(results, "gate", "gate") : NULL;
     if (!outcome) {
         return status;
@@ -259,16 +253,15 @@ int cli_gate(int argc, char **argv)
     if (usage != CLI_EXIT_OK) {
         return usage;
     }
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
-    cli_results results = {0};
+    cli_results results;
+    cli_results_open(&results, &a.common, "gate");
     gmd_gate_result result = {0};
     gmd_error error = {""};
     gmd_status status = run_gate(&a, &results, &result, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "gate", "gate", status, &error);
     }
-    int exit_status = cli_results_report(&results, &a.common, "gate");
+    int exit_status = cli_results_report(&results);
     gmd_gate_result_free(&result);
     cli_results_free(&results);
     cli_options_free(&a.common);

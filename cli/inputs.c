@@ -28,7 +28,9 @@ static void take_conditions(const cli_options *given, const gmd_conditions *stat
 gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options *given,
                           gmd_run_options *options, gmd_error *error)
 {
-    gmd_status status = gmd_trace_read(trace, path, error);
+    cli_read read;
+    cli_read_begin(&read, &given->reading, path);
+    gmd_status status = cli_read_end(&read, gmd_trace_read(trace, path, error), error);
     if (status != GMD_OK) {
         return status;
     }

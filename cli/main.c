@@ -1,11 +1,14 @@
 #include "commands.h"
 #include "gmd_log.h"
+#include "interruption.h"
 #include "options.h"
 #include "version.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef struct subcommand {
@@ -39,7 +42,7 @@ static void print_help(FILE *out)
     }
     fprintf(out, "\n'gmd COMMAND --help' lists a command's arguments and options.\n"
                  "Exit status: 0 nothing wrong found, 1 a finding, 2 bad usage or unreadable\n"
-                 "input, 3 gmd failed.\n");
+                 "input, 3 gmd failed or was interrupted.\n");
 }
 
 /* At the end of any command, and of argp's --help, which ends the program itself. */
@@ -56,10 +59,25 @@ static void finish_stdout(void)
     }
 }
 
-int main(int argc, char **argv)
+#define STACK_LEAST ((rlim_t)256 << 10)
+
+/* A process that overran its stack would blame the allocator. */
+static bool has_stack(void)
+{
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= STACK_LEAST) {
+        return true;
+    }
+    fprintf(stderr, "gmd: the stack is limited to %llu KiB (ulimit -s), and %llu are needed\n",
+            (unsigned long long)stack.rlim_cur >> 10, (unsigned long long)STACK_LEAST >> 10);
+    return false;
+}
+
+static int run_subcommand(int argc, char **argv)
 {
     static char help[] = "--help";
     gmd_error error;
+    cli_signals_begin();
     main_process = getpid();
     atexit(finish_stdout);
     if (gmd_log_begin(getenv("GMD_LOG"), &error) != GMD_OK) {
@@ -90,4 +108,9 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "gmd: '%s' is not a command; 'gmd --help' lists them\n", name);
     return CLI_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    return has_stack() ? run_subcommand(argc, argv) : CLI_EXIT_FAILURE;
 }

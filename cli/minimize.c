@@ -1,10 +1,11 @@
 /* minimize.c - gmd minimize CASE: the smallest sequence with the same verdict. */
 #include "commands.h"
 #include "inputs.h"
+#include "interruption.h"
 #include "options.h"
 #include "probe.h"
-#include "progress.h"
 
+#include "gmd_clock.h"
 #include "gmd_findings.h"
 #include "gmd_known.h"
 #include "gmd_size.h"
@@ -77,6 +78,7 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         return 0;
     case 'o':
         a->output = text;
@@ -105,24 +107,31 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child minimize_children[] = {{&cli_basic_argp, 0, NULL, 0}, {0}};
+static const struct argp_child minimize_children[] = {
+    {&cli_basic_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp minimize_argp = {
     .options = minimize_options,
     .parser = parse_minimize,
     .args_doc = "CASE",
-    .doc = "Makes a .gmd case as small and as simple as it can be with the same verdict: the same "
-           "kind with the same parties."
-           "\vExit status 0: done; 2: the case shows no defect.",
+    .doc =
+        "Makes a .gmd case as small and as simple as it can be with the same verdict: the same "
+        "kind with the same parties."
+        "\vExit status 0: done; 2: the case shows no defect; 3: interrupted, with the smallest so "
+        "far, or gmd failed.",
     .children = minimize_children,
 };
 
+typedef struct progress {
+    gmd_status_line line;
+    double start; /* on gmd_clock_s */
+} progress;
+
 static void show_progress(void *context, size_t requests, uint64_t tries)
 {
-    (void)context;
-    fprintf(stderr,
-            GMD_STATUS_BEGIN "minimising: %zu requests after %" PRIu64 " tries" GMD_STATUS_END,
-            requests, tries);
+    progress *p = context;
+    gmd_status_show(&p->line, gmd_clock_s() - p->start, "%zu requests after %" PRIu64 " tries",
+                    requests, tries);
 }
 
 /* The verdict that is to be kept. */
@@ -155,18 +164,23 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
     snprintf(origin, sizeof origin, "minimised from %s", gmd_file_name(a->input));
     const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
+    bool is_interrupted = !result->is_complete && gmd_options_interrupted(&a->common.run);
     gmd_status status =
         is_stdout ? gmd_case_file_write(trace, &result->violation, origin,
                                         a->common.run.subject.allocator, "-", error)
                   : gmd_case_file_write_all(trace, &result->violation, origin,
                                             a->common.run.subject.allocator, output, error);
-    if (status == GMD_OK && !a->common.quiet) {
-        fprintf(is_stdout ? stderr : stdout,
-                "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n", output, trace->count,
-                result->tries, result->is_complete ? "" : " (the time was up)",
-                result->violation.oracle, result->violation.message);
+    if (!a->common.quiet) {
+        const char *early = is_interrupted ? " (interrupted)" : " (the time was up)";
+        fprintf(
+            is_stdout ? stderr : stdout, "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n",
+            status == GMD_OK ? output : "not written", trace->count, result->tries,
+            result->is_complete ? "" : early, result->violation.oracle, result->violation.message);
     }
-    return status;
+    return status != GMD_OK ? status
+           : is_interrupted ? gmd_fail(error, GMD_INTERRUPTED,
+                                       "interrupted: the smallest case so far was written")
+                            : GMD_OK;
 }
 
 static gmd_status minimize(minimize_arguments *a, gmd_error *error)
@@ -176,9 +190,10 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     gmd_runner runner;
     gmd_identity cause;
     gmd_minimized result;
+    progress shown = {.start = gmd_clock_s()};
     gmd_minimize_limits limits = {.seconds = a->seconds ? (double)a->seconds : 600,
-                                  .progress =
-                                      options.process.shows_progress ? show_progress : NULL};
+                                  .progress = options.process.shows_progress ? show_progress : NULL,
+                                  .context = &shown};
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
     if (status == GMD_OK) {
         status = gmd_trace_absorb_options(&trace, &options, error);
@@ -191,9 +206,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     if (status == GMD_OK) {
         status = gmd_minimize(&trace, &runner, &cause, &limits, &result, error);
     }
-    if (options.process.shows_progress) {
-        fprintf(stderr, GMD_STATUS_CLEAR);
-    }
+    gmd_status_clear(&shown.line);
     if (status == GMD_OK) {
         status = write_result(a, &trace, &result, error);
     }
@@ -211,6 +224,7 @@ int cli_minimize(int argc, char **argv)
         return usage;
     }
     gmd_error error = {""};
+    a.common.run.process.is_interrupted = cli_interruption_awaited();
     gmd_status status = minimize(&a, &error);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd minimize: %s\n", error.text);

@@ -127,7 +127,8 @@ void cli_options_init(cli_options *options)
     cli_find_lib_directory(options->lib_directory, sizeof options->lib_directory);
     options->run.subject.lib_directory = options->lib_directory;
     options->run.judging.known = &options->known;
-    options->run.process.shows_progress = isatty(STDERR_FILENO);
+    options->run.process.shows_progress = true;
+    options->reading.shows_progress = isatty(STDERR_FILENO);
 }
 
 void cli_options_free(cli_options *options)
@@ -218,6 +219,9 @@ static void need_store(struct argp_state *state, const char *path)
     if (!path) {
         return;
     }
+    if (!*path) {
+        argp_error(state, "--store '': expected the name of a file");
+    }
     if (strcmp(path, "-") == 0) {
         argp_error(state, "--store -: a database cannot go to standard output");
     }
@@ -246,8 +250,8 @@ static void need_torch(struct argp_state *state, cli_options *o)
     gmd_error error = {""};
     gmd_status status = gmd_torch_find(&torch, o->torch_directory, &error);
     if (status == GMD_OK) {
-        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.process.shows_progress,
-                                   o->torch_adapter, &error);
+        bool is_watched = o->run.process.shows_progress && isatty(STDERR_FILENO);
+        status = gmd_torch_adapter(&torch, o->lib_directory, is_watched, o->torch_adapter, &error);
     }
     if (status != GMD_OK) {
         argp_failure(state, cli_exit_status(status), 0, "%s", error.text);
@@ -434,6 +438,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case 'q':
         o->quiet = true;
         o->run.process.shows_progress = false;
+        o->reading.shows_progress = false;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -2,6 +2,8 @@
 #ifndef GMD_CLI_OPTIONS_H
 #define GMD_CLI_OPTIONS_H
 
+#include "reading.h"
+
 #include "gmd_driver.h"
 
 #include <argp.h>
@@ -21,6 +23,7 @@ typedef struct cli_options {
         *perfetto_path, *snapshot_path;
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
+    cli_reading reading; /* --max-memory, of commands that read a file */
     gmd_known known;
     const char *known_path, *promises;           /* --known, --promise as given; NULL: not */
     const char *schedule_text, *interleave_text; /* likewise */

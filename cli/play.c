@@ -90,9 +90,13 @@ static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
             *seed = one.seed;
         }
         status = cli_run_workload(results, &one, workload, error);
+        if (status == GMD_OK || status == GMD_INTERRUPTED) {
+            cli_results_done(results);
+        }
     }
-    if (status == GMD_OK && plan->repeat > 1) {
-        status = cli_results_repeated(results, first, error);
+    if (plan->repeat > 1 && results->count > first) {
+        gmd_status noted = cli_results_repeated(results, first, error);
+        status = status == GMD_OK ? noted : status;
     }
     return status;
 }
@@ -126,11 +130,15 @@ static gmd_status inspect(const cli_plan *plan, const gmd_workload *workload, sc
     gmd_scenario_inspect(run->scenario, inspection);
     gmd_status status = cli_run_workload(results, &plan->options->run, workload, error);
     gmd_scenario_inspect(run->scenario, NULL);
-    if (status != GMD_OK) {
+    if (status != GMD_OK && status != GMD_INTERRUPTED) {
         gmd_inspection_close(inspection);
         return status;
     }
     cli_results_inspected(results, inspection);
+    cli_results_done(results);
+    if (status == GMD_INTERRUPTED) {
+        return status;
+    }
     return check_phase(plan, inspection, results->items[results->count - 1], error);
 }
 

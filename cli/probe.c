@@ -12,7 +12,8 @@
 
 gmd_status cli_probe_file(const char *path, gmd_error *error)
 {
-    return gmd_output_probe(path, error);
+    return *path ? gmd_output_probe(path, error)
+                 : gmd_fail(error, GMD_BAD_INPUT, "'': expected the name of a file");
 }
 
 /* The first folder on the way that is not there; all: the whole path. */
@@ -37,6 +38,9 @@ static size_t length_to_make(const char *path)
 gmd_status cli_probe_folder(const char *path, gmd_error *error)
 {
     char name[4200];
+    if (!*path) {
+        return gmd_fail(error, GMD_BAD_INPUT, "'': expected the name of a folder");
+    }
     snprintf(name, sizeof name, "%.*s", (int)length_to_make(path), path);
     if (mkdir(name, 0777) == 0) {
         rmdir(name);

@@ -1,6 +1,7 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
+#include "interruption.h"
 #include "play_inputs.h"
 #include "probe.h"
 #include "results.h"
@@ -130,6 +131,7 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         a->quirks = GMD_QUIRKS_ALL;
         return 0;
     case KEY_CHECK:
@@ -170,7 +172,8 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child replay_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child replay_children[] = {
+    {&cli_common_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp replay_argp = {
     .options = replay_options,
@@ -194,6 +197,16 @@ static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_er
         return gmd_truth_read_json(a->truth, truth, error);
     }
     return gmd_truth_read_beside(a->input, truth, error);
+}
+
+static gmd_status run_and_show(cli_results *results, const gmd_run_options *options,
+                               const gmd_workload *workload, gmd_error *error)
+{
+    gmd_status status = cli_run_workload(results, options, workload, error);
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
+        cli_results_done(results);
+    }
+    return status;
 }
 
 /* --- a snapshot -------------------------------------------------------------------------- */
@@ -247,6 +260,9 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
 static void choose_limit(const replay_arguments *a, const gmd_history *history,
                          gmd_run_options *options)
 {
+    if (a->checks && options->conditions.limit_bytes && history->limit_bytes) {
+        options->conditions.limit_bytes = history->limit_bytes; /* or a byte less */
+    }
     if (!options->conditions.limit_bytes) {
         bool is_moot =
             a->common.has_capacity && history->limit_bytes > options->conditions.capacity_bytes;
@@ -364,7 +380,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     check.as_recorded = recorded ? &recorded->check : NULL;
     status = a->sweep                  ? sweep_history(a, history, &options, results, error)
              : a->finds_smallest_limit ? cli_smallest_run(results, &options, &workload, error)
-                                       : cli_run_workload(results, &options, &workload, error);
+                                       : run_and_show(results, &options, &workload, error);
     free(recorded);
     gmd_recorded_places_free(&places);
     return status;
@@ -381,53 +397,77 @@ static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_erro
     return status;
 }
 
-static gmd_status replay_snapshot(const replay_arguments *a, cli_results *results, gmd_error *error)
+/* What the command read of a recorded job. */
+typedef struct recording {
+    gmd_snapshot snapshot;
+    gmd_history history;
+    gmd_truth truth;
+} recording;
+
+static void free_recording(recording *r)
 {
-    gmd_snapshot snapshot = {0};
-    gmd_history history = {0};
-    gmd_truth truth = {0};
-    gmd_status status = gmd_snapshot_read(&snapshot, a->input, error);
+    gmd_truth_free(&r->truth);
+    gmd_history_free(&r->history);
+    gmd_snapshot_free(&r->snapshot);
+}
+
+/* Without --check the limit is a question, and need not be the recorded job's. */
+static gmd_history_hints hints_of(const replay_arguments *a, const gmd_truth *truth)
+{
+    gmd_history_hints hints = {.limit_bytes = a->checks ? a->common.run.conditions.limit_bytes : 0,
+                               .recorded_retries = GMD_RETRIES_UNKNOWN,
+                               .frees_refused = !a->checks,
+                               .ops = truth->ops,
+                               .op_count = truth->op_count,
+                               .waits_again =
+                                   a->checks && a->common.run.device.kind == GMD_DEVICE_SIM};
+    gmd_truth_stat(truth, "num_alloc_retries", &hints.recorded_retries);
+    if (!hints.limit_bytes) {
+        hints.limit_bytes = truth->cap_bytes ? truth->cap_bytes : truth->ops_cap_bytes;
+    }
+    return hints;
+}
+
+static gmd_status read_recording(const replay_arguments *a, recording *r, gmd_error *error)
+{
+    gmd_status status = gmd_snapshot_read(&r->snapshot, a->input, error);
     if (status == GMD_OK) {
-        status = read_truth(a, &truth, error);
+        status = read_truth(a, &r->truth, error);
     }
     if (status == GMD_OK) {
-        /* Without --check the limit is a question, and need not be the recorded job's. */
-        gmd_history_hints hints = {.limit_bytes =
-                                       a->checks ? a->common.run.conditions.limit_bytes : 0,
-                                   .recorded_retries = GMD_RETRIES_UNKNOWN};
-        gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
-        hints.frees_refused = !a->checks;
-        hints.ops = truth.ops;
-        hints.op_count = truth.op_count;
-        if (!hints.limit_bytes) {
-            hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
-        }
-        hints.waits_again = a->checks && a->common.run.device.kind == GMD_DEVICE_SIM;
-        status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
-        GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(&history.trace) : NULL);
+        const gmd_history_hints hints = hints_of(a, &r->truth);
+        status = gmd_history_build(&r->history, &r->snapshot, &hints, a->input, error);
+        GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(&r->history.trace) : NULL);
     }
     if (status == GMD_OK && a->checks) {
-        status = gmd_check_possible(&history, &snapshot, a->input, error);
+        status = gmd_check_possible(&r->history, &r->snapshot, a->input, error);
     }
-    if (status == GMD_OK && !history.trace.count) {
+    if (status == GMD_OK && !r->history.trace.count) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s: holds no history%s: there is nothing to replay", a->input,
-                          snapshot.recorder == GMD_RECORDER_PYTORCH
+                          r->snapshot.recorder == GMD_RECORDER_PYTORCH
                               ? " (torch.cuda.memory._record_memory_history was off)"
                               : "");
     }
+    return status;
+}
+
+static gmd_status replay_snapshot(const replay_arguments *a, cli_results *results, gmd_error *error)
+{
+    recording r = {0};
+    cli_read read;
+    cli_read_begin(&read, &a->common.reading, a->input);
+    gmd_status status = cli_read_end(&read, read_recording(a, &r, error), error);
     if (status == GMD_OK && a->trace_path) {
-        status = write_trace(a->trace_path, &history.trace, error);
+        status = write_trace(a->trace_path, &r.history.trace, error);
     }
     if (status == GMD_OK) {
-        status = replay_history(a, &snapshot, &history, &truth, results, error);
+        status = replay_history(a, &r.snapshot, &r.history, &r.truth, results, error);
     }
-    if (status == GMD_OK) {
-        cli_results_recorded(results, &snapshot);
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
+        cli_results_recorded(results, &r.snapshot);
     }
-    gmd_truth_free(&truth);
-    gmd_history_free(&history);
-    gmd_snapshot_free(&snapshot);
+    free_recording(&r);
     return status;
 }
 
@@ -462,7 +502,7 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
                                  .kind = "trace",
                                  .trace = &trace,
                                  .body = gmd_play_trace};
-        status = cli_run_workload(results, &options, &workload, error);
+        status = run_and_show(results, &options, &workload, error);
     }
     gmd_trace_free(&trace);
     return status;
@@ -490,9 +530,7 @@ static void replay_or_tell(replay_arguments *a, cli_results *results)
 {
     gmd_error error = {""};
     gmd_status status = replay(a, results, &error);
-    if (status != GMD_OK) {
-        cli_results_add_error(results, a->input, "input", status, &error);
-    }
+    cli_results_end(results, a->input, status, &error);
 }
 
 void cli_replay_input(const cli_options *options, const char *input, cli_results *results)
@@ -514,9 +552,10 @@ int cli_replay(int argc, char **argv)
     cli_results results;
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
-    cli_results_open(&results, &a.common);
+    a.common.run.process.is_interrupted = cli_interruption_awaited();
+    cli_results_open(&results, &a.common, "replay");
     replay_or_tell(&a, &results);
-    int exit_status = cli_results_report(&results, &a.common, "replay");
+    int exit_status = cli_results_report(&results);
     cli_results_free(&results);
     cli_options_free(&a.common);
     return exit_status;

@@ -2,6 +2,7 @@
  * program that needs no gmd, or how the figures of stored runs changed. */
 #include "commands.h"
 #include "inputs.h"
+#include "interruption.h"
 #include "play_inputs.h"
 #include "probe.h"
 #include "reproduce.h"
@@ -242,6 +243,7 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         return 0;
     case 'o':
         add_output(a, text, state);
@@ -268,7 +270,8 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child report_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child report_children[] = {
+    {&cli_common_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp report_argp = {
     .options = report_options,
@@ -293,7 +296,7 @@ static gmd_status write_programs(const report_arguments *a, gmd_error *error)
     for (size_t i = 0; i < a->output_count && status == GMD_OK; i++) {
         if (a->formats[i]->reproduce) {
             status = cli_reproduce(a->input, a->outputs[i], a->formats[i]->reproduce, allocator,
-                                   a->oracle, error);
+                                   a->oracle, &a->common.reading, error);
         }
     }
     return status;
@@ -306,11 +309,14 @@ static int render_result(const report_arguments *a)
     uint8_t *text = NULL;
     size_t size = 0;
     gmd_result_file *result = NULL;
+    cli_read read;
+    cli_read_begin(&read, &a->common.reading, a->input);
     gmd_status status = gmd_file_read(a->input, &text, &size, &error);
     if (status == GMD_OK) {
         status = gmd_result_file_parse(&result, (const char *)text, size, a->input, &error);
     }
     free(text);
+    status = cli_read_end(&read, status, &error);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);
@@ -324,7 +330,8 @@ static int run_input(report_arguments *a)
 {
     cli_results results;
     bool is_replay = is_snapshot(a->input);
-    cli_results_open(&results, &a->common);
+    a->common.run.process.is_interrupted = cli_interruption_awaited();
+    cli_results_open(&results, &a->common, is_replay ? "replay" : "run");
     results.speaker = "report";
     a->common.quiet = true;
     if (is_replay) {
@@ -332,7 +339,7 @@ static int run_input(report_arguments *a)
     } else {
         cli_run_input(&a->common, a->input, a->params, a->param_count, &results);
     }
-    int exit_status = cli_results_report(&results, &a->common, is_replay ? "replay" : "run");
+    int exit_status = cli_results_report(&results);
     cli_results_free(&results);
     return exit_status;
 }

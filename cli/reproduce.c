@@ -53,15 +53,19 @@ static gmd_status write_program(const gmd_reproducer *r, const char *output,
 }
 
 gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn *writer,
-                         const char *allocator, const char *verdict, gmd_error *error)
+                         const char *allocator, const char *verdict, const cli_reading *reading,
+                         gmd_error *error)
 {
     uint8_t *text = NULL;
     size_t size = 0;
     gmd_trace trace = {0};
+    cli_read read;
+    cli_read_begin(&read, reading, path);
     gmd_status status = gmd_file_read(path, &text, &size, error);
     if (status == GMD_OK) {
         status = gmd_trace_parse(&trace, (const char *)text, size, path, error);
     }
+    status = cli_read_end(&read, status, error);
     if (status == GMD_OK) {
         gmd_reproducer r = {.trace = &trace};
         describe(&r, (char *)text, output, allocator, verdict);

@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void cli_results_open(cli_results *results, const cli_options *options)
+void cli_results_open(cli_results *results, const cli_options *options, const char *command)
 {
-    *results = (cli_results){.keeps_timelines = options->perfetto_path != NULL,
+    *results = (cli_results){.options = options,
+                             .command = command,
+                             .keeps_timelines = options->perfetto_path != NULL,
                              .keeps_journal = options->snapshot_path != NULL};
 }
 
@@ -80,11 +82,21 @@ void cli_results_add_error(cli_results *results, const char *name, const char *k
 {
     gmd_outcome *outcome = add_outcome(results);
     if (outcome) {
-        outcome->verdict = GMD_ERROR;
+        outcome->verdict = status == GMD_INTERRUPTED ? GMD_UNFINISHED : GMD_ERROR;
         outcome->error_status = status;
         snprintf(outcome->name, sizeof outcome->name, "%s", name);
         snprintf(outcome->kind, sizeof outcome->kind, "%s", kind);
         snprintf(outcome->error, sizeof outcome->error, "%s", error->text);
+    }
+}
+
+void cli_results_end(cli_results *results, const char *name, gmd_status status,
+                     const gmd_error *error)
+{
+    const gmd_outcome *last = results->count ? results->items[results->count - 1] : NULL;
+    bool is_told = status == GMD_INTERRUPTED && last && last->verdict == GMD_UNFINISHED;
+    if (status != GMD_OK && !is_told) {
+        cli_results_add_error(results, name, "input", status, error);
     }
 }
 
@@ -136,34 +148,47 @@ static int status_of(const gmd_outcome *const *outcomes, size_t count)
     return status;
 }
 
+/* Where nothing could be run, the message on standard error says it all. */
 static bool has_run(const cli_results *results)
 {
     for (size_t i = 0; i < results->count; i++) {
-        if (results->items[i]->verdict != GMD_ERROR) {
+        const gmd_outcome *o = results->items[i];
+        if (o->verdict != GMD_ERROR || o->violation_count) {
             return true;
         }
     }
     return results->gate != NULL; /* interrupted: what was judged until then is there */
 }
 
+typedef struct report_form {
+    const char *path;
+    report_writer *write;
+} report_form;
+
+/* Each that can be written is; the others are told. The first failure. */
 static gmd_status write_files(const cli_options *options, const gmd_report *report,
-                              gmd_error *error)
+                              const char *speaker)
 {
-    const struct {
-        const char *path;
-        report_writer *write;
-    } files[] = {{options->json_path, gmd_report_json},
-                 {options->junit_path, gmd_report_junit},
-                 {options->markdown_path, gmd_report_markdown},
-                 {options->sarif_path, gmd_report_sarif},
-                 {options->openmetrics_path, gmd_report_openmetrics},
-                 {options->perfetto_path, gmd_report_perfetto},
-                 {options->snapshot_path, gmd_report_snapshot}};
+    const report_form files[] = {{options->json_path, gmd_report_json},
+                                 {options->junit_path, gmd_report_junit},
+                                 {options->markdown_path, gmd_report_markdown},
+                                 {options->sarif_path, gmd_report_sarif},
+                                 {options->openmetrics_path, gmd_report_openmetrics},
+                                 {options->perfetto_path, gmd_report_perfetto},
+                                 {options->snapshot_path, gmd_report_snapshot}};
+    gmd_error error = {""};
     gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
                             ? GMD_OK
-                            : gmd_fail(error, GMD_FAILED, "standard output: writing failed");
-    for (size_t i = 0; status == GMD_OK && i < sizeof files / sizeof *files; i++) {
-        status = write_to(files[i].path, report, files[i].write, error);
+                            : gmd_fail(&error, GMD_FAILED, "standard output: writing failed");
+    if (status != GMD_OK) {
+        fprintf(stderr, "%s: %s\n", speaker, error.text);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        gmd_status one = write_to(files[i].path, report, files[i].write, &error);
+        if (one != GMD_OK) {
+            fprintf(stderr, "%s: %s\n", speaker, error.text);
+            status = GMD_FAILED; /* it could be written before the run */
+        }
     }
     return status;
 }
@@ -209,60 +234,103 @@ static void describe_conditions(const cli_options *o, char *text, size_t size)
     }
 }
 
-int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
-{
+/* What they are made of, as far as it is there. */
+typedef struct report_parts {
     gmd_report_rule rules[GMD_ORACLE_MAX];
     char conditions[500];
-    cli_tell_apart(results->items, results->count);
-    describe_conditions(options, conditions, sizeof conditions);
-    gmd_report report = {.version = GMD_VERSION,
-                         .command = command,
-                         .allocator = options->run.subject.allocator,
-                         .device = options->run.device.kind == GMD_DEVICE_SIM ? "sim" : "cuda",
-                         .conditions = conditions,
-                         .seed = options->run.seed,
-                         .rules = rules,
-                         .rule_count = list_rules(rules),
-                         .outcomes = (const gmd_outcome *const *)results->items,
-                         .outcome_count = results->count,
-                         .inspections = (const gmd_inspection *const *)results->inspections,
-                         .timelines = (const gmd_timeline *const *)results->timelines,
-                         .journals = (const gmd_journal *const *)results->journals,
-                         .recorded = results->has_recorded ? &results->recorded : NULL,
-                         .repeats = results->repeats,
-                         .repeat_count = results->repeat_count,
-                         .gate = results->gate};
-    /* Where nothing could be run, the message on standard error says it all. */
-    if (!options->quiet && !goes_to_stdout(options) && has_run(results)) {
-        gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));
+} report_parts;
+
+static gmd_report make_report(const cli_results *results, report_parts *parts)
+{
+    const cli_options *options = results->options;
+    describe_conditions(options, parts->conditions, sizeof parts->conditions);
+    return (gmd_report){.version = GMD_VERSION,
+                        .command = results->command,
+                        .allocator = options->run.subject.allocator,
+                        .device = options->run.device.kind == GMD_DEVICE_SIM ? "sim" : "cuda",
+                        .conditions = parts->conditions,
+                        .seed = options->run.seed,
+                        .rules = parts->rules,
+                        .rule_count = list_rules(parts->rules),
+                        .outcomes = (const gmd_outcome *const *)results->items,
+                        .outcome_count = results->count,
+                        .inspections = (const gmd_inspection *const *)results->inspections,
+                        .timelines = (const gmd_timeline *const *)results->timelines,
+                        .journals = (const gmd_journal *const *)results->journals,
+                        .recorded = results->has_recorded ? &results->recorded : NULL,
+                        .repeats = results->repeats,
+                        .repeat_count = results->repeat_count,
+                        .gate = results->gate};
+}
+
+static bool is_silent(const cli_results *results)
+{
+    return results->options->quiet || goes_to_stdout(results->options) || !has_run(results);
+}
+
+static void show_runs(cli_results *results, const gmd_report *report)
+{
+    gmd_terminal terminal = gmd_terminal_for(stdout, false);
+    for (; results->told < results->count; results->told++) {
+        bool is_hidden =
+            results->hides_passes && results->items[results->told]->verdict == GMD_PASS;
+        if (!is_hidden) {
+            gmd_report_terminal_run(report, results->told, !results->has_shown, stdout, terminal);
+            results->has_shown = true;
+        }
     }
+}
+
+void cli_results_done(cli_results *results)
+{
+    report_parts parts;
+    cli_tell_apart(results->items[results->count - 1], results->inputs, results->input_count);
+    if (!is_silent(results)) {
+        const gmd_report report = make_report(results, &parts);
+        show_runs(results, &report);
+    }
+}
+
+static void show_end(cli_results *results, const gmd_report *report)
+{
+    if (is_silent(results)) {
+        return;
+    }
+    if (!report->gate) {
+        show_runs(results, report);
+    }
+    gmd_report_terminal_end(report, !results->has_shown, stdout, gmd_terminal_for(stdout, false));
+}
+
+int cli_results_report(cli_results *results)
+{
+    report_parts parts;
     gmd_error error = {""};
-    gmd_status status = write_files(options, &report, &error);
-    if (status == GMD_OK && options->store_path) {
-        status = gmd_store_add(options->store_path, &report, time(NULL), &error);
-    }
-    if (status != GMD_OK) {
+    const cli_options *options = results->options;
+    const gmd_report report = make_report(results, &parts);
+    show_end(results, &report);
+    gmd_status status = write_files(options, &report, "gmd");
+    if (options->store_path &&
+        gmd_store_add(options->store_path, &report, time(NULL), &error) != GMD_OK) {
         fprintf(stderr, "gmd: %s\n", error.text);
-        return cli_exit_status(status);
+        status = GMD_FAILED;
     }
     for (size_t i = 0; i < results->count; i++) {
-        if (results->items[i]->verdict == GMD_ERROR) {
-            fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : command,
+        if (results->items[i]->verdict > GMD_FAIL) {
+            fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : results->command,
                     results->items[i]->error);
         }
     }
-    return status_of(report.outcomes, report.outcome_count);
+    return status == GMD_OK ? status_of(report.outcomes, report.outcome_count) : CLI_EXIT_FAILURE;
 }
 
 int cli_results_rewrite(gmd_report report, const cli_options *options)
 {
     gmd_report_rule rules[GMD_ORACLE_MAX];
-    gmd_error error = {""};
     report.rules = rules;
     report.rule_count = list_rules(rules);
-    gmd_status status = write_files(options, &report, &error);
+    gmd_status status = write_files(options, &report, "gmd report");
     if (status != GMD_OK) {
-        fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);
     }
     /* Where nothing was run, nothing was checked. */

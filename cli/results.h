@@ -15,15 +15,28 @@ typedef struct cli_results {
     gmd_snapshot recorded;        /* the history that the runs replay */
     bool has_recorded;
     bool keeps_timelines, keeps_journal; /* a journal holds one run: a second one is refused */
+    const cli_options *options;
+    const char *command; /* as the reports name it */
+    const char *const
+        *inputs; /* paths of all that is to be run, of which names are made; or NULL */
+    size_t input_count;
+    bool hides_passes; /* on the terminal: statistics come in their place */
     size_t count, capacity;
+    size_t told; /* outcomes that the terminal has shown, or is not to show */
+    bool has_shown;
     gmd_repeat *repeats;
     size_t repeat_count, repeat_capacity;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;
 
-/* Empty; what is kept of each run is what the reports asked for need. */
-void cli_results_open(cli_results *results, const cli_options *options);
+/* Empty; what is kept of each run is what the reports asked for need. The options must outlive it.
+ */
+void cli_results_open(cli_results *results, const cli_options *options, const char *command);
+
+/* The latest run is over, and nothing is added to it any more: the terminal shows it at once, so
+ * that a command that is killed has told what it found. */
+void cli_results_done(cli_results *results);
 
 /* The history that the runs replayed; taken over, for reports that show where its requests came
  * from. */
@@ -43,9 +56,14 @@ gmd_outcome *cli_results_add(cli_results *results, const char *name, const char 
 void cli_results_add_error(cli_results *results, const char *name, const char *kind,
                            gmd_status status, const gmd_error *error);
 
+/* The same where `status` is a failure; an interrupted run says so itself. */
+void cli_results_end(cli_results *results, const char *name, gmd_status status,
+                     const gmd_error *error);
+
 /* Writes all reports that were asked for and returns the exit status: 3 or 2 for runs that could
- * not be carried out, 1 for findings, 0. */
-int cli_results_report(const cli_results *results, const cli_options *options, const char *command);
+ * not be carried out, 1 for findings, 0. One that cannot be written is told, and 3; the others are
+ * written all the same. */
+int cli_results_report(cli_results *results);
 
 /* Writes the other reports of a result that was read (gmd_result_file.h); the exit status is that
  * of its runs. */

@@ -1,6 +1,7 @@
 /* run.c - gmd run SCENARIO|TRACE... [KEY=VALUE...]: scripted workloads and traces, oracles on. */
 #include "commands.h"
 #include "inputs.h"
+#include "interruption.h"
 #include "listing.h"
 #include "play.h"
 #include "play_inputs.h"
@@ -154,6 +155,7 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        state->child_inputs[1] = &a->common.reading;
         return 0;
     case KEY_LIST_ORACLES:
         a->lists_oracles = true;
@@ -193,7 +195,8 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child run_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child run_children[] = {
+    {&cli_common_argp, 0, NULL, 0}, {&cli_reading_argp, 0, NULL, 0}, {0}};
 
 static const struct argp run_argp = {
     .options = run_options,
@@ -248,6 +251,16 @@ static gmd_status run_selected(const run_arguments *a, const cli_plan *plan,
     return cli_play_scenario(plan, selected->name, selected->is_of_group, results, error);
 }
 
+/* An interrupted command leaves some out. */
+static void note_left_out(cli_results *results, size_t count)
+{
+    gmd_outcome *last = results->count ? results->items[results->count - 1] : NULL;
+    if (last && count && last->note_count < GMD_NOTE_MAX) {
+        snprintf(last->notes[last->note_count++], sizeof last->notes[0],
+                 "%zu more scenarios or traces were not run", count);
+    }
+}
+
 static gmd_status run_all(run_arguments *a, cli_selection *selection, const char *directory,
                           cli_results *results, const char **failed, gmd_error *error)
 {
@@ -270,10 +283,22 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
                      .inspect = a->inspect,
                      .at = a->at,
                      .finds_smallest_limit = a->finds_smallest_limit};
+    const char **names = status == GMD_OK ? calloc(selection->count + 1, sizeof *names) : NULL;
+    for (size_t i = 0; names && i < selection->count; i++) {
+        names[results->input_count++] = selection->items[i].name;
+    }
+    results->inputs = names;
+    results->hides_passes = a->repeat > 1;
     for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         *failed = selection->items[i].name;
         status = run_selected(a, &plan, &selection->items[i], results, error);
+        if (status == GMD_INTERRUPTED) {
+            note_left_out(results, selection->count - i - 1);
+        }
     }
+    results->inputs = NULL;
+    results->input_count = 0;
+    free(names);
     free(variants);
     return status;
 }
@@ -313,18 +338,17 @@ static void run_or_tell(run_arguments *a, const char *directory, cli_results *re
     gmd_error error = {""};
     const char *failed = "";
     gmd_status status = run_all(a, &selection, directory, results, &failed, &error);
-    if (status != GMD_OK) {
-        cli_results_add_error(results, failed, "input", status, &error);
-    }
+    cli_results_end(results, failed, status, &error);
     cli_selection_free(&selection);
 }
 
 static int run(run_arguments *a, const char *directory)
 {
     cli_results results;
-    cli_results_open(&results, &a->common);
+    a->common.run.process.is_interrupted = cli_interruption_awaited();
+    cli_results_open(&results, &a->common, "run");
     run_or_tell(a, directory, &results);
-    int exit_status = cli_results_report(&results, &a->common, "run");
+    int exit_status = cli_results_report(&results);
     cli_results_free(&results);
     return exit_status;
 }

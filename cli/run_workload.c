@@ -30,7 +30,8 @@ static uint32_t count_alike(const cli_results *results, const gmd_workload *work
     uint32_t alike = 0;
     for (size_t i = 0; i + 1 < results->count; i++) {
         const gmd_outcome *o = results->items[i];
-        alike += strcmp(o->name, base) == 0 && strcmp(o->variant, variant ? variant : "") == 0;
+        alike += strcmp(gmd_file_name(o->name), base) == 0 &&
+                 strcmp(o->variant, variant ? variant : "") == 0;
     }
     return alike;
 }
@@ -49,7 +50,7 @@ gmd_status cli_run_workload(cli_results *results, const gmd_run_options *options
         status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
                                            : gmd_run_isolated(&noted, workload, outcome, error);
     }
-    if (status != GMD_OK) {
+    if (status != GMD_OK && status != GMD_INTERRUPTED) {
         gmd_timeline_close(noted.recording.timeline);
         gmd_journal_close(noted.recording.journal);
         free(results->items[--results->count]);

@@ -100,16 +100,17 @@ static gmd_status bisect(search *s, gmd_error *error)
     return status;
 }
 
-static gmd_status keep_result(search *s, cli_results *results, uint64_t peak, gmd_error *error)
+static gmd_status keep_result(search *s, uint64_t limit, cli_results *results, uint64_t peak,
+                              gmd_error *error)
 {
     gmd_run_options options = *s->options;
-    options.conditions.limit_bytes = s->high;
+    options.conditions.limit_bytes = limit;
     gmd_status status = cli_run_workload(results, &options, s->workload, error);
-    if (status != GMD_OK) {
+    if (status != GMD_OK && status != GMD_INTERRUPTED) {
         return status;
     }
     gmd_outcome *kept = results->items[results->count - 1];
-    if (kept->verdict == GMD_PASS && kept->note_count < GMD_NOTE_MAX) {
+    if (kept->verdict == GMD_PASS && peak && kept->note_count < GMD_NOTE_MAX) {
         kept->smallest_limit_bytes = s->high;
         snprintf(
             kept->notes[kept->note_count++], sizeof kept->notes[0],
@@ -120,17 +121,35 @@ static gmd_status keep_result(search *s, cli_results *results, uint64_t peak, gm
     for (uint32_t i = 0; i < s->note_count && kept->note_count < GMD_NOTE_MAX; i++) {
         memcpy(kept->notes[kept->note_count++], s->notes[i], sizeof s->notes[i]);
     }
-    return GMD_OK;
+    cli_results_done(results);
+    return status;
+}
+
+/* The latest trial was not made to its end; the notes say what those before it came to. */
+static gmd_status keep_interrupted(search *s, cli_results *results)
+{
+    gmd_error none;
+    gmd_outcome *kept = cli_results_add(results, s->workload->name, s->workload->kind);
+    if (!kept) {
+        return gmd_fail(&none, GMD_NO_MEMORY, "no host memory for the results");
+    }
+    *kept = *s->latest;
+    kept->note_count = 0;
+    for (uint32_t i = 0; i < s->note_count; i++) {
+        memcpy(kept->notes[kept->note_count++], s->notes[i], sizeof s->notes[i]);
+    }
+    cli_results_done(results);
+    return GMD_INTERRUPTED;
 }
 
 static gmd_status find(search *s, cli_results *results, gmd_error *error)
 {
     gmd_status status = try_limit(s, s->options->conditions.limit_bytes, error);
     if (status != GMD_OK) {
-        return status;
+        return status == GMD_INTERRUPTED ? keep_interrupted(s, results) : status;
     }
     if (s->latest->verdict != GMD_PASS) { /* once more, to be reported */
-        return cli_run_workload(results, s->options, s->workload, error);
+        return keep_result(s, s->options->conditions.limit_bytes, results, 0, error);
     }
     uint64_t peak = reserved_at_peak(s->latest);
     if (peak == 0) {
@@ -140,7 +159,10 @@ static gmd_status find(search *s, cli_results *results, gmd_error *error)
     }
     s->high = (peak + PAGE - 1) / PAGE * PAGE;
     status = bisect(s, error);
-    return status == GMD_OK ? keep_result(s, results, peak, error) : status;
+    if (status == GMD_INTERRUPTED) {
+        return keep_interrupted(s, results);
+    }
+    return status == GMD_OK ? keep_result(s, s->high, results, peak, error) : status;
 }
 
 gmd_status cli_smallest_run(cli_results *results, const gmd_run_options *options,

@@ -1,5 +1,8 @@
 #include "sweep.h"
 
+#include "found.h"
+#include "search_outcome.h"
+
 #include "gmd_clock.h"
 #include "gmd_fault_sweep.h"
 #include "gmd_findings.h"
@@ -30,6 +33,7 @@ typedef struct sweeping {
     gmd_status status;
     gmd_error *error;
     bool shows_progress;
+    gmd_status_line line;
     double start; /* on gmd_clock_s */
 } sweeping;
 
@@ -44,35 +48,35 @@ static bool note_found(void *context, const gmd_trace *trace, const gmd_violatio
 
 static void show_progress(void *context, uint64_t done, uint64_t all, const char *what)
 {
-    const sweeping *s = context;
+    sweeping *s = context;
     char left[CLI_LEFT_BYTES];
+    double seconds = gmd_clock_s() - s->start;
+    cli_time_left((double)done, (double)all, seconds, left);
     if (s->shows_progress) {
-        fprintf(stderr,
-                GMD_STATUS_BEGIN "sweep: %" PRIu64 " of %" PRIu64
-                                 " runs, %zu found, %s fails%s" GMD_STATUS_END,
-                done, all, s->findings.count, what,
-                cli_time_left((double)done, (double)all, gmd_clock_s() - s->start, left));
+        gmd_status_show(
+            &s->line, seconds, "%s%s%zu found, %" PRIu64 " of %" PRIu64 " runs, %s fails",
+            left + (*left ? 2 : 0), *left ? ", " : "", s->findings.count, done, all, what);
     }
 }
 
 static void show_minimising(void *context, size_t requests, uint64_t tries)
 {
-    const sweeping *s = context;
+    sweeping *s = context;
     if (s->shows_progress) {
-        fprintf(stderr,
-                GMD_STATUS_BEGIN "sweep: minimising finding %zu: %zu requests, %" PRIu64
-                                 " tries" GMD_STATUS_END,
-                s->findings.count, requests, tries);
+        gmd_status_show(&s->line, gmd_clock_s() - s->start,
+                        "minimising finding %zu: %zu requests, %" PRIu64 " tries",
+                        s->findings.count, requests, tries);
     }
 }
 
 static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweeping *s)
 {
     o->requests = s->runner->requests;
-    o->verdict = s->findings.count || result->case_fails ? GMD_FAIL : GMD_PASS;
+    cli_add_findings(o, &s->findings, &s->runner->judged);
     o->known_count = s->runner->known;
     gmd_outcome_note_known(o);
     if (result->case_fails) {
+        o->verdict = GMD_FAIL;
         o->violations[o->violation_count++] = result->violation;
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "not swept: the case fails without any fault");
@@ -91,9 +95,6 @@ static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweepi
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "not every call was made to fail: there are too many");
     }
-    for (size_t i = 0; i < s->findings.count && o->violation_count < GMD_VIOLATION_MAX; i++) {
-        o->violations[o->violation_count++] = s->findings.items[i].violation;
-    }
 }
 
 gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, const char *command,
@@ -110,12 +111,15 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
     snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);
     gmd_runner runner;
     gmd_runner_init(&runner, &given);
+    cli_found found = {.options = results->options, .command = command, .start = gmd_clock_s()};
     sweeping s = {.findings = {.out_directory = options->cases.directory,
                                .origin = origin,
                                .allocator = options->subject.allocator,
                                .minimize_seconds = MINIMIZE_SECONDS,
                                .progress = show_minimising,
-                               .context = &s},
+                               .context = &s,
+                               .tell = cli_tell_found,
+                               .listener = &found},
                   .runner = &runner,
                   .error = error,
                   .shows_progress = options->process.shows_progress,
@@ -127,18 +131,20 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
                                        .progress = show_progress,
                                        .found = note_found,
                                        .context = &s};
-    gmd_sweep_result result;
+    gmd_sweep_result result = {0};
     if (status == GMD_OK) {
         status = gmd_sweep(trace, &runner, &sweep_options, &result, error);
     }
     status = status == GMD_OK ? s.status : status;
-    if (options->process.shows_progress) {
-        fprintf(stderr, GMD_STATUS_CLEAR);
-    }
-    gmd_outcome *o = status == GMD_OK ? cli_results_add(results, base, "sweep") : NULL;
+    gmd_status_clear(&s.line);
+    bool has_begun = status == GMD_OK || status == GMD_INTERRUPTED || s.findings.count;
+    gmd_outcome *o = has_begun ? cli_results_add(results, base, "sweep") : NULL;
     if (o) {
         snprintf(o->path, sizeof o->path, "%s", strlen(path) < sizeof o->path ? path : "");
         fill_in(o, &result, &s);
+        cli_end_search(o, status, error);
+        cli_results_done(results);
+        status = status == GMD_INTERRUPTED ? status : GMD_OK;
     }
     gmd_findings_free(&s.findings);
     gmd_runner_close(&runner);

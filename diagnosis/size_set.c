@@ -1,13 +1,15 @@
 #include "size_set.h"
 
-#include "gmd_hash.h"
+#include "gmd_keyed_hash.h"
 
 #include <stdlib.h>
 
 /* The slot that has the size, or would. */
-static first_request *find_slot(first_request *slots, unsigned bits, uint64_t size)
+static first_request *find_slot(const size_set *set, first_request *slots, unsigned bits,
+                                uint64_t size)
 {
-    size_t last = ((size_t)1 << bits) - 1, at = gmd_hash_number(size) >> (64 - bits);
+    gmd_hash_key key = {set->key[0], set->key[1]};
+    size_t last = ((size_t)1 << bits) - 1, at = gmd_hash_keyed(key, &size, sizeof size) & last;
     while (slots[at].size && slots[at].size != size) {
         at = (at + 1) & last;
     }
@@ -22,9 +24,14 @@ static bool grow(size_set *set)
     if (!slots) {
         return false;
     }
+    if (!set->bits) {
+        gmd_hash_key key = gmd_hash_key_draw();
+        set->key[0] = key.first;
+        set->key[1] = key.second;
+    }
     for (size_t i = 0; set->bits && i < (size_t)1 << set->bits; i++) {
         if (set->slots[i].size) {
-            *find_slot(slots, bits, set->slots[i].size) = set->slots[i];
+            *find_slot(set, slots, bits, set->slots[i].size) = set->slots[i];
         }
     }
     free(set->slots);
@@ -39,7 +46,7 @@ bool size_set_add(size_set *set, uint64_t size, uint64_t now, uint64_t *first)
     if (is_full && !grow(set)) {
         return false;
     }
-    first_request *slot = find_slot(set->slots, set->bits, size);
+    first_request *slot = find_slot(set, set->slots, set->bits, size);
     if (slot->size == 0) {
         *slot = (first_request){size, now};
         set->count++;

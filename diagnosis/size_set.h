@@ -15,6 +15,7 @@ typedef struct size_set { /* zero-initialised is empty */
     first_request *slots; /* a power of two of them, at most half of them taken */
     unsigned bits;
     size_t count;
+    uint64_t key[2]; /* of the hash: drawn, so that nobody can choose sizes that collide */
 } size_set;
 
 /* Adds a size, which is not 0, unless it is there: when it was first asked for. False: no host

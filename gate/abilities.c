@@ -2,6 +2,7 @@
 
 #include "gmd_session.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 static const char first_text[] = "gmd-trace 1\n"
@@ -26,6 +27,7 @@ gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
     if (status != GMD_OK) {
         return status;
     }
+    unsigned char flags[sizeof *abilities];
     gmd_abilities *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -43,7 +45,11 @@ gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
         status = gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
-    *abilities = *shared;
+    memcpy(flags, shared, sizeof flags);
+    for (size_t i = 0; i < sizeof flags; i++) { /* what the allocator wrote there is no bool */
+        flags[i] = flags[i] != 0;
+    }
+    memcpy(abilities, flags, sizeof flags);
     munmap(shared, sizeof *shared);
     gmd_trace_free(&trace);
     return status;

@@ -35,7 +35,9 @@ void gate_open_findings(gate_state *gate)
                                  .minimize_tries = MINIMIZE_TRIES,
                                  .hang_seconds = HANG_SECONDS,
                                  .progress = tell_minimising,
-                                 .context = gate};
+                                 .context = gate,
+                                 .tell = gate->options->tell,
+                                 .listener = gate->options->listener};
 }
 
 void gate_close_findings(gate_state *gate)
@@ -60,6 +62,10 @@ void gate_take_findings(gate_state *gate)
         *m = (finding_mark){.seconds = gmd_clock_s() - gate->start};
         snprintf(m->part, sizeof m->part, "%s", gate->part->name);
         snprintf(m->item, sizeof m->item, "%s", gate->item ? gate->item->name : "");
+        const gmd_finding *f = &gate->found.items[gate->mark_count - 1];
+        if (f->unwritten[0]) {
+            gate_note(gate, "a case could not be written: %s", f->unwritten);
+        }
     }
 }
 

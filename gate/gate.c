@@ -99,7 +99,10 @@ static void explore(gate_state *gate)
     if (gate->options->run->conditions.conf) {
         fix_conf(gate);
     } else if (gate->abilities.configure) {
-        gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, CONF_MAX);
+        gate_fail(
+            gate,
+            gmd_search_taken_confs(&gate->run, gate->confs, CONF_MAX, &gate->conf_count, &error),
+            &error);
     }
     gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
     gate->space.has_fraction = gate->abilities.set_memory_fraction;
@@ -130,7 +133,8 @@ static gmd_status make_first_requests(gate_state *gate, gmd_error *error)
         }
     }
     free(outcome);
-    return status;
+    gate_fail(gate, status == GMD_INTERRUPTED ? status : GMD_OK, error);
+    return status == GMD_INTERRUPTED ? GMD_OK : status;
 }
 
 /* --- all of it --------------------------------------------------------------------------- */
@@ -163,6 +167,22 @@ static void run_parts(gate_state *gate)
     part_random_more(gate);
 }
 
+/* A failure in the middle does not take away what was judged before. */
+static gmd_status end_broken(gate_state *gate)
+{
+    gmd_gate_result *result = gate->result;
+    bool was_run = result->finding_count > 0;
+    for (size_t i = 0; i < result->part_count; i++) {
+        was_run = was_run || result->parts[i].was_run;
+    }
+    if (!was_run || gate->status == GMD_BAD_INPUT) {
+        return gate->status;
+    }
+    snprintf(result->ended_early, sizeof result->ended_early, "%.230s", gate->error->text);
+    result->ended_by = GMD_GATE_BROKEN;
+    return GMD_OK;
+}
+
 static gmd_status run_gate(gate_state *gate, gmd_error *error)
 {
     gmd_status status = check_only(gate, error);
@@ -192,7 +212,7 @@ static gmd_status run_gate(gate_state *gate, gmd_error *error)
         status = check_only_ran(gate, error);
     }
     if (gate->status != GMD_OK || status != GMD_OK) {
-        return gate->status != GMD_OK ? gate->status : status;
+        return gate->status != GMD_OK ? end_broken(gate) : status;
     }
     return gate_close_baseline(gate, error);
 }
@@ -207,6 +227,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
                        .error = error};
     gmd_options_leave_to_traces(&gate.run);
     gate.run.process.shows_progress = false;
+    gate.run.process.is_interrupted = options->is_interrupted;
     gate_open_findings(&gate);
     gmd_status status = run_gate(&gate, error);
     result->seconds = gmd_clock_s() - gate.start;

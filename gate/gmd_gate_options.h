@@ -2,6 +2,7 @@
 #ifndef GMD_GATE_OPTIONS_H
 #define GMD_GATE_OPTIONS_H
 
+#include "gmd_board.h"
 #include "gmd_driver.h"
 
 #include <signal.h>
@@ -36,6 +37,8 @@ typedef struct gmd_gate_options {
     const volatile sig_atomic_t *is_interrupted;               /* NULL: nobody interrupts */
     void (*progress)(void *, const gmd_gate_progress *status); /* NULL: nobody is told */
     void *context;
+    void (*tell)(void *listener, const gmd_finding *finding); /* as in gmd_findings */
+    void *listener;
 } gmd_gate_options;
 
 #endif

@@ -84,6 +84,12 @@ typedef struct gmd_gate_finding {
     double seconds; /* since the gate began */
 } gmd_gate_finding;
 
+typedef enum gmd_gate_end {
+    GMD_GATE_ENOUGH,      /* all was run, or enough was found */
+    GMD_GATE_INTERRUPTED, /* by the user */
+    GMD_GATE_BROKEN,      /* by a failure of gmd or of the machine */
+} gmd_gate_end;
+
 typedef struct gmd_gate_result {
     gmd_gate_part *parts;
     size_t part_count;
@@ -97,11 +103,15 @@ typedef struct gmd_gate_result {
     double seconds;
     uint64_t seed;
     uint64_t known_count; /* violations that are known (--known): no findings */
+    uint64_t restarts;    /* of fork servers that were gone (gmd_fork_server.h) */
+    uint64_t left_behind; /* processes of the library that had to be ended */
     bool is_quick;
     char ended_early[240]; /* why not all of it was run; empty: all was */
+    gmd_gate_end ended_by; /* likewise, in one word */
 } gmd_gate_result;
 
-/* GMD_ERROR: it was ended before all was judged, and found nothing until then. */
+/* GMD_UNFINISHED: it was interrupted, GMD_ERROR: gmd or the machine failed, whatever was found
+ * until then; GMD_ERROR also: it ended before all was judged, and found nothing until then. */
 gmd_verdict gmd_gate_verdict(const gmd_gate_result *result);
 gmd_verdict gmd_gate_part_verdict(const gmd_gate_part *part);
 /* "correctness", "memory", "speed", in this order; NULL: there are no more. */

@@ -67,7 +67,7 @@ static void play_case(gate_state *gate, gmd_trace *trace, const char *conf)
             play_under(gate, &runner, trace, &plan_schedules[i]);
         }
     }
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 /* Settings that a case states are part of what it needs. */

@@ -41,6 +41,16 @@ static void tell(void *context, uint64_t done, uint64_t all, const char *what)
     }
 }
 
+/* Only a case that was looked at to its end tells that there is nothing to fail in it. */
+static void note_unswept(gate_state *gate, gmd_status status, const gmd_sweep_result *result)
+{
+    if (status == GMD_OK && !result->runs) {
+        gate_note(gate, result->case_fails    ? "not swept: it fails without any fault"
+                        : result->is_complete ? "the allocator makes no call here that could fail"
+                                              : "not swept: it makes more calls than are noted");
+    }
+}
+
 static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
 {
     gmd_runner runner;
@@ -58,9 +68,7 @@ static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
     gate_count(gate, result.runs, runner.requests, runner.known);
-    if (!result.runs) {
-        gate_note(gate, "the allocator makes no call here that could fail");
-    }
+    note_unswept(gate, status, &result);
     if (status == GMD_OK && result.case_fails && !gate_is_known(gate, &result.violation)) {
         gate_add_finding(gate, &runner, trace, &result.violation);
     } else if (status == GMD_BAD_INPUT || result.case_is_refused) {
@@ -68,7 +76,7 @@ static void sweep(gate_state *gate, const gmd_trace *trace, bool has_budgets)
     } else {
         gate_fail(gate, status, &error);
     }
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 #define ANSWER_SECONDS 3 /* of a request in a trace that takes milliseconds */
@@ -101,11 +109,13 @@ static void sweep_others(gate_state *gate, const gmd_trace *trace)
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
     gate_count(gate, result.runs, runner.requests, runner.known);
-    if (!result.runs) {
-        gate_note(gate, "the allocator makes no call here that could fail");
+    note_unswept(gate, status, &result);
+    if (status == GMD_BAD_INPUT || result.case_is_refused) {
+        gate_note(gate, "refused: %s", error.text);
+    } else {
+        gate_fail(gate, status, &error);
     }
-    gate_fail(gate, status == GMD_BAD_INPUT ? GMD_OK : status, &error);
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 static void sweep_with(gate_state *gate, const char *planned, gmd_trace *trace, const char *conf,

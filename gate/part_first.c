@@ -37,7 +37,7 @@ static void play(gate_state *gate, const char *conf)
     gmd_runner_init(&runner, &gate->run);
     play_text(gate, &runner, first_text, conf);
     play_text(gate, &runner, large_text, conf);
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 void part_first(gate_state *gate)

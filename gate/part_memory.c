@@ -28,7 +28,7 @@ typedef struct taken { /* in memory that the process of the run shares */
     double unused, shares; /* sums over the requests with anything reserved: of the share that no
                               live block asked for, and of 1 */
     uint64_t api_calls, retries, refused;
-    bool has_retries, is_done;
+    _Atomic int has_retries, is_done; /* any number is one of theirs */
 } taken;
 
 typedef struct watch {
@@ -99,9 +99,16 @@ static void measured(gate_state *gate, const char *name, const char *unit, doubl
     gate_add_figure(gate, name, unit, (gmd_gate_span){value, value, value});
 }
 
+/* Nothing that the allocator may have written there makes it more than all or less than nothing. */
+static double share_unused(const taken *t)
+{
+    double share = t->unused / t->shares;
+    return share > 0 && share <= 1 ? share : 0;
+}
+
 static void keep(gate_state *gate, const taken *t)
 {
-    double unused = t->shares > 0 ? t->unused / t->shares : 0;
+    double unused = share_unused(t);
     measured(gate, "peak_reserved", "B", (double)t->peak_reserved);
     measured(gate, "fragmentation", "ppm", (double)(uint64_t)(unused * PPM + 0.5));
     measured(gate, "device_calls", "calls", (double)t->api_calls);
@@ -133,9 +140,10 @@ static gmd_status run_isolated(gate_state *gate, gmd_run_options *options, const
     options->cases.directory = NULL;
     gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
     if (status == GMD_OK) {
+        const taken own = *t; /* nobody else's from now on */
         gate_count(gate, 1, outcome->requests, outcome->known_count);
-        if (t->is_done) {
-            keep(gate, t);
+        if (own.is_done) {
+            keep(gate, &own);
         } else {
             gate_lose_figures(gate, why_not(outcome));
         }

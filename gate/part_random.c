@@ -139,6 +139,7 @@ static void carry_out(gate_state *gate, gmd_search_options *options)
     gate->found.context = gate;
     gate_take_findings(gate);
     gate->item->hits += count_hits(&gate->found) - hits;
+    gate_add_troubles(gate, &result.troubles);
     note_result(gate, &result);
 }
 

@@ -35,7 +35,7 @@ static void found_on_the_way(gate_state *gate, const gmd_trace *round,
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     gate_add_finding(gate, &runner, &all, violation);
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
     gmd_trace_free(&all);
 }
 
@@ -51,7 +51,7 @@ static void found_growth(gate_state *gate, gmd_trace *round, const gmd_violation
     for (; marks < gate->mark_count; marks++) {
         gate->marks[marks].is_round = true;
     }
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 static void play(gate_state *gate, gmd_trace *round)
@@ -69,7 +69,7 @@ static void play(gate_state *gate, gmd_trace *round)
         const gmd_violation *violation = &outcome->violations[0];
         if (!outcome->violation_count) {
             if (outcome->verdict == GMD_ERROR) {
-                gate_note(gate, "refused: %s", outcome->error);
+                gate_cannot_run(gate, outcome->error_status, outcome->error);
             }
         } else if (!gate_is_known(gate, violation)) {
             if (rounds_is_growth(violation)) {

@@ -26,7 +26,7 @@ static void play_within(gate_state *gate, gmd_trace *trace, uint64_t capacity)
     gmd_runner_init(&runner, &gate->run);
     trace->conditions.capacity_bytes = capacity;
     gate_play(gate, &runner, trace);
-    gmd_runner_close(&runner);
+    gate_close_runner(gate, &runner);
 }
 
 /* Full memory makes an allocator split, merge, retry and refuse. */

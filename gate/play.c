@@ -20,16 +20,29 @@ gmd_run_options gate_options_as_given(const gate_state *gate)
     return options;
 }
 
+void gate_cannot_run(gate_state *gate, gmd_status status, const char *reason)
+{
+    gmd_error error;
+    if (status == GMD_BAD_INPUT) {
+        gate_note(gate, "refused: %s", reason);
+    } else {
+        gate_fail(gate, gmd_fail(&error, status, "%s", reason), &error);
+    }
+}
+
+void gate_close_runner(gate_state *gate, gmd_runner *runner)
+{
+    gmd_runner_close(runner);
+    gate_add_troubles(gate, &runner->troubles);
+}
+
 bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
 {
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(runner, trace, &outcome, &error);
     if (status != GMD_OK) {
-        if (status != GMD_BAD_INPUT) {
-            gate_fail(gate, status, &error);
-        }
-        gate_note(gate, "refused: %s", error.text);
+        gate_cannot_run(gate, status, error.text);
         return false;
     }
     gate_count(gate, 1, outcome->requests, outcome->known_count);
@@ -38,7 +51,7 @@ bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)
             gate_add_finding(gate, runner, trace, &outcome->violations[0]);
         }
     } else if (outcome->verdict == GMD_ERROR) {
-        gate_note(gate, "refused: %s", outcome->error);
+        gate_cannot_run(gate, outcome->error_status, outcome->error);
         return false;
     }
     return true;
@@ -86,10 +99,7 @@ void gate_play_persistent(gate_state *gate, gmd_runner *runner, gmd_persistent_i
         gmd_status status =
             gmd_runner_run_persistent(runner, &traces[at], count - at, &persistent, &error);
         if (status != GMD_OK) {
-            if (status != GMD_BAD_INPUT) {
-                gate_fail(gate, status, &error);
-            }
-            gate_note(gate, "refused: %s", error.text);
+            gate_cannot_run(gate, status, error.text);
             return;
         }
         gate_count(gate, persistent.passed, persistent.requests, persistent.known);

@@ -11,6 +11,13 @@ bool gate_set_conf(gate_state *gate, gmd_trace *trace, const char *conf);
  * of its own. */
 gmd_run_options gate_options_as_given(const gate_state *gate);
 
+/* What was to be run could not be: refused (GMD_BAD_INPUT), which the item notes; else the gate
+ * fails, since it must not pass what it did not run. */
+void gate_cannot_run(gate_state *gate, gmd_status status, const char *reason);
+
+/* Closes it; what went wrong beside its runs is the gate's to tell. */
+void gate_close_runner(gate_state *gate, gmd_runner *runner);
+
 /* Runs the trace by itself. False: it was refused. */
 bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace);
 

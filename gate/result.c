@@ -23,9 +23,11 @@ gmd_verdict gmd_gate_verdict(const gmd_gate_result *result)
     for (size_t i = 0; i < result->part_count; i++) {
         has_failed = has_failed || gmd_gate_part_verdict(&result->parts[i]) == GMD_FAIL;
     }
-    return has_failed               ? GMD_FAIL
-           : result->ended_early[0] ? GMD_ERROR /* interrupted: what is left was not judged */
-                                    : GMD_PASS;
+    return result->ended_by == GMD_GATE_INTERRUPTED ? GMD_UNFINISHED
+           : result->ended_by == GMD_GATE_BROKEN    ? GMD_ERROR
+           : has_failed                             ? GMD_FAIL
+           : result->ended_early[0]                 ? GMD_ERROR /* what is left was not judged */
+                                                    : GMD_PASS;
 }
 
 /* --- categories and figures -------------------------------------------------------------- */
@@ -47,7 +49,10 @@ gmd_verdict gmd_gate_category_verdict(const gmd_gate_result *result, const char 
             has_failed = has_failed || gmd_gate_part_verdict(&result->parts[i]) == GMD_FAIL;
         }
     }
-    return has_failed ? GMD_FAIL : GMD_PASS;
+    return has_failed                                 ? GMD_FAIL
+           : result->ended_by == GMD_GATE_INTERRUPTED ? GMD_UNFINISHED
+           : result->ended_by == GMD_GATE_BROKEN      ? GMD_ERROR
+                                                      : GMD_PASS;
 }
 
 bool gmd_gate_is_regression(const gmd_gate_figure *figure)
@@ -176,8 +181,8 @@ void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome)
     snprintf(outcome->name, sizeof outcome->name, "gate");
     snprintf(outcome->kind, sizeof outcome->kind, "gate");
     outcome->verdict = gmd_gate_verdict(result);
-    if (outcome->verdict == GMD_ERROR) {
-        outcome->error_status = GMD_FAILED;
+    if (outcome->verdict == GMD_ERROR || outcome->verdict == GMD_UNFINISHED) {
+        outcome->error_status = outcome->verdict == GMD_UNFINISHED ? GMD_INTERRUPTED : GMD_FAILED;
         snprintf(outcome->error, sizeof outcome->error, "%s: what is left was not judged",
                  result->ended_early);
     }
@@ -188,6 +193,7 @@ void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome)
     }
     outcome->known_count = result->known_count;
     gmd_outcome_note_known(outcome);
+    gmd_outcome_note_troubles(outcome, result->restarts, result->left_behind);
     outcome->oracle_count = result->oracle_count;
     memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
     for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {

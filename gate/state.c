@@ -13,9 +13,20 @@
 
 /* --- when it is over --------------------------------------------------------------------- */
 
+/* Where it had not ended by itself before. */
+static void interrupt(gate_state *gate)
+{
+    if (!gate->gives_up) {
+        gate_give_up(gate, "interrupted");
+        gate->result->ended_by = GMD_GATE_INTERRUPTED;
+    }
+}
+
 void gate_fail(gate_state *gate, gmd_status status, const gmd_error *error)
 {
-    if (gate->status == GMD_OK && status != GMD_OK) {
+    if (status == GMD_INTERRUPTED) {
+        interrupt(gate);
+    } else if (gate->status == GMD_OK && status != GMD_OK) {
         gate->status = status;
         *gate->error = *error;
     }
@@ -43,7 +54,7 @@ static void decide_to_give_up(gate_state *gate)
         hangs += gmd_is_hang(&gate->found.items[i].violation) ? gate->found.items[i].hits : 0;
     }
     if (interrupted && *interrupted) {
-        gate_give_up(gate, "interrupted");
+        interrupt(gate);
     } else if (gate->options->fails_fast && gate->found.count) {
         gate_give_up(gate, "--fail-fast: the first finding ends the gate");
     } else if (hangs >= HANGS_MAX) {
@@ -127,14 +138,26 @@ bool gate_begin_item(gate_state *gate, const char *name)
     return gate->item != NULL;
 }
 
+/* What was run of an item that did not come to its end is no verdict. NULL: it did. */
+static const char *why_cut_short(const gate_state *gate)
+{
+    return gate->result->ended_by == GMD_GATE_INTERRUPTED ? "interrupted before its end"
+           : gate->status != GMD_OK                       ? "ended by a failure of gmd"
+                                                          : NULL;
+}
+
 void gate_end_item(gate_state *gate)
 {
     if (gate->item) {
         gate->item->seconds = gmd_clock_s() - gate->item_start;
+        const char *cut_short = why_cut_short(gate);
         bool was_refused = !gate->item->runs && gate->item->detail[0];
-        gate->item->fate = gate->item->hits ? GMD_GATE_FAILED
-                           : was_refused    ? GMD_GATE_SKIPPED
-                                            : GMD_GATE_PASSED;
+        gate->item->fate = gate->item->hits           ? GMD_GATE_FAILED
+                           : was_refused || cut_short ? GMD_GATE_SKIPPED
+                                                      : GMD_GATE_PASSED;
+        if (cut_short && !gate->item->hits) {
+            snprintf(gate->item->detail, sizeof gate->item->detail, "%s", cut_short);
+        }
         gate->part->was_run = gate->part->was_run || gate->item->runs || gate->item->hits;
     }
     gate->item = NULL;
@@ -158,6 +181,12 @@ void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t kno
     gate->result->known_count += known;
     gate->item->runs += runs;
     gate->item->requests += requests;
+}
+
+void gate_add_troubles(gate_state *gate, const gmd_fork_server_troubles *troubles)
+{
+    gate->result->restarts += troubles->restarts;
+    gate->result->left_behind += troubles->left_behind;
 }
 
 void gate_note(gate_state *gate, const char *text, ...)

@@ -10,6 +10,7 @@
 #include "plan.h"
 
 #include "gmd_findings.h"
+#include "gmd_fork_server.h"
 #include "gmd_generate.h"
 #include "gmd_subject.h"
 
@@ -46,7 +47,8 @@ typedef struct gate_state {
 
 /* --- when it is over --------------------------------------------------------------------- */
 
-/* Ends the gate: gmd's own failure. GMD_OK is none; only the first failure stays. */
+/* Ends the gate: gmd's own failure. GMD_OK is none; only the first failure stays. GMD_INTERRUPTED
+ * is no failure, and ends it, too. */
 void gate_fail(gate_state *gate, gmd_status status, const gmd_error *error);
 /* The same, where there is no host memory for `what`. */
 void gate_out_of_memory(gate_state *gate, const char *what);
@@ -73,6 +75,8 @@ __attribute__((format(printf, 3, 4))) void gate_skip_item(gate_state *gate, cons
                                                           const char *reason, ...);
 /* Runs and requests of the item under way, and violations in them that are known. */
 void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t known);
+/* What went wrong beside the runs. */
+void gate_add_troubles(gate_state *gate, const gmd_fork_server_troubles *troubles);
 /* For the reader, about the item under way; only the first note stays. */
 __attribute__((format(printf, 2, 3))) void gate_note(gate_state *gate, const char *text, ...);
 

@@ -24,6 +24,8 @@
     KIND(progress, deadlock, "a wait that nobody can end",                                         \
          "[lock], [lock2], [lock3], [lock4], [wait]")                                              \
     KIND(progress, failed, "an error other than out of memory", "error, [fault]")                  \
+    KIND(progress, left_call, "control left a call by another way than its return", "at")          \
+    KIND(progress, device_refuses, "a call that gmd makes itself is refused", "call, error")       \
     KIND(progress, overwrote_gmd, "memory that is gmd's own was written over", "")                 \
     KIND(progress, not_reused, "the same requests again take more memory each time", "")           \
     KIND(progress, crash_in_repetition, "the same requests again end in a crash", "signal")        \

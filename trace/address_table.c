@@ -1,5 +1,5 @@
 #include "gmd_address_table.h"
-#include "gmd_hash.h"
+#include "gmd_keyed_hash.h"
 
 #include <stdlib.h>
 
@@ -10,14 +10,17 @@ bool gmd_address_table_make(gmd_address_table *table, size_t entries)
         bits++;
     }
     table->mask = ((size_t)1 << bits) - 1;
-    table->shift = 64 - bits;
+    gmd_hash_key key = gmd_hash_key_draw();
+    table->key[0] = key.first;
+    table->key[1] = key.second;
     table->slots = calloc(table->mask + 1, sizeof *table->slots);
     return table->slots != NULL;
 }
 
 static size_t home_of(const gmd_address_table *table, uint64_t address)
 {
-    return (size_t)(gmd_hash_number(address) >> table->shift);
+    gmd_hash_key key = {table->key[0], table->key[1]};
+    return (size_t)gmd_hash_keyed(key, &address, sizeof address) & table->mask;
 }
 
 /* The slot with the address, or the free one that ends the search for it. */

@@ -45,11 +45,6 @@ void arena_free(memory_arena *arena)
     *arena = (memory_arena){0};
 }
 
-bool arena_is_full(const memory_arena *arena, size_t size)
-{
-    return size > arena->limit - arena->used;
-}
-
 /* Chunks double, so that a small file costs little and a large one few calls. */
 static bool add_chunk(memory_arena *arena, size_t size)
 {
@@ -84,13 +79,31 @@ static void *take_given(memory_arena *arena, unsigned class)
     return taken;
 }
 
+/* What is counted is what is taken from the host. */
+static size_t room_for(size_t size)
+{
+    return (size_t)1 << size_class(size);
+}
+
+bool arena_is_full(const memory_arena *arena, size_t size)
+{
+    return size > arena->limit || room_for(size) > arena->limit - arena->used;
+}
+
+bool arena_charge(memory_arena *arena, size_t before, size_t now)
+{
+    size_t used = arena->used - before;
+    arena->used = used + now;
+    return now <= arena->limit && used <= arena->limit - now;
+}
+
 void *arena_take(memory_arena *arena, size_t size)
 {
     if (arena_is_full(arena, size)) {
         return NULL;
     }
     unsigned class = size_class(size);
-    size_t room = (size_t)1 << class;
+    size_t room = room_for(size);
     void *taken = take_given(arena, class);
     if (!taken) {
         if (room > (size_t)(arena->end - arena->next) && !add_chunk(arena, room)) {
@@ -99,7 +112,7 @@ void *arena_take(memory_arena *arena, size_t size)
         taken = arena->next;
         arena->next += room;
     }
-    arena->used += size;
+    arena->used += room;
     return taken;
 }
 
@@ -109,7 +122,7 @@ void arena_give(memory_arena *arena, void *taken, size_t size)
         unsigned class = size_class(size);
         memcpy(taken, &arena->given[class], sizeof taken);
         arena->given[class] = taken;
-        arena->used -= size;
+        arena->used -= room_for(size);
         FORBID_USE(taken, (size_t)1 << class);
     }
 }

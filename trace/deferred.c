@@ -15,8 +15,14 @@ enum { HELPER_MAX = 64 };
 typedef struct waiting_free {
     size_t completion; /* its free_completed; 0: there is none */
     uint64_t from;     /* when it was asked for */
-    uint64_t until;    /* when the work that it waits for ends */
+    uint64_t until;    /* when the work that it waits for ends; NEVER: not known yet */
+    size_t before;     /* of its device and open, too, 1 more than the event; 0: none */
 } waiting_free;
+
+/* A place in the events that only goes forward. */
+typedef struct cursor {
+    size_t next, request; /* of a device, at or behind what was asked for last */
+} cursor;
 
 typedef struct planner {
     const gmd_snapshot *snapshot;
@@ -25,10 +31,13 @@ typedef struct planner {
     bool has_late;
     const char *name;
     deferred_plan *plan;
-    gmd_address_table waiting; /* address -> its free_requested */
-    waiting_free *frees;       /* by free_requested */
-    size_t *open;              /* free_requested events whose work has no end yet */
-    size_t open_count;
+    gmd_address_table waiting;    /* address -> its free_requested */
+    waiting_free *frees;          /* by free_requested */
+    size_t *requested;            /* by free_completed: 1 more than its free_requested; 0: none */
+    size_t open[GMD_MAX_DEVICES]; /* free_requested events whose work has no end yet: the last, as
+                                     waiting_free.before; and those that have one since */
+    size_t open_count[GMD_MAX_DEVICES];
+    cursor cursors[GMD_MAX_DEVICES];
     size_t pending[GMD_MAX_DEVICES]; /* frees that are not complete */
     uint64_t now;
     struct {
@@ -84,25 +93,32 @@ typedef enum completer {
     BY_NOTHING,
 } completer;
 
-static size_t next_of_device(const gmd_snapshot *s, size_t at, uint8_t device)
+static size_t next_of_device(planner *p, size_t at, uint8_t device)
 {
-    while (at < s->event_count && s->events[at].device != device) {
-        at++;
+    const gmd_snapshot *s = p->snapshot;
+    size_t *next = &p->cursors[device].next;
+    *next = gmd_max(*next, at);
+    while (*next < s->event_count && s->events[*next].device != device) {
+        ++*next;
     }
-    return at;
+    return *next;
+}
+
+static bool is_request_of(const gmd_snapshot_event *e, uint8_t device)
+{
+    return e->device == device && (e->action == GMD_ACTION_ALLOC || e->action == GMD_ACTION_OOM);
 }
 
 /* The request after events of the allocator's own. */
-static size_t request_after(const gmd_snapshot *s, size_t at, uint8_t device)
+static size_t request_after(planner *p, size_t at, uint8_t device)
 {
-    for (at = next_of_device(s, at, device); at < s->event_count;
-         at = next_of_device(s, at + 1, device)) {
-        uint8_t action = s->events[at].action;
-        if (action == GMD_ACTION_ALLOC || action == GMD_ACTION_OOM) {
-            return at;
-        }
+    const gmd_snapshot *s = p->snapshot;
+    size_t *request = &p->cursors[device].request;
+    *request = gmd_max(*request, at);
+    while (*request < s->event_count && !is_request_of(&s->events[*request], device)) {
+        ++*request;
     }
-    return s->event_count;
+    return *request;
 }
 
 /* A retry collects garbage and releases oversize blocks before it waits for pending frees, and
@@ -123,7 +139,7 @@ static completer completer_of(planner *p, size_t at, uint8_t device, bool is_all
     while (p->next_run < p->runs->count && p->runs->items[p->next_run].end <= at) {
         p->next_run++;
     }
-    size_t next = next_of_device(s, at, device);
+    size_t next = next_of_device(p, at, device);
     const gmd_snapshot_event *e = next < s->event_count ? &s->events[next] : NULL;
     if (e && event_gives(e) && p->next_run < p->runs->count) {
         return completer_in_run(&p->runs->items[p->next_run], next, is_all);
@@ -137,40 +153,43 @@ static completer completer_of(planner *p, size_t at, uint8_t device, bool is_all
     return is_all ? BY_EMPTY_CACHE : BY_NOTHING;
 }
 
+static void open_free(planner *p, size_t requested)
+{
+    uint8_t device = p->snapshot->events[requested].device;
+    p->frees[requested] = (waiting_free){.from = p->now, .until = NEVER, .before = p->open[device]};
+    p->open[device] = requested + 1;
+    p->open_count[device]++;
+    p->pending[device]++;
+}
+
+static void end_one(planner *p, size_t requested)
+{
+    waiting_free *f = &p->frees[requested];
+    if (f->until == NEVER) {
+        f->until = p->now;
+        p->open_count[p->snapshot->events[requested].device]--;
+    }
+}
+
 /* All work that has no end ends now, in the step that begins: of one device. */
 static void end_all(planner *p, uint8_t device)
 {
-    size_t left = 0;
-    bool is_any = false;
-    for (size_t i = 0; i < p->open_count; i++) {
-        is_any = is_any || p->snapshot->events[p->open[i]].device == device;
+    p->now += p->open_count[device] > 0;
+    for (size_t open = p->open[device]; open; open = p->frees[open - 1].before) {
+        end_one(p, open - 1);
     }
-    p->now += is_any;
-    for (size_t i = 0; i < p->open_count; i++) {
-        size_t requested = p->open[i];
-        if (p->snapshot->events[requested].device == device) {
-            p->frees[requested].until = p->now;
-        } else {
-            p->open[left++] = requested;
-        }
-    }
-    p->open_count = left;
+    p->open[device] = 0;
 }
 
 /* The work of the frees that were completed in events [from, to) ends in the step that begins. */
 static void end_of(planner *p, size_t from, size_t to)
 {
-    size_t left = 0;
     p->now++;
-    for (size_t i = 0; i < p->open_count; i++) {
-        waiting_free *f = &p->frees[p->open[i]];
-        if (f->completion >= from && f->completion < to) {
-            f->until = p->now;
-        } else {
-            p->open[left++] = p->open[i];
+    for (size_t i = from; i < to; i++) {
+        if (p->requested[i]) {
+            end_one(p, p->requested[i] - 1);
         }
     }
-    p->open_count = left;
 }
 
 /* Takes the frees that were completed from event *at on, one after the other. */
@@ -186,6 +205,7 @@ static gmd_status note_completions(planner *p, size_t *at)
         if (s->events[*at].address &&
             gmd_address_table_take(&p->waiting, s->events[*at].address, &requested)) {
             p->frees[requested].completion = *at;
+            p->requested[*at] = (size_t)requested + 1;
             p->pending[device]--;
             any++;
         }
@@ -205,7 +225,7 @@ static gmd_status note_completions(planner *p, size_t *at)
         end_all(p, device);
         return GMD_OK;
     }
-    size_t allocation = request_after(s, *at, device);
+    size_t allocation = request_after(p, *at, device);
     if (allocation < s->event_count) {
         p->plan->events[allocation].is_awaited = true;
         end_of(p, from, *at);
@@ -229,9 +249,7 @@ static gmd_status time_frees(planner *p)
         if (p->has_late && e->action == GMD_ACTION_FREE_REQUESTED && e->address &&
             !is_prompt(s, i)) {
             p->plan->events[i].is_deferred = true;
-            p->frees[i] = (waiting_free){.from = p->now, .until = NEVER};
-            p->open[p->open_count++] = i;
-            p->pending[e->device]++;
+            open_free(p, i);
             gmd_address_table_put(&p->waiting, e->address, (uint32_t)i);
         } else if (event_gives(e)) {
             end_all(p, e->device); /* cudaFree and unmapping wait for the device */
@@ -297,10 +315,10 @@ gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
                  .name = name,
                  .plan = plan,
                  .frees = calloc(count, sizeof *p.frees),
-                 .open = malloc(count * sizeof *p.open),
+                 .requested = calloc(count, sizeof *p.requested),
                  .error = error};
     gmd_status status = GMD_OK;
-    if (!plan->events || !p.frees || !p.open || !gmd_address_table_make(&p.waiting, count)) {
+    if (!plan->events || !p.frees || !p.requested || !gmd_address_table_make(&p.waiting, count)) {
         status = gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     } else {
         status = time_frees(&p);
@@ -308,7 +326,7 @@ gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
     }
     gmd_address_table_free(&p.waiting);
     free(p.frees);
-    free(p.open);
+    free(p.requested);
     if (status != GMD_OK) {
         deferred_plan_free(plan);
     }

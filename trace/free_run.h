@@ -18,6 +18,8 @@ typedef enum run_follower {
 /* What is known of a run of events of one device that give memory back. */
 typedef struct run_facts {
     run_follower follower;
+    bool knows_calls;       /* whether the recorder noted each empty_cache()... */
+    bool is_call;           /* ...and that it did here */
     bool is_between_pages;  /* the request after it had got pages already */
     bool continues;         /* the run before it, right before it, is of a device before its own */
     bool would_have_served; /* a segment of it the request, from the cache */
@@ -37,6 +39,7 @@ typedef enum run_verdict {
 
 typedef struct free_run {
     size_t first, end; /* events; completed frees may be among them */
+    size_t gives;      /* of them that give memory back */
     uint8_t device;
     uint64_t reserved, needed; /* bytes reserved before it, and those of the segment asked for */
     bool is_whole;             /* all that was cached on its device */

@@ -13,6 +13,9 @@
 
 run_verdict run_judge(const run_facts *f)
 {
+    if (f->knows_calls) {
+        return f->is_call ? RUN_EMPTY_CACHE : RUN_OF_REQUEST;
+    }
     if (f->is_between_pages) {
         return RUN_OF_REQUEST;
     }
@@ -61,6 +64,11 @@ typedef struct walk {
     uint64_t reserved[GMD_MAX_DEVICES];
     uint64_t reserved_before; /* the memory that the request to come has taken */
     size_t next_op;           /* of the operations; SIZE_MAX: they do not fit the history */
+    bool has_calls;           /* of empty_cache(), among them */
+    uint64_t *settled;        /* addresses of blocks, ascending: of the run that is surveyed */
+    size_t settled_count, settled_capacity;
+    size_t stretch_end; /* of the events that give memory back which were looked at last... */
+    size_t last_given[GMD_MAX_DEVICES]; /* ...and where each device does so last among them */
 } walk;
 
 static bool note(walk *w, size_t at)
@@ -76,22 +84,27 @@ static bool note(walk *w, size_t at)
     return recorded_cache_note(&w->cache, e, is_late);
 }
 
-static bool is_within_run(const gmd_snapshot *s, size_t at, uint8_t device)
+static size_t after_completions(const gmd_snapshot *s, size_t at, uint8_t device)
 {
     while (at < s->event_count && s->events[at].action == GMD_ACTION_FREE_COMPLETED &&
            s->events[at].device == device) {
         at++; /* a retry settles pending frees after a collection, and before the rest */
     }
-    return at < s->event_count && event_gives(&s->events[at]) && s->events[at].device == device;
+    return at;
 }
 
-static size_t end_of_run(const gmd_snapshot *s, size_t first)
+/* Behind the last event that gives memory back; `*gives`: how many do. */
+static size_t end_of_run(const gmd_snapshot *s, size_t first, size_t *gives)
 {
-    size_t at = first;
-    while (is_within_run(s, at, s->events[first].device)) {
-        at++;
+    uint8_t device = s->events[first].device;
+    size_t end = first, at = first;
+    *gives = 0;
+    while (at < s->event_count && event_gives(&s->events[at]) && s->events[at].device == device) {
+        end = at + 1;
+        ++*gives;
+        at = after_completions(s, end, device);
     }
-    return at;
+    return end;
 }
 
 /* The request that may have brought the run about: a refused one, or one that got new memory. One
@@ -131,7 +144,8 @@ static const gmd_snapshot_event *request_of(const walk *w, const free_run *run)
     return e && e->device == w->snapshot->events[run->first].device ? e : NULL;
 }
 
-/* Whether the run gives back these segments, in this order. */
+/* Whether the run gives back these segments, in this order. A plan of more is cut off behind one.
+ */
 static bool is_run_of(const walk *w, const free_run *run, const cache_plan *plan)
 {
     size_t k = 0;
@@ -146,16 +160,46 @@ static bool is_run_of(const walk *w, const free_run *run, const cache_plan *plan
 
 /* --- first pass: what is known without the limit ------------------------------------------ */
 
-/* Whether a block of the segment was completed right before the run, after it had waited: a retry
- * that waited for it gives the segment back without looking whether it would serve now. */
-static bool was_settled(const gmd_snapshot *s, const free_run *run, const gmd_snapshot_event *given)
+static int compare_addresses(const void *a, const void *b)
 {
-    for (size_t i = run->first; i-- > 0 && s->events[i].action == GMD_ACTION_FREE_COMPLETED;) {
-        if (s->events[i].address - given->address < given->size && free_was_late(s, i)) {
-            return true;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The blocks that were completed right before the run, after they had waited. */
+static bool list_settled(walk *w, size_t run_first)
+{
+    const gmd_snapshot *s = w->snapshot;
+    w->settled_count = 0;
+    for (size_t i = run_first; i-- > 0 && s->events[i].action == GMD_ACTION_FREE_COMPLETED;) {
+        if (!free_was_late(s, i)) {
+            continue;
+        }
+        if (!GMD_GROW(&w->settled, &w->settled_capacity, w->settled_count + 1)) {
+            return false;
+        }
+        w->settled[w->settled_count++] = s->events[i].address;
+    }
+    if (w->settled_count) {
+        qsort(w->settled, w->settled_count, sizeof *w->settled, compare_addresses);
+    }
+    return true;
+}
+
+/* Whether one of these blocks lies in the segment: a retry that waited for it gives the segment
+ * back without looking whether it would serve now. */
+static bool was_settled(const walk *w, const gmd_snapshot_event *given)
+{
+    size_t low = 0, high = w->settled_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->settled[middle] < given->address) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return false;
+    return low < w->settled_count && w->settled[low] - given->address < given->size;
 }
 
 static bool would_have_served(const walk *w, const free_run *run, const gmd_snapshot_event *request)
@@ -167,7 +211,7 @@ static bool would_have_served(const walk *w, const free_run *run, const gmd_snap
         if (e->action == GMD_ACTION_SEGMENT_FREE && e->stream == request->stream &&
             recorded_cache_is_small(&w->cache, e->address) == is_small &&
             gmd_recorded_serves(w->settings, e->size, request->size) &&
-            !(knows_limit && was_settled(w->snapshot, run, e))) {
+            !(knows_limit && was_settled(w, e))) {
             return true;
         }
     }
@@ -187,10 +231,30 @@ static bool is_oversize(const walk *w, const free_run *run, const gmd_snapshot_e
     return true;
 }
 
-/* The count of retries before and after a request, by the operations. */
-static void read_retries(const walk *w, run_facts *facts)
+static bool is_call_next(const walk *w)
+{
+    return w->next_op < w->hints->op_count &&
+           w->hints->ops[w->next_op].kind == GMD_TRUTH_EMPTY_CACHE;
+}
+
+static bool has_calls(const gmd_history_hints *hints)
+{
+    for (size_t i = 0; i < hints->op_count; i++) {
+        if (hints->ops[i].kind == GMD_TRUTH_EMPTY_CACHE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the operations have an empty_cache() here, where they have any at all, and the count of
+ * retries before and after a request. */
+static void read_operations(walk *w, run_facts *facts)
 {
     const gmd_truth_op *ops = w->hints->ops;
+    facts->knows_calls = w->has_calls && w->next_op < w->hints->op_count;
+    facts->is_call = is_call_next(w);
+    w->next_op += facts->is_call;
     if (w->next_op < w->hints->op_count) {
         uint64_t before = w->next_op ? ops[w->next_op - 1].retries : 0;
         facts->knows_retries = true;
@@ -198,24 +262,36 @@ static void read_retries(const walk *w, run_facts *facts)
     }
 }
 
-static bool gives_next(const gmd_snapshot *s, size_t at, int device)
+/* The events from `at` on that give memory back, one behind the other: the last of each device. */
+static void look_at_stretch(walk *w, size_t at)
 {
-    while (at < s->event_count && event_gives(&s->events[at])) {
-        if (s->events[at++].device == device) {
-            return true;
-        }
+    const gmd_snapshot *s = w->snapshot;
+    if (at < w->stretch_end) {
+        return;
     }
-    return false;
+    memset(w->last_given, 0, sizeof w->last_given);
+    for (; at < s->event_count && event_gives(&s->events[at]); at++) {
+        w->last_given[s->events[at].device] = at;
+    }
+    w->stretch_end = at;
+}
+
+/* Whether the device gives something back in the events from `at` on, before anything else comes.
+ */
+static bool gives_next(walk *w, size_t at, int device)
+{
+    look_at_stretch(w, at);
+    return w->last_given[device] >= at && at < w->stretch_end;
 }
 
 /* An empty_cache() goes through all devices in turn: those before the run's have nothing left, and
  * those after it give back what they have right then. */
-static bool leaves_other_devices(const walk *w, const free_run *run)
+static bool leaves_other_devices(walk *w, const free_run *run)
 {
     int own = w->snapshot->events[run->first].device;
     for (int device = 0; device < (int)w->snapshot->device_count; device++) {
         if (device != own && recorded_cache_has_any(&w->cache, device) &&
-            (device < own || !gives_next(w->snapshot, run->end, device))) {
+            (device < own || !gives_next(w, run->end, device))) {
             return true;
         }
     }
@@ -227,7 +303,8 @@ static bool survey_run(walk *w, free_run *run)
     const gmd_snapshot_event *events = w->snapshot->events, *request = request_of(w, run);
     run_facts *f = &run->facts;
     cache_plan all;
-    if (!recorded_cache_plan_all(&w->cache, events[run->first].device, &all)) {
+    if (!list_settled(w, run->first) ||
+        !recorded_cache_plan_all(&w->cache, events[run->first].device, run->gives, &all)) {
         return false;
     }
     run->is_whole = has_pages(w, run) || is_run_of(w, run, &all);
@@ -243,8 +320,9 @@ static bool survey_run(walk *w, free_run *run)
         f->would_have_served = would_have_served(w, run, request);
         run->needed = gmd_recorded_segment_size(w->settings, request->size);
         run->is_oversize = is_oversize(w, run, request);
-        read_retries(w, f);
     }
+    read_operations(w, f);
+    f->knows_retries = f->knows_retries && request;
     return true;
 }
 
@@ -263,9 +341,9 @@ static bool take_run(walk *w, size_t *at)
         return false;
     }
     *run = (free_run){.first = *at,
-                      .end = end_of_run(w->snapshot, *at),
                       .device = w->snapshot->events[*at].device,
                       .reserved = w->reserved[w->snapshot->events[*at].device]};
+    run->end = end_of_run(w->snapshot, *at, &run->gives);
     if (!survey_run(w, run)) {
         return false;
     }
@@ -281,6 +359,9 @@ static bool take_run(walk *w, size_t *at)
 /* The operations go with the requests one by one, or they are of another history. */
 static void match_operation(walk *w, const gmd_snapshot_event *e)
 {
+    while (is_call_next(w)) { /* which gave nothing back */
+        w->next_op++;
+    }
     if (w->next_op >= w->hints->op_count) {
         return;
     }
@@ -364,7 +445,7 @@ static bool plan_run(walk *w, free_run *run, const gmd_snapshot_event *request, 
 {
     cache_plan plan;
     if (!recorded_cache_plan(&w->cache, request, run->reserved, w->runs->limit_bytes, has_waited,
-                             &plan)) {
+                             run->gives, &plan)) {
         return false;
     }
     run->facts.plan_has_retry = plan.is_retry;
@@ -377,6 +458,7 @@ static bool judge_run(walk *w, free_run *run)
 {
     const gmd_snapshot_event *request = request_of(w, run);
     run->facts.knows_limit = w->runs->limit_bytes != 0;
+    run->facts.is_planned = run->facts.plan_has_retry = run->has_waited = false;
     for (int has_waited = 1; request && has_waited >= 0 && !run->facts.is_planned; has_waited--) {
         if (!plan_run(w, run, request, has_waited)) {
             return false;
@@ -390,7 +472,7 @@ static bool judge_run(walk *w, free_run *run)
     return true;
 }
 
-static bool judge(walk *w)
+static bool judge_all(walk *w)
 {
     const gmd_snapshot *s = w->snapshot;
     free_runs *runs = w->runs;
@@ -405,6 +487,59 @@ static bool judge(walk *w)
         }
     }
     return true;
+}
+
+/* Under the limit that the runs have. */
+static bool judge(free_runs *runs, const gmd_snapshot *snapshot, const gmd_history_hints *hints,
+                  const gmd_recorded_settings *settings)
+{
+    walk w = {.snapshot = snapshot,
+              .hints = hints,
+              .settings = settings,
+              .runs = runs,
+              .cache = {.settings = settings}};
+    bool ok = judge_all(&w);
+    recorded_cache_free(&w.cache);
+    return ok;
+}
+
+/* Runs that no request gave back, as far as the limit tells. */
+static size_t count_unplanned(const free_runs *runs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        count += !runs->items[i].facts.is_planned;
+    }
+    return count;
+}
+
+/* A limit that is given was set as a fraction of the device's memory, and PyTorch rounds the
+ * product down: it was that limit or a byte less. The requests that it served and refused tell;
+ * else the one under which requests explain more runs: what is left is taken for calls of
+ * empty_cache(). */
+static bool judge_given(free_runs *runs, const gmd_snapshot *snapshot,
+                        const gmd_history_hints *hints, const gmd_recorded_settings *settings)
+{
+    uint64_t given = hints->limit_bytes;
+    if (runs->below == given && runs->at_least < given) {
+        runs->limit_bytes = given - 1;
+    }
+    if (!judge(runs, snapshot, hints, settings)) {
+        return false;
+    }
+    size_t unplanned = count_unplanned(runs);
+    if (runs->limit_bytes != given || runs->at_least >= given || unplanned == 0) {
+        return true;
+    }
+    runs->limit_bytes = given - 1;
+    if (!judge(runs, snapshot, hints, settings)) {
+        return false;
+    }
+    if (count_unplanned(runs) < unplanned) {
+        return true;
+    }
+    runs->limit_bytes = given;
+    return judge(runs, snapshot, hints, settings);
 }
 
 /* --- where both explain it ------------------------------------------------------------------ */
@@ -450,17 +585,20 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
                   .hints = hints,
                   .settings = &settings,
                   .runs = runs,
+                  .has_calls = has_calls(hints),
                   .cache = {.settings = &settings}};
-    walk second = first;
     *runs = (free_runs){.below = UINT64_MAX, .of_several_devices = snapshot->device_count > 1};
     runs->limit_bytes = hints->limit_bytes;
     runs->limit_inferred = !hints->limit_bytes;
-    bool ok =
-        survey(&first) &&
-        (hints->limit_bytes || memory_limit_infer(runs, &settings, hints, &runs->limit_bytes)) &&
-        judge(&second);
+    bool ok = survey(&first);
+    if (ok && hints->limit_bytes) {
+        ok = judge_given(runs, snapshot, hints, &settings);
+    } else if (ok) {
+        ok = memory_limit_infer(runs, &settings, hints, &runs->limit_bytes) &&
+             judge(runs, snapshot, hints, &settings);
+    }
+    free(first.settled);
     recorded_cache_free(&first.cache);
-    recorded_cache_free(&second.cache);
     if (ok) {
         for (int device = 0; device < GMD_MAX_DEVICES; device++) { /* the recorder's are of 0 */
             settle(runs, device, device ? GMD_RETRIES_UNKNOWN : hints->recorded_retries);

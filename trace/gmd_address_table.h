@@ -1,4 +1,5 @@
-/* gmd_address_table.h - what lies at an address: a hash table from addresses to numbers. */
+/* gmd_address_table.h - what lies at an address: a hash table from addresses to numbers. Whose
+ * addresses they are does not matter: chosen ones take no longer than others. */
 #ifndef GMD_TRACE_ADDRESS_TABLE_H
 #define GMD_TRACE_ADDRESS_TABLE_H
 
@@ -14,7 +15,7 @@ typedef struct gmd_address_slot {
 typedef struct gmd_address_table { /* open addressing; never more than half full */
     gmd_address_slot *slots;
     size_t mask;
-    unsigned shift;
+    uint64_t key[2]; /* of the hash: drawn, so that nobody can choose addresses that collide */
 } gmd_address_table;
 
 /* Room for `entries` at a time. False: no host memory. */

@@ -37,6 +37,7 @@ typedef struct gmd_name_slot {
 typedef struct gmd_name_table {
     gmd_name_slot *slots;
     size_t count, capacity; /* capacity: a power of two, or 0 */
+    uint64_t key[2];        /* of the hash: drawn, so that nobody can choose names that collide */
 } gmd_name_table;
 
 /* NULL: not in the table. */

@@ -5,7 +5,7 @@
  * torch.cuda.memory._snapshot. All sizes are bytes.
  *
  * Time is linear in the file's size, whatever is in it; memory is two to three times the size of
- * what a pickler writes, and bounded by a multiple of it for other files. */
+ * what a pickler writes, and at most 32 times that of any other file (docs/results/limits.md). */
 #ifndef GMD_SNAPSHOT_H
 #define GMD_SNAPSHOT_H
 

@@ -25,9 +25,14 @@ typedef struct gmd_truth_phase {
     uint64_t allocated, max_allocated, reserved, max_reserved;
 } gmd_truth_phase;
 
-typedef enum gmd_truth_kind { GMD_TRUTH_ALLOC, GMD_TRUTH_FREE, GMD_TRUTH_OOM } gmd_truth_kind;
+typedef enum gmd_truth_kind {
+    GMD_TRUTH_ALLOC,
+    GMD_TRUTH_FREE,
+    GMD_TRUTH_OOM,
+    GMD_TRUTH_EMPTY_CACHE, /* of its figures only the retries count */
+} gmd_truth_kind;
 
-/* One line of the operations file: a request, and the figures after it. */
+/* One line of the operations file: a request or an empty_cache(), and the figures after it. */
 typedef struct gmd_truth_op {
     uint8_t kind;     /* gmd_truth_kind */
     uint32_t stream;  /* ALLOC, OOM: index into stream_handles */

@@ -2,7 +2,7 @@
 
 #include "gmd_assert.h"
 #include "gmd_grow.h"
-#include "keyed_hash.h"
+#include "gmd_keyed_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool widen(gmd_interned *in)
         return true;
     }
     if (!in->slot_count) {
-        hash_key key = hash_key_draw();
+        gmd_hash_key key = gmd_hash_key_draw();
         in->key[0] = key.first;
         in->key[1] = key.second;
     }
@@ -92,7 +92,7 @@ bool gmd_interned_add(gmd_interned *in, const void *bytes, size_t length, uint32
     if (!widen(in)) {
         return false;
     }
-    uint64_t hash = hash_keyed((hash_key){in->key[0], in->key[1]}, bytes, length);
+    uint64_t hash = gmd_hash_keyed((gmd_hash_key){in->key[0], in->key[1]}, bytes, length);
     if (find(in, hash, bytes, length, number)) {
         return true;
     }

@@ -1,4 +1,4 @@
-#include "keyed_hash.h"
+#include "gmd_keyed_hash.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -6,14 +6,14 @@
 
 /* Where the kernel has no random numbers to give, the place of the stack and the time have to do:
  * the table is right with any key. */
-hash_key hash_key_draw(void)
+gmd_hash_key gmd_hash_key_draw(void)
 {
-    hash_key key;
+    gmd_hash_key key;
     if (getrandom(&key, sizeof key, GRND_NONBLOCK) != sizeof key) {
         struct timespec now = {0};
         clock_gettime(CLOCK_MONOTONIC, &now);
-        key = (hash_key){(uint64_t)(uintptr_t)&key,
-                         (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec};
+        key = (gmd_hash_key){(uint64_t)(uintptr_t)&key,
+                             (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec};
     }
     return key;
 }
@@ -59,7 +59,7 @@ static uint64_t word_of(const unsigned char *bytes, size_t count)
     return word;
 }
 
-uint64_t hash_keyed(hash_key key, const void *bytes, size_t length)
+uint64_t gmd_hash_keyed(gmd_hash_key key, const void *bytes, size_t length)
 {
     const unsigned char *next = bytes;
     sip_state s = {

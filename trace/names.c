@@ -1,6 +1,6 @@
 #include "gmd_names.h"
 
-#include "gmd_hash.h"
+#include "gmd_keyed_hash.h"
 #include "quote.h"
 
 #include <stdio.h>
@@ -69,19 +69,11 @@ const char *gmd_name_text(const gmd_names *names, char letter, uint32_t index,
 
 /* --- the table --------------------------------------------------------------------------- */
 
-/* FNV-1a with a final mix, since the table uses the low bits and names like b1, b2 differ in few.
- */
-static uint64_t hash_name(const char *name, size_t length)
-{
-    uint64_t hash = gmd_hash_bytes(GMD_HASH_OF_NOTHING, name, length);
-    hash = gmd_hash_number(hash ^ hash >> 32);
-    return hash ^ hash >> 29;
-}
-
 static gmd_name_slot *probe(const gmd_name_table *table, const char *name, size_t length)
 {
     size_t mask = table->capacity - 1;
-    for (size_t at = (size_t)hash_name(name, length) & mask;; at = (at + 1) & mask) {
+    gmd_hash_key key = {table->key[0], table->key[1]};
+    for (size_t at = (size_t)gmd_hash_keyed(key, name, length) & mask;; at = (at + 1) & mask) {
         gmd_name_slot *slot = &table->slots[at];
         if (!slot->name || (slot->length == length && memcmp(slot->name, name, length) == 0)) {
             return slot;
@@ -102,7 +94,13 @@ const gmd_name_slot *gmd_name_table_find(const gmd_name_table *table, const char
 static bool table_grow(gmd_name_table *table)
 {
     gmd_name_table larger = {.capacity = table->capacity ? table->capacity * 2 : 16,
-                             .count = table->count};
+                             .count = table->count,
+                             .key = {table->key[0], table->key[1]}};
+    if (!table->capacity) {
+        gmd_hash_key key = gmd_hash_key_draw();
+        larger.key[0] = key.first;
+        larger.key[1] = key.second;
+    }
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (!larger.slots) {
         return false;

@@ -204,9 +204,10 @@ static bool run(pickle_machine *m)
     return m->stopped;
 }
 
-/* Bytes of containers and text that one byte of a pickle can cost: an empty container is one
- * opcode, 24 bytes here and 24 in the list that holds it, which may be doubled. */
-enum { ARENA_PER_BYTE = 128, ARENA_SPARE = 64 << 10 };
+/* Bytes of containers, texts, the stack and the memo for each byte of a pickle. A pickler needs up
+ * to 10, as a name of a key or a number takes some bytes; a file of nothing but empty containers,
+ * which take one byte each, would need 100. */
+enum { ARENA_PER_BYTE = 24, ARENA_SPARE = 8 << 20 };
 
 /* So that the arena's limit is a number that it has sizes for. */
 #define MAX_SIZE (1ull << 40)
@@ -230,6 +231,8 @@ gmd_status pickle_read_taking(pickle_document *pickle, const uint8_t *data, size
     if (run(&m)) {
         pickle->root = *pm_top(&m);
         pickle->arena = m.arena;
+        arena_charge(&pickle->arena, m.stack_capacity * sizeof *m.stack, 0); /* both go */
+        arena_charge(&pickle->arena, m.memo_capacity * sizeof *m.memo, 0);
     } else {
         arena_free(&m.arena);
         pickle->is_cut_off = m.is_cut_off;

@@ -45,20 +45,33 @@ bool pm_fail_number(pickle_machine *m, const char *expected, const char *line, s
 
 /* --- memory ------------------------------------------------------------------------------ */
 
+static bool fail_over_limit(pickle_machine *m)
+{
+    return PM_FAIL(m, "needs more memory than a file of %zu bytes can account for", m->size);
+}
+
 void *pm_take_memory(pickle_machine *m, size_t size)
 {
     void *taken = arena_take(&m->arena, size);
     if (!taken && arena_is_full(&m->arena, size)) {
-        pm_fail(m, "needs more memory than a file of %zu bytes can account for", m->size);
+        fail_over_limit(m);
     } else if (!taken) {
         pm_fail_memory(m);
     }
     return taken;
 }
 
+bool pm_count_growth(pickle_machine *m, size_t before, size_t capacity, size_t item_bytes)
+{
+    return arena_charge(&m->arena, before * item_bytes, capacity * item_bytes) ||
+           fail_over_limit(m);
+}
+
 bool pm_grow_stack(pickle_machine *m)
 {
-    return GMD_GROW(&m->stack, &m->stack_capacity, m->depth + 1) || pm_fail_memory(m);
+    size_t before = m->stack_capacity;
+    return (GMD_GROW(&m->stack, &m->stack_capacity, m->depth + 1) || pm_fail_memory(m)) &&
+           pm_count_growth(m, before, m->stack_capacity, sizeof *m->stack);
 }
 
 /* --- the stack --------------------------------------------------------------------------- */

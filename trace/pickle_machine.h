@@ -68,6 +68,8 @@ bool pm_fail_number(pickle_machine *m, const char *expected, const char *line, s
 /* Memory that lives as long as the pickle. NULL: the failure is noted. */
 void *pm_take_memory(pickle_machine *m, size_t size);
 bool pm_grow_stack(pickle_machine *m);
+/* An array of the machine's has grown to `capacity` items: it is counted. */
+bool pm_count_growth(pickle_machine *m, size_t before, size_t capacity, size_t item_bytes);
 
 /* --- the stack --------------------------------------------------------------------------- */
 

@@ -11,8 +11,12 @@ static bool reach(pickle_machine *m, size_t index)
     if (index < m->memo_end) {
         return true;
     }
+    size_t before = m->memo_capacity;
     if (!GMD_GROW(&m->memo, &m->memo_capacity, index + 1)) {
         return pm_fail_memory(m);
+    }
+    if (!pm_count_growth(m, before, m->memo_capacity, sizeof *m->memo)) {
+        return false;
     }
     while (m->memo_end <= index) {
         m->memo[m->memo_end++] = (memo_entry){0};

@@ -5,34 +5,16 @@
 #ifndef GMD_TRACE_RECORDED_CACHE_H
 #define GMD_TRACE_RECORDED_CACHE_H
 
+#include "cached_segments.h"
 #include "gmd_recorded_settings.h"
-#include "gmd_snapshot.h"
-#include "gmd_trace.h"
-
-#include <stdbool.h>
-
-typedef struct cache_segment {
-    uint64_t address, size, stream;
-    uint64_t cached_at; /* lookups in its pool until its last block was freed */
-    uint32_t blocks;    /* that it holds, those included that wait for other streams */
-    uint8_t device;
-    bool is_small;
-    bool is_given; /* in a list of cached ones: it is in the plan */
-    uint64_t
-        late_until; /* requests until its last block was freed, where that had waited; 0: not */
-} cache_segment;
-
-typedef struct segment_list {
-    cache_segment *items;
-    size_t count, capacity;
-} segment_list;
 
 typedef struct recorded_cache { /* zero-initialised but for the settings: nothing */
     const gmd_recorded_settings *settings;
-    segment_list segments;             /* by address */
-    segment_list cached;               /* of the last question, as they would be given back */
+    cached_segments segments;
     uint64_t lookups[GMD_MAX_DEVICES]; /* in the pool of large blocks */
     uint64_t requests;                 /* that are through, from 1 */
+    segment_place *round;              /* of a collection: what it gives back */
+    size_t round_capacity;
 } recorded_cache;
 
 /* Goes on by an event; the events are those of a history in order. is_late: a completed free had
@@ -52,17 +34,19 @@ bool recorded_cache_has_garbage(const recorded_cache *c, int device);
 typedef struct cache_plan {
     uint64_t *addresses; /* in order; free() it */
     size_t count;
+    size_t most;   /* addresses that are looked for; one more tells that there are more */
     bool is_retry; /* the whole cache was given back */
 } cache_plan;
 
 /* The plan of a request with `reserved` bytes reserved before it, under a limit (0: none).
  * has_waited: what late frees since the last request left cached is there for the retry only, which
- * waited for them. False: no host memory. */
+ * waited for them. It ends at `most` addresses and one more, and takes time by that number, however
+ * much is cached. False: no host memory. */
 bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, uint64_t reserved,
-                         uint64_t limit, bool has_waited, cache_plan *plan);
+                         uint64_t limit, bool has_waited, size_t most, cache_plan *plan);
 
-/* All that is cached on a device, in the order in which empty_cache() gives it back. False: no host
- * memory. */
-bool recorded_cache_plan_all(recorded_cache *c, int device, cache_plan *plan);
+/* All that is cached on a device, in the order in which empty_cache() gives it back, likewise.
+ * False: no host memory. */
+bool recorded_cache_plan_all(recorded_cache *c, int device, size_t most, cache_plan *plan);
 
 #endif

@@ -373,8 +373,10 @@ static bool fail_op(scanner *s, const char *key, const char *expected)
 
 static bool read_kind(scanner *s, const scanned *word, uint8_t *kind)
 {
-    static const char *const names[] = {
-        [GMD_TRUTH_ALLOC] = "alloc", [GMD_TRUTH_FREE] = "free", [GMD_TRUTH_OOM] = "oom"};
+    static const char *const names[] = {[GMD_TRUTH_ALLOC] = "alloc",
+                                        [GMD_TRUTH_FREE] = "free",
+                                        [GMD_TRUTH_OOM] = "oom",
+                                        [GMD_TRUTH_EMPTY_CACHE] = "empty_cache"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (word->kind == SCANNED_TEXT && word->length == strlen(names[i]) &&
             memcmp(word->text, names[i], word->length) == 0) {
@@ -382,7 +384,16 @@ static bool read_kind(scanner *s, const scanned *word, uint8_t *kind)
             return true;
         }
     }
-    return fail_op(s, "op", "\"alloc\", \"free\" or \"oom\"");
+    return fail_op(s, "op", "\"alloc\", \"free\", \"oom\" or \"empty_cache\"");
+}
+
+/* What a line of the kind may leave out. */
+static bool is_optional(uint8_t kind, op_key key)
+{
+    bool has_size = kind == GMD_TRUTH_ALLOC || kind == GMD_TRUTH_OOM;
+    return kind == GMD_TRUTH_EMPTY_CACHE ||
+           (!has_size && (key == KEY_BYTES || key == KEY_STREAM)) ||
+           (key == KEY_PTR && kind != GMD_TRUTH_ALLOC);
 }
 
 static bool read_op(scanner *s, size_t stream_count, gmd_truth_op *op)
@@ -392,18 +403,17 @@ static bool read_op(scanner *s, size_t stream_count, gmd_truth_op *op)
     if (!scan_object(s, values) || !read_kind(s, &values[KEY_OP], &op->kind)) {
         return false;
     }
-    bool is_free = op->kind == GMD_TRUTH_FREE, is_alloc = op->kind == GMD_TRUTH_ALLOC;
+    bool has_stream = op->kind == GMD_TRUTH_ALLOC || op->kind == GMD_TRUTH_OOM;
     for (op_key i = 0; i < KEY_OP; i++) {
-        bool is_optional =
-            (is_free && (i == KEY_BYTES || i == KEY_STREAM)) || (!is_alloc && i == KEY_PTR);
-        if (values[i].kind != SCANNED_NUMBER && (values[i].kind == SCANNED_TEXT || !is_optional)) {
+        if (values[i].kind != SCANNED_NUMBER &&
+            (values[i].kind == SCANNED_TEXT || !is_optional(op->kind, i))) {
             return fail_op(s, op_keys[i], "an integer from 0");
         }
     }
-    if (!is_free && values[KEY_STREAM].number >= stream_count) {
+    if (has_stream && values[KEY_STREAM].number >= stream_count) {
         return fail_op(s, "stream", "the index of one of the streams of line 1");
     }
-    op->stream = (uint32_t)(is_free ? 0 : values[KEY_STREAM].number);
+    op->stream = (uint32_t)(has_stream ? values[KEY_STREAM].number : 0);
     op->id = values[KEY_ID].number;
     op->bytes = values[KEY_BYTES].number;
     op->address = values[KEY_PTR].number;
@@ -449,10 +459,10 @@ static const char *line_end(const char *at, const char *end)
     return newline ? newline : end;
 }
 
-/* The shortest line that can be an operation has every figure as one digit. */
+/* The shortest line that can be an operation is {"op":"empty_cache"}. */
 static bool reserve_ops(gmd_truth *truth, size_t bytes)
 {
-    enum { LEAST_LINE = 64 };
+    enum { LEAST_LINE = 20 };
     truth->ops = malloc((bytes / LEAST_LINE + 1) * sizeof *truth->ops);
     return truth->ops != NULL;
 }
@@ -470,6 +480,9 @@ static gmd_status read_op_lines(gmd_truth *truth, const char *at, const char *en
         gmd_truth_op op;
         if (!read_op(&s, truth->stream_count, &op)) {
             return GMD_BAD_INPUT;
+        }
+        if (op.kind == GMD_TRUTH_EMPTY_CACHE && truth->op_count) { /* which is no retry */
+            op.retries = truth->ops[truth->op_count - 1].retries;
         }
         truth->ops[truth->op_count++] = op;
         at = stop + 1;

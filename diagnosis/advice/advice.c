@@ -1,5 +1,6 @@
 /* advice.c - a snapshot, its plan, the settings that are tried, and what is reported of them. */
 #include "gmd_advice.h"
+#include "gmd_memory_bound.h"
 
 #include "job_leaks.h"
 #include "one_device.h"
@@ -67,7 +68,7 @@ static gmd_status diagnose(adviser *a)
     return status;
 }
 
-static gmd_status read_job(adviser *a)
+static gmd_status read_parts(adviser *a)
 {
     const char *path = a->request->path;
     gmd_status status = diagnose(a);
@@ -79,6 +80,13 @@ static gmd_status read_job(adviser *a)
         status = gmd_facts_make(&a->facts, &a->view, 0, a->error);
     }
     return status;
+}
+
+static gmd_status read_job(adviser *a)
+{
+    gmd_memory_bound bound;
+    gmd_memory_bound_begin(&bound, a->request->max_memory);
+    return gmd_memory_bound_end(&bound, a->request->path, read_parts(a), a->error);
 }
 
 /* What lies beside the snapshot under the names of the recorder's files need not be one. */

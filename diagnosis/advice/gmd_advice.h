@@ -25,8 +25,9 @@ typedef struct gmd_advice_request {
     uint64_t limit_bytes;     /* of reserved memory, as the memory fraction; 0: not given */
     const char *without_line; /* "train.py:42": its requests are left out; NULL */
     double scale;             /* of the batch; 1: as recorded */
-    unsigned processes;       /* at most; 0: one for each core */
-    size_t rows;              /* settings that are reported, beside those that are given */
+    uint64_t max_memory; /* that reading it may take, in bytes; 0: gmd_memory_bound_default() */
+    unsigned processes;  /* at most; 0: one for each core */
+    size_t rows;         /* settings that are reported, beside those that are given */
 } gmd_advice_request;
 
 typedef struct gmd_setting_advice {

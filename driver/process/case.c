@@ -158,6 +158,14 @@ gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload
     return status == GMD_OK ? complete_case(&run->outcome, options, cut, error) : status;
 }
 
+static void note_unwritten(gmd_outcome *o, const gmd_error *error)
+{
+    if (o->note_count < GMD_NOTE_MAX) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "the failing case could not be written: %.500s", error->text);
+    }
+}
+
 void case_write(const gmd_run_options *options, const gmd_workload *workload, taken_run *run)
 {
     gmd_outcome *o = &run->outcome;
@@ -175,6 +183,7 @@ void case_write(const gmd_run_options *options, const gmd_workload *workload, ta
     gmd_trace_free(&cut);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd: the failing case could not be written: %s\n", error.text);
+        note_unwritten(o, &error);
         return;
     }
     for (uint32_t i = 0; i < o->violation_count; i++) {

@@ -47,7 +47,8 @@ void child_prepare(void)
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM};
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+                                 SIGTERM, SIGINT, SIGHUP, SIGUSR1};
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
         signal(deadly[i], SIG_DFL); /* handlers of the parent's process would hide the crash */
     }
@@ -134,6 +135,13 @@ static const char *where(const taken_run *run, const gmd_workload *workload, cha
     }
 }
 
+static double budget_of(const gmd_run_options *options, const taken_run *run)
+{
+    const gmd_run_process *process = &options->process;
+    return run->stage == GMD_STAGE_LOADING && process->load_budget_s > 0 ? process->load_budget_s
+                                                                         : process->call_budget_s;
+}
+
 static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
                         taken_run *run, int exit_status, bool is_hung)
 {
@@ -150,8 +158,7 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
     const char *at = where(run, workload, place, sizeof place);
     char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
-        snprintf(message, sizeof message, "no answer within %g s %s",
-                 options->process.call_budget_s, at);
+        snprintf(message, sizeof message, "no answer within %g s %s", budget_of(options, run), at);
     } else if (WIFSIGNALED(exit_status)) {
         gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
@@ -254,6 +261,41 @@ static void distrust(const gmd_run_options *options, const gmd_workload *workloa
                       "found can be trusted");
 }
 
+/* gmd has words for each of its errors, and is in no request when all is over. */
+static bool has_left_call(const taken_run *run)
+{
+    const gmd_outcome *o = &run->outcome;
+    bool is_wordless = o->verdict == GMD_ERROR && !o->error[0];
+    return is_wordless || (run->is_in_request && !o->violation_count && o->verdict == GMD_PASS);
+}
+
+static void raise_left_call(const gmd_run_options *options, const gmd_workload *workload,
+                            taken_run *run)
+{
+    char at[GMD_REQUEST_TOKEN], request[200] = "", message[500];
+    static const gmd_trace nameless;
+    at_token(run, workload, at);
+    if (run->is_in_request) {
+        gmd_request_text(workload->trace ? workload->trace : &nameless, &run->current, request,
+                         sizeof request);
+    }
+    snprintf(message, sizeof message,
+             "the run ended without an end of its last call, request %" PRIu64 "%s%s: control left "
+             "it by another way than its return (longjmp, an exception)",
+             run->current_index, *request ? ": " : "", request);
+    run->outcome.verdict = GMD_FAIL;
+    outcome_violation(&run->outcome, options->judging.known, GMD_KIND(progress, left_call),
+                      GMD_PARTIES({"at", at}), run->current_index, message);
+}
+
+static void note_cut_off(taken_run *run)
+{
+    gmd_error error;
+    gmd_fail(&error, GMD_FAILED, "the run was ended after %" PRIu64 " requests: the time was over",
+             run->outcome.requests);
+    outcome_error(&run->outcome, GMD_FAILED, &error);
+}
+
 bool child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
                      shared_run *shared, const gmd_outcome *opening, const child_end *end,
                      taken_run *run)
@@ -265,8 +307,13 @@ bool child_judge_end(const gmd_run_options *options, const gmd_workload *workloa
     name_outcome(&run->outcome, options, workload);
     bool is_clean = !end || (!end->is_hung && WIFEXITED(end->wait_status) &&
                              WEXITSTATUS(end->wait_status) == EXIT_SUCCESS && run->is_finished);
-    if (is_intact && !is_clean) {
+    run->outcome.is_cut_off = is_intact && end && end->is_cut_off;
+    if (run->outcome.is_cut_off) {
+        note_cut_off(run);
+    } else if (is_intact && !is_clean) {
         judge_death(options, workload, run, end->wait_status, end->is_hung);
+    } else if (is_intact && has_left_call(run)) {
+        raise_left_call(options, workload, run);
     }
     return is_intact;
 }

@@ -33,6 +33,7 @@ void child_keep_opening(gmd_outcome *opening, const shared_run *shared);
 
 typedef struct child_end {
     bool is_hung;    /* it was killed because it stood still */
+    bool is_cut_off; /* it was killed because there was no more time, whatever it did */
     int wait_status; /* as waitpid gives it */
 } child_end;
 

@@ -17,11 +17,13 @@
 #include "gmd_min.h"
 #include "gmd_open.h"
 #include "gmd_session_state.h"
+#include "left_behind.h"
 #include "persistent.h"
 #include "watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,13 +41,18 @@
 #define ORDER_LEAVE      'l' /* to a process in persistent mode */
 #define INPUTS_A_PROCESS 4096
 
+#define RESTARTS_MAX   4   /* of the fork server, one after the other, without an answer */
+#define ANSWER_SECONDS 5.0 /* that it has to tell of a run which was ended */
+#define SILENT_SECONDS 1.0 /* likewise, where it was stopped, or the run has ended by itself */
+
 /* What the processes share. The input lies apart from the outcome, which the allocator's process
  * writes. The allocator may write anywhere here: the parent keeps to itself which processes there
  * are and how much it has handed over, and takes over nothing that it has not checked (taken.h). */
 typedef struct server_shared {
     shared_run run;
     bool logs;
-    _Atomic int can_restart; /* the allocator exports gmd_restart */
+    _Atomic int
+        can_restart; /* the allocator exports gmd_restart; the parent has it once it is open */
     size_t request_count;
     uint32_t function_count, thread_count, block_count, stream_count;
     char functions[FUNCTION_MAX][64];
@@ -67,6 +74,7 @@ typedef enum news_kind {
 
 typedef struct news {
     int kind, value; /* news_kind */
+    int left_behind; /* ENDED: processes of the run that its end did not end */
 } news;
 
 struct gmd_fork_server {
@@ -77,7 +85,17 @@ struct gmd_fork_server {
     pid_t child;      /* of that process, which makes the run under way; 0: none is known */
     bool child_waits; /* in persistent mode: it carries out the next order, or leaves */
     int channel;
-    bool is_dead;           /* nothing can be run: the outcome tells why */
+    own_children own;      /* of this process, when the fork server was started */
+    bool can_restart;      /* the allocator exports gmd_restart */
+    bool is_dead;          /* nothing can be run: the outcome tells why */
+    unsigned fruitless;    /* restarts since it last answered */
+    double deadline_s;     /* gmd_fork_server_set_deadline */
+    double silent_since_s; /* it can answer, or cannot any more; 0: it need not */
+    gmd_fork_server_troubles troubles;
+    struct {
+        uint32_t fresh[PERSISTENT_MAX];
+        uint64_t states[PERSISTENT_MAX];
+    } taken_list;           /* of the latest inputs in persistent mode */
     taken_run taken;        /* of the latest run */
     gmd_logged_call *calls; /* likewise, with a log */
     gmd_outcome opening;    /* the outcome before the first request, which each run begins with */
@@ -141,7 +159,8 @@ static bool run_persistent(gmd_session *session, const gmd_outcome *opening, ser
     persistent_play_all(session, opening, trace, shared->requests, list);
     *inputs_so_far += list->count;
     return (shared->can_restart || is_real) && !list->has_stopped &&
-           atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS;
+           atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS &&
+           !left_behind_is_any(); /* the fork server ends them with this process */
 }
 
 static char **name_nothing(const server_shared *shared, char **nameless)
@@ -154,10 +173,14 @@ static char **name_nothing(const server_shared *shared, char **nameless)
     return nameless;
 }
 
+static bool send_news(int channel, const news *item)
+{
+    return send(channel, item, sizeof *item, MSG_NOSIGNAL) == (ssize_t)sizeof *item;
+}
+
 static bool tell(int channel, news_kind kind, int value)
 {
-    const news item = {.kind = (int)kind, .value = value};
-    return write(channel, &item, sizeof item) == (ssize_t)sizeof item;
+    return send_news(channel, &(news){.kind = (int)kind, .value = value});
 }
 
 /* Returns with another order that this process can carry out. */
@@ -197,6 +220,7 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
     uint64_t inputs = 0;
     bool is_real = session->options->device.kind != GMD_DEVICE_SIM;
     child_prepare();
+    left_behind_take_in();
     if (is_real && !open_late(session, shared)) {
         atomic_store(&shared->run.is_finished, 1);
         exit(EXIT_SUCCESS);
@@ -238,6 +262,7 @@ static void serve(gmd_session *session, gmd_outcome *opening, server_shared *sha
 {
     char order;
     bool goes_on = true;
+    own_children own = left_behind_note(); /* what the library started as it was loaded */
     while (goes_on && read(channel, &order, 1) == 1) {
         int how = 0;
         pid_t child = fork();
@@ -246,7 +271,7 @@ static void serve(gmd_session *session, gmd_outcome *opening, server_shared *sha
         }
         GMD_LOG(PROCESS, "the fork server forked %ld", (long)child);
         if (child < 0) {
-            goes_on = tell(channel, NEWS_FAILED, 0);
+            goes_on = tell(channel, NEWS_FAILED, errno);
             continue;
         }
         goes_on = tell(channel, NEWS_FORKED, child);
@@ -254,8 +279,10 @@ static void serve(gmd_session *session, gmd_outcome *opening, server_shared *sha
         }
         kill(-child, SIGKILL); /* helpers that the allocator may have forked */
         GMD_LOG(PROCESS, "%ld ended with wait status 0x%x", (long)child, (unsigned)how);
-        goes_on = goes_on && tell(channel, NEWS_ENDED, how);
+        const news end = {NEWS_ENDED, how, (int)gmd_min(left_behind_end(&own, child), INT_MAX)};
+        goes_on = goes_on && send_news(channel, &end);
     }
+    left_behind_free(&own);
 }
 
 /* `opening` is this process's own: the allocator of a run cannot write over what the next begins
@@ -270,6 +297,7 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
     gmd_error error = {""};
     bool is_real = options->device.kind != GMD_DEVICE_SIM;
     child_prepare();
+    left_behind_take_in();
     be_silent();
     persistent_keep_memory();
     if (is_real) { /* fractions are of the memory that an input states */
@@ -292,23 +320,60 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
 
 /* --- the parent -------------------------------------------------------------------------- */
 
-typedef enum answer { ANSWERED, HUNG, GONE } answer;
+typedef enum answer { ANSWERED, HUNG, OUT_OF_TIME, GONE } answer;
 
-/* False: whoever is to be killed is no child of the fork server any more. */
-static bool is_child_of(pid_t process, pid_t parent)
+typedef struct process_state {
+    char letter; /* as in /proc/PID/stat; '\0': there is none */
+    int parent;
+} process_state;
+
+static process_state state_of(pid_t process)
 {
     char path[64], line[512];
-    int found = -1;
+    process_state state = {.letter = '\0'};
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
     FILE *stat = fopen(path, "re");
     size_t length = stat ? fread(line, 1, sizeof line - 1, stat) : 0;
     line[length] = '\0';
     const char *behind = strrchr(line, ')'); /* a process may be called anything */
-    bool is_read = behind && sscanf(behind, ") %*c %d", &found) == 1;
+    if (!behind || sscanf(behind, ") %c %d", &state.letter, &state.parent) != 2) {
+        state.letter = '\0';
+    }
     if (stat) {
         fclose(stat);
     }
-    return is_read && found == parent;
+    return state;
+}
+
+/* False: whoever is to be killed is no child of the fork server any more. */
+static bool is_child_of(pid_t process, pid_t parent)
+{
+    process_state state = state_of(process);
+    return state.letter && state.parent == parent;
+}
+
+static bool has_ended(const process_state *state)
+{
+    return !state->letter || state->letter == 'Z' || state->letter == 'X';
+}
+
+/* The fork server has ended, whoever else may hold its end of the channel; or for a while it was
+ * stopped, or said nothing of a run that had ended. */
+static bool is_lost(void *context)
+{
+    gmd_fork_server *n = context;
+    process_state server = state_of(n->process);
+    process_state child = n->child > 1 ? state_of(n->child) : (process_state){.letter = 'R'};
+    if (has_ended(&server)) {
+        return true;
+    }
+    if (server.letter != 'T' && !has_ended(&child)) {
+        n->silent_since_s = 0;
+        return false;
+    }
+    double now = gmd_clock_s();
+    n->silent_since_s = n->silent_since_s > 0 ? n->silent_since_s : now;
+    return now - n->silent_since_s >= SILENT_SECONDS;
 }
 
 /* The run's process; the fork server, whose children die with it, where that cannot be. */
@@ -321,65 +386,98 @@ static void kill_run(const gmd_fork_server *n)
     kill(process, SIGKILL);
 }
 
+/* Waits until there are news, or the fork server is GONE; ends a run that takes too long. */
+static answer await_news(gmd_fork_server *n)
+{
+    process_watch watch = {.descriptor = n->channel,
+                           .shared = &n->shared->run,
+                           .budget_s = n->options.process.call_budget_s,
+                           .loading_budget_s = n->options.process.load_budget_s,
+                           .deadline_s = n->deadline_s,
+                           .is_interrupted = n->options.process.is_interrupted,
+                           .is_lost = is_lost,
+                           .context = n};
+    answer end = ANSWERED;
+    n->silent_since_s = 0;
+    for (;;) {
+        watch_end seen = watch_process(&watch);
+        if (seen == WATCH_SPOKE) {
+            return end;
+        }
+        if (seen == WATCH_LOST || end != ANSWERED) { /* it does not tell of the killed run */
+            GMD_LOG(PROCESS, "the fork server %ld is lost", (long)n->process);
+            kill(n->process, SIGKILL);
+            return end == OUT_OF_TIME ? OUT_OF_TIME : GONE;
+        }
+        end = seen == WATCH_OUT_OF_TIME ? OUT_OF_TIME : HUNG;
+        kill_run(n);
+        watch.budget_s = watch.loading_budget_s = ANSWER_SECONDS;
+        watch.deadline_s = 0;
+        watch.is_interrupted = NULL;
+    }
+}
+
 /* Waits until the fork server says how the run (or the opening) ended. */
 static answer await(gmd_fork_server *n, news *last)
 {
-    const process_watch watch = {.descriptor = n->channel,
-                                 .shared = &n->shared->run,
-                                 .budget_s = n->options.process.call_budget_s};
-    bool was_killed = false;
+    answer end = ANSWERED;
     do {
-        while (!watch_process(&watch)) {
-            kill_run(n);
-            was_killed = true;
-        }
-        if (read(n->channel, last, sizeof *last) != (ssize_t)sizeof *last) {
-            return GONE;
+        answer now = await_news(n);
+        end = now == ANSWERED ? end : now;
+        if (now == GONE || recv(n->channel, last, sizeof *last, MSG_DONTWAIT) != sizeof *last) {
+            return end == OUT_OF_TIME ? OUT_OF_TIME : GONE;
         }
         n->child = last->kind == NEWS_FORKED ? last->value : n->child;
     } while (last->kind == NEWS_FORKED);
     n->child_waits = last->kind == NEWS_PASSED;
     n->child = n->child_waits ? n->child : 0;
-    return was_killed ? HUNG : ANSWERED;
+    n->fruitless = 0;
+    n->troubles.left_behind += last->kind == NEWS_ENDED ? (unsigned)last->left_behind : 0;
+    return end;
 }
 
 static void bury(gmd_fork_server *n, int *how)
 {
     close(n->channel);
     n->channel = -1;
+    n->child = 0;
+    n->child_waits = false;
     kill(-n->process, SIGKILL);
     while (waitpid(n->process, how, 0) < 0 && errno == EINTR) {
     }
     GMD_LOG(PROCESS, "the fork server %ld ended with wait status 0x%x", (long)n->process,
             (unsigned)*how);
+    left_behind_end(&n->own, n->process); /* the run that was under way is no news */
+    left_behind_free(&n->own);
     n->process = 0;
 }
 
 static void judge_run(gmd_fork_server *n, int how, answer end)
 {
-    const child_end child = {.is_hung = end == HUNG, .wait_status = how};
+    const child_end child = {
+        .is_hung = end == HUNG, .is_cut_off = end == OUT_OF_TIME, .wait_status = how};
     child_judge_end(&n->options, &n->workload, &n->shared->run, &n->opening, &child, &n->taken);
 }
 
 /* The allocator crashed or hung while it was loaded. */
-static void note_still_birth(gmd_fork_server *n, answer end)
+static void note_still_birth(gmd_fork_server *n, int how, answer end)
 {
-    int how = 0;
-    bury(n, &how);
     atomic_store(&n->shared->run.stage, GMD_STAGE_LOADING);
     atomic_store(&n->shared->run.is_finished, 0);
     judge_run(n, how, end);
     n->is_dead = true;
 }
 
-static gmd_status start(gmd_fork_server *n, gmd_error *error)
+static gmd_status fork_server(gmd_fork_server *n, gmd_error *error)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         return gmd_fail(error, GMD_FAILED, "socketpair: %s", strerror(errno));
     }
+    n->own = left_behind_note();
     fflush(NULL); /* or the child would print what is buffered here once more */
     n->process = fork();
+    int reason = errno;
     if (n->process == 0) {
         close(ends[0]);
         live(&n->options, &n->opening, n->shared, ends[1]);
@@ -389,18 +487,69 @@ static gmd_status start(gmd_fork_server *n, gmd_error *error)
     GMD_LOG(PROCESS, "forked the fork server %ld", (long)n->process);
     if (n->process < 0) {
         n->process = 0;
-        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+        left_behind_free(&n->own);
+        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(reason));
+    }
+    return GMD_OK;
+}
+
+/* Somebody else has ended it: the allocator would have to aim at its own process. */
+static bool was_shot(int how, answer end)
+{
+    return end == GONE && WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
+}
+
+static gmd_status start(gmd_fork_server *n, gmd_error *error)
+{
+    gmd_status status = fork_server(n, error);
+    if (status != GMD_OK) {
+        return status;
     }
     news last;
+    int how = 0;
     answer end = await(n, &last);
-    if (end != ANSWERED) {
-        note_still_birth(n, end);
-    } else { /* what the opening shows, each run shows */
+    if (end != ANSWERED && gmd_options_interrupted(&n->options)) {
+        bury(n, &how);
+        return gmd_fail(error, GMD_INTERRUPTED, "interrupted");
+    }
+    if (end == ANSWERED) { /* what the opening shows, each run shows */
         child_judge_end(&n->options, &n->workload, &n->shared->run, NULL, NULL, &n->taken);
         n->opening = n->taken.outcome;
+        n->can_restart = n->shared->can_restart != 0;
+    } else {
+        bury(n, &how);
+        if (was_shot(how, end) && n->fruitless < RESTARTS_MAX) {
+            n->fruitless++;
+            n->troubles.restarts++;
+            child_begin_run(&n->shared->run, NULL, GMD_STAGE_LOADING);
+            return start(n, error);
+        }
+        note_still_birth(n, how, end);
     }
     const gmd_outcome *o = &n->taken.outcome;
     return o->verdict == GMD_ERROR ? gmd_fail(error, o->error_status, "%s", o->error) : GMD_OK;
+}
+
+/* Another in place of one that is gone. */
+static gmd_status start_another(gmd_fork_server *n, gmd_error *error)
+{
+    int how = 0;
+    bury(n, &how);
+    if (n->fruitless >= RESTARTS_MAX) {
+        return gmd_fail(error, GMD_FAILED,
+                        "the fork server, which runs the inputs, ended %u times in a row without "
+                        "an answer, the last time with %s %d",
+                        n->fruitless + 1, WIFSIGNALED(how) ? "signal" : "status",
+                        WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
+    }
+    unsigned fruitless = n->fruitless + 1;
+    n->troubles.restarts++;
+    child_set_up_shared(&n->shared->run, &n->options, &n->workload);
+    child_begin_run(&n->shared->run, NULL, GMD_STAGE_LOADING);
+    n->fruitless = fruitless;
+    gmd_status status = start(n, error);
+    n->fruitless = fruitless; /* what counts is an answer to an order */
+    return status;
 }
 
 gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options *options,
@@ -424,6 +573,7 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
         "many inputs are run here: gmd run of one makes the second run";
     n->shared = shared;
     n->channel = -1;
+    left_behind_take_in();
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
     child_set_up_shared(&shared->run, options, &n->workload);
     status = start(n, error);
@@ -480,43 +630,88 @@ static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool log
 
 static answer send_order(gmd_fork_server *n, char order, news *last)
 {
-    return write(n->channel, &order, 1) == 1 ? await(n, last) : GONE;
+    return send(n->channel, &order, 1, MSG_NOSIGNAL) == 1 ? await(n, last) : GONE;
 }
 
-/* Has the fork server run what was handed over. */
-static gmd_status give_order(gmd_fork_server *n, char order, int *how, answer *end,
-                             gmd_error *error)
+/* How an order was carried out. */
+typedef struct order_end {
+    answer end;
+    int how; /* ENDED: as waitpid gives it */
+} order_end;
+
+/* Has the fork server run what was handed over. GONE: it is, and nothing was learnt. */
+static gmd_status give_order(gmd_fork_server *n, char order, order_end *done, gmd_error *error)
 {
     news last = {.kind = NEWS_FAILED};
-    *end = ANSWERED;
+    answer left = ANSWERED;
     if (n->child_waits && order != ORDER_PERSISTENT) {
-        *end = send_order(n, ORDER_LEAVE, &last);
+        left = send_order(n, ORDER_LEAVE, &last);
     }
     child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
-    *end = *end == GONE ? GONE : send_order(n, order, &last);
-    *how = last.kind == NEWS_ENDED ? last.value : 0;
-    if (*end == GONE || last.kind == NEWS_FAILED) {
-        return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
-                        *end == GONE ? "is gone" : "could not fork");
+    done->end = left == GONE || left == OUT_OF_TIME ? left : send_order(n, order, &last);
+    done->how = last.kind == NEWS_ENDED ? last.value : 0;
+    if (done->end != ANSWERED && gmd_options_interrupted(&n->options)) {
+        return gmd_fail(error, GMD_INTERRUPTED, "interrupted"); /* it was killed, and no hang */
+    }
+    if (done->end == ANSWERED && last.kind == NEWS_FAILED) {
+        return gmd_fail(error, GMD_FAILED, "a process for a run cannot be forked: %s",
+                        strerror(last.value));
     }
     return GMD_OK;
+}
+
+static bool state_is_gone(const gmd_fork_server *n)
+{
+    process_state state = state_of(n->process);
+    return n->process > 0 && has_ended(&state);
+}
+
+/* What was handed over is handed over anew where the fork server had to be replaced. */
+typedef gmd_status hand_over_fn(gmd_fork_server *n, void *inputs, gmd_error *error);
+
+static gmd_status carry_out(gmd_fork_server *n, char order, hand_over_fn *give, void *inputs,
+                            order_end *done, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    do {
+        if (n->channel < 0) { /* the deadline ended it together with its run */
+            status = start(n, error);
+        }
+        status = status == GMD_OK && !n->is_dead ? give(n, inputs, error) : status;
+        status = status == GMD_OK && !n->is_dead ? give_order(n, order, done, error) : status;
+        if (status == GMD_OK && !n->is_dead && done->end == GONE) {
+            status = start_another(n, error);
+        }
+    } while (status == GMD_OK && !n->is_dead && done->end == GONE);
+    if (done->end == OUT_OF_TIME && state_is_gone(n)) {
+        bury(n, &done->how);
+    }
+    return status;
+}
+
+typedef struct single_input {
+    const gmd_trace *trace;
+    bool logs;
+} single_input;
+
+static gmd_status hand_over_single(gmd_fork_server *n, void *inputs, gmd_error *error)
+{
+    const single_input *input = inputs;
+    return hand_over(n, input->trace, input->logs, error);
 }
 
 static gmd_status run(gmd_fork_server *n, const gmd_trace *trace, bool logs,
                       const gmd_outcome **outcome, gmd_error *error)
 {
-    int how = 0;
-    answer end = ANSWERED;
+    order_end done = {.end = ANSWERED};
+    single_input input = {trace, logs};
     *outcome = &n->taken.outcome;
     if (n->is_dead) {
         return GMD_OK;
     }
-    gmd_status status = hand_over(n, trace, logs, error);
-    if (status == GMD_OK) {
-        status = give_order(n, ORDER_RUN, &how, &end, error);
-    }
-    if (status == GMD_OK) {
-        judge_run(n, how, end);
+    gmd_status status = carry_out(n, ORDER_RUN, hand_over_single, &input, &done, error);
+    if (status == GMD_OK && !n->is_dead) {
+        judge_run(n, done.how, done.end);
     }
     return status;
 }
@@ -558,7 +753,7 @@ static bool hand_over_functions(server_shared *s, function_table *table, const g
 
 bool gmd_fork_server_follow(gmd_fork_server *n, const gmd_run_options *given)
 {
-    n->given = n->shared->can_restart ? given : NULL;
+    n->given = n->can_restart ? given : NULL;
     return n->given != NULL;
 }
 
@@ -652,47 +847,61 @@ static size_t hand_over_all(gmd_fork_server *n, const gmd_persistent_input *trac
 }
 
 /* What the list says of the inputs that were handed over. */
-static void take_list(const gmd_fork_server *n, size_t handed_over, size_t passed,
+static void take_list(gmd_fork_server *n, size_t handed_over, size_t passed,
                       gmd_persistent_result *result)
 {
     const persistent_list *list = &n->shared->persistent;
     const gmd_outcome *o = result->outcome;
-    bool shows_something = o->violation_count || o->verdict != GMD_PASS;
+    bool shows_something = o->violation_count || (o->verdict != GMD_PASS && !o->is_cut_off);
     size_t last = passed < handed_over ? passed : handed_over - 1;
+    memcpy(n->taken_list.fresh, list->fresh, passed * sizeof *list->fresh);
+    memcpy(n->taken_list.states, list->states, passed * sizeof *list->states);
     result->passed = shows_something ? last : passed; /* a process may end badly after its last */
-    result->is_suspect = shows_something || (passed < handed_over && !list->has_stopped);
-    result->states = list->states;
+    result->is_suspect =
+        shows_something || (passed < handed_over && !list->has_stopped && !o->is_cut_off);
+    result->states = n->taken_list.states;
     result->requests = list->requests;
-    result->fresh = list->fresh;
+    result->fresh = n->taken_list.fresh;
     result->lapses = list->lapses;
     result->known = list->known;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;
 }
 
+typedef struct many_inputs {
+    const gmd_persistent_input *traces;
+    size_t count, handed_over;
+} many_inputs;
+
+static gmd_status hand_over_many(gmd_fork_server *n, void *inputs, gmd_error *error)
+{
+    many_inputs *many = inputs;
+    many->handed_over = hand_over_all(n, many->traces, many->count);
+    return many->handed_over ? GMD_OK
+                             : gmd_fail(error, GMD_BAD_INPUT,
+                                        "an input has more requests, or functions to fail, "
+                                        "than a process of many inputs takes");
+}
+
 gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persistent_input *traces,
                                           size_t count, gmd_persistent_result *result,
                                           gmd_error *error)
 {
-    int how = 0;
-    answer end = ANSWERED;
+    order_end done = {.end = ANSWERED};
+    many_inputs inputs = {.traces = traces, .count = count};
     *result = (gmd_persistent_result){.outcome = &n->taken.outcome, .is_suspect = n->is_dead};
     if (n->is_dead || !count) {
         return GMD_OK;
     }
-    size_t handed_over = hand_over_all(n, traces, count);
-    if (!handed_over) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "an input has more requests, or functions to fail, "
-                        "than a process of many inputs takes");
-    }
-    gmd_status status = give_order(n, ORDER_PERSISTENT, &how, &end, error);
-    if (status != GMD_OK) {
+    gmd_status status = carry_out(n, ORDER_PERSISTENT, hand_over_many, &inputs, &done, error);
+    if (status != GMD_OK || n->is_dead) {
+        result->is_suspect = n->is_dead;
         return status;
     }
+    size_t handed_over = inputs.handed_over;
     size_t passed = gmd_min(atomic_load(&n->shared->persistent.passed), handed_over);
     n->input = traces[passed < handed_over ? passed : handed_over - 1].trace;
-    judge_run(n, how, end);
+    judge_run(n, done.how, done.end);
     take_list(n, handed_over, passed, result);
     return GMD_OK;
 }
@@ -735,17 +944,35 @@ gmd_status gmd_fork_server_log(gmd_fork_server *server, const gmd_trace *trace,
     return status;
 }
 
-void gmd_fork_server_close(gmd_fork_server *server)
+void gmd_fork_server_set_deadline(gmd_fork_server *server, double deadline_s)
 {
-    if (!server) {
-        return;
-    }
+    server->deadline_s = deadline_s;
+}
+
+gmd_fork_server_troubles gmd_fork_server_take_troubles(gmd_fork_server *server)
+{
+    gmd_fork_server_troubles troubles = server->troubles;
+    server->troubles = (gmd_fork_server_troubles){0};
+    return troubles;
+}
+
+void gmd_fork_server_end(gmd_fork_server *server)
+{
     int how;
     if (server->process > 0) {
         bury(server, &how);
     } else if (server->channel >= 0) {
         close(server->channel);
+        server->channel = -1;
     }
+}
+
+void gmd_fork_server_close(gmd_fork_server *server)
+{
+    if (!server) {
+        return;
+    }
+    gmd_fork_server_end(server);
     munmap(server->shared, sizeof *server->shared);
     free(server->calls);
     free(server);

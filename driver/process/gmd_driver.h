@@ -10,7 +10,9 @@
 #include "gmd_run_options.h"
 
 /* Runs it and fills in `outcome` (which the caller allocates; it is large). The status is GMD_OK
- * whenever there is an outcome, GMD_ERROR verdicts included; otherwise `error` says what failed. */
+ * whenever there is an outcome, GMD_ERROR verdicts included; otherwise `error` says what failed.
+ * GMD_INTERRUPTED (options->process.is_interrupted): the outcome is there, too, with what was found
+ * until then; its verdict is GMD_UNFINISHED. */
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error);
 

@@ -8,6 +8,11 @@
  * A real driver does not survive a fork: there each run opens the device by itself, which takes
  * half a second, and persistent mode goes on in one process for as long as nothing is found.
  *
+ * A fork server that is gone, or was stopped, is replaced, and its run made again; only one that
+ * ends again and again without an answer is an error. Processes that the allocator leaves behind
+ * are ended: this process becomes a subreaper (prctl), and ends what it comes by while a fork
+ * server is open.
+ *
  * Thread safety: one thread for each fork server. */
 #ifndef GMD_FORK_SERVER_H
 #define GMD_FORK_SERVER_H
@@ -74,6 +79,21 @@ gmd_status gmd_fork_server_run_persistent(gmd_fork_server *server,
                                           const gmd_persistent_input *traces, size_t count,
                                           gmd_persistent_result *result, gmd_error *error);
 
+/* No run goes on beyond it (gmd_clock_s): the outcome of one that is ended so is_cut_off. 0: none.
+ */
+void gmd_fork_server_set_deadline(gmd_fork_server *server, double deadline_s);
+
+/* What went wrong beside the runs. */
+typedef struct gmd_fork_server_troubles {
+    uint64_t restarts;    /* of the fork server */
+    uint64_t left_behind; /* processes that the allocator left, and that were ended */
+} gmd_fork_server_troubles;
+
+/* Since the last call. */
+gmd_fork_server_troubles gmd_fork_server_take_troubles(gmd_fork_server *server);
+
+/* Ends its processes, before it is closed: then all troubles are known. */
+void gmd_fork_server_end(gmd_fork_server *server);
 void gmd_fork_server_close(gmd_fork_server *server); /* NULL is allowed */
 
 #endif

@@ -4,8 +4,10 @@
 #include "gmd_clock.h"
 #include "gmd_driver.h"
 #include "gmd_end.h"
+#include "gmd_judge.h"
 #include "gmd_open.h"
 #include "gmd_session_state.h"
+#include "left_behind.h"
 #include "second_opinion.h"
 #include "second_run.h"
 #include "watch.h"
@@ -55,24 +57,17 @@ typedef struct watched_run {
     const gmd_workload *workload;
     shared_run *shared;
     taken_run *taken;
+    gmd_status_line line;
 } watched_run;
 
 /* Only what takes longer than a moment says how far it is. */
 static void show_progress(void *context, double seconds)
 {
-    const watched_run *run = context;
+    watched_run *run = context;
     if (run->options->process.shows_progress && seconds > 0.5) {
         uint64_t requests = run->shared->outcome.requests;
-        fprintf(stderr,
-                GMD_STATUS_BEGIN "%.100s: %" PRIu64 " requests, %.0f/s, %.0f s" GMD_STATUS_END,
-                gmd_file_name(run->workload->name), requests, (double)requests / seconds, seconds);
-    }
-}
-
-static void clear_progress(const gmd_run_options *options)
-{
-    if (options->process.shows_progress) {
-        fprintf(stderr, GMD_STATUS_CLEAR);
+        gmd_status_show(&run->line, seconds, "%" PRIu64 " requests (%.0f/s): %.200s", requests,
+                        (double)requests / seconds, gmd_file_name(run->workload->name));
     }
 }
 
@@ -84,9 +79,43 @@ static void reap(pid_t child, int *exit_status)
 
 /* --- all of it --------------------------------------------------------------------------- */
 
+/* An oracle that saw a part of the run has not judged it. */
+static void take_back(gmd_outcome *o, const char *oracle, const char *reason)
+{
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        gmd_oracle_result *r = &o->oracles[i];
+        if (r->fate == GMD_ORACLE_PASSED && (!oracle || strcmp(r->name, oracle) == 0)) {
+            r->fate = GMD_ORACLE_SKIPPED;
+            snprintf(r->reason, sizeof r->reason, "%s", reason);
+        }
+    }
+}
+
+/* What it came to until now stays. */
+static gmd_status interrupt(watched_run *run, gmd_error *error)
+{
+    child_judge_end(run->options, run->workload, run->shared, NULL, NULL, run->taken);
+    gmd_fail(error, GMD_INTERRUPTED,
+             "interrupted after %" PRIu64 " requests: the rest was not made",
+             run->taken->outcome.requests);
+    outcome_error(&run->taken->outcome, GMD_INTERRUPTED, error);
+    take_back(&run->taken->outcome, NULL, "the run was interrupted");
+    return GMD_INTERRUPTED;
+}
+
+static void interrupt_second_run(gmd_outcome *o, gmd_error *error)
+{
+    gmd_fail(error, GMD_INTERRUPTED,
+             "interrupted in the second run, which determinism and reference are judged by");
+    outcome_error(o, GMD_INTERRUPTED, error);
+    take_back(o, "determinism", "the second run was interrupted");
+    take_back(o, "reference", "the second run was interrupted");
+}
+
 /* The process itself is watched, which nothing that the allocator does with descriptors can
  * deceive. */
-static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
+static gmd_status watch_child(watched_run *run, const own_children *own, pid_t child,
+                              gmd_error *error)
 {
     child_end end = {.is_hung = false};
     int process = (int)syscall(SYS_pidfd_open, child, 0);
@@ -99,12 +128,16 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
     const process_watch watch = {.descriptor = process,
                                  .shared = run->shared,
                                  .budget_s = run->options->process.call_budget_s,
+                                 .loading_budget_s = run->options->process.load_budget_s,
+                                 .is_interrupted = run->options->process.is_interrupted,
                                  .show = show_progress,
                                  .context = run};
-    end.is_hung = !watch_process(&watch);
+    watch_end seen = watch_process(&watch);
+    end.is_hung = seen != WATCH_SPOKE;
+    bool is_cut_short = seen == WATCH_INTERRUPTED;
     if (end.is_hung) {
-        GMD_LOG(PROCESS, "kills %ld: no answer within %g s", (long)child,
-                run->options->process.call_budget_s);
+        GMD_LOG(PROCESS, "kills %ld: %s within %g s", (long)child,
+                is_cut_short ? "interrupted" : "no answer", run->options->process.call_budget_s);
         kill(child, SIGKILL);
     }
     reap(child, &end.wait_status);
@@ -114,27 +147,41 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
                                          : WEXITSTATUS(end.wait_status));
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
-    clear_progress(run->options);
+    gmd_status_clear(&run->line);
+    uint64_t left_behind = left_behind_end(own, child);
+    if (is_cut_short) {
+        return interrupt(run, error);
+    }
     child_judge_end(run->options, run->workload, run->shared, NULL, &end, run->taken);
+    gmd_outcome_note_troubles(&run->taken->outcome, 0, left_behind);
     return GMD_OK;
 }
 
 static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
                                  shared_run *shared, taken_run *taken, gmd_error *error)
 {
+    watched_run run = {.options = options, .workload = workload, .shared = shared, .taken = taken};
     child_begin_run(shared, NULL, GMD_STAGE_LOADING);
+    if (gmd_options_interrupted(options)) {
+        return interrupt(&run, error);
+    }
+    left_behind_take_in();
+    own_children own = left_behind_note();
     fflush(NULL); /* or the child would print what is buffered here once more */
     pid_t child = fork();
     if (child < 0) {
-        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+        gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+        left_behind_free(&own);
+        return GMD_FAILED;
     }
     if (child == 0) {
         run_child(options, workload, shared);
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
     GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
-    watched_run run = {options, workload, shared, taken};
-    return watch_child(&run, child, error);
+    gmd_status status = watch_child(&run, &own, child, error);
+    left_behind_free(&own);
+    return status;
 }
 
 /* What it is held against a second run by, and where. */
@@ -160,17 +207,22 @@ static gmd_status run_in_memory(const gmd_run_options *options, const gmd_worklo
     gmd_status status = fork_and_watch(options, workload, shared, taken, error);
     if (status == GMD_OK && options->process.answers) {
         status = make_second_run(options, workload, taken, fork_and_watch, error);
+        if (status == GMD_INTERRUPTED) {
+            interrupt_second_run(&taken->outcome, error);
+        }
     }
-    if (status == GMD_OK) {
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
         gmd_outcome_note_known(&taken->outcome);
         case_write(options, workload, taken);
-        ask_second_opinion(options, workload, taken, gmd_run_isolated);
+    }
+    if (status == GMD_OK) {
+        ask_second_opinion(options, workload, taken, gmd_run_isolated); /* it records nothing */
     }
     return status;
 }
 
-gmd_status gmd_run_isolated(const gmd_run_options *given, const gmd_workload *workload,
-                            gmd_outcome *outcome, gmd_error *error)
+static gmd_status run_isolated(const gmd_run_options *given, const gmd_workload *workload,
+                               gmd_outcome *outcome, gmd_error *error)
 {
     gmd_run_options options = *given;
     const gmd_subject_source source = session_source(&options);
@@ -187,7 +239,7 @@ gmd_status gmd_run_isolated(const gmd_run_options *given, const gmd_workload *wo
         status = gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
                           strerror(errno));
     }
-    if (status == GMD_OK) {
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
         *outcome = taken->outcome;
     }
     if (options.process.answers) {
@@ -195,6 +247,21 @@ gmd_status gmd_run_isolated(const gmd_run_options *given, const gmd_workload *wo
     }
     child_unmap_shared(shared);
     free(taken);
+    return status;
+}
+
+/* When no further run writes there. */
+static void take_recordings(const gmd_run_options *options)
+{
+    take_timeline(options->recording.timeline);
+    take_journal(options->recording.journal);
+}
+
+gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
+                            gmd_outcome *outcome, gmd_error *error)
+{
+    gmd_status status = run_isolated(options, workload, outcome, error);
+    take_recordings(options);
     return status;
 }
 
@@ -209,11 +276,12 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
     double seconds = 0;
     do {
         which->seed = options->conditions.interleave.seed + count++;
-        status = gmd_run_isolated(&one, workload, outcome, error);
+        status = run_isolated(&one, workload, outcome, error);
         requests += outcome->requests;
         seconds += outcome->seconds;
     } while (status == GMD_OK && outcome->verdict == GMD_PASS && count < options->interleave_seeds);
-    if (status == GMD_OK) {
+    take_recordings(options);
+    if (status == GMD_OK || status == GMD_INTERRUPTED) {
         outcome->requests = requests;
         outcome->seconds = seconds;
     }

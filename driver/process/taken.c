@@ -1,10 +1,14 @@
+#define _GNU_SOURCE /* mremap */
 #include "taken.h"
 
 #include "gmd_known.h"
+#include "gmd_min.h"
 #include "gmd_pool_state.h"
+#include "gmd_snapshot.h"
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* --- values ------------------------------------------------------------------------------ */
 
@@ -125,6 +129,7 @@ static void mend_values(gmd_outcome *o)
     TERMINATE(o->error);
     mend_bool(&o->has_stats);
     mend_bool(&o->has_pools);
+    o->is_cut_off = false; /* the parent's to fill in */
     mend_check(&o->check);
     mend_context(&o->known_context);
 }
@@ -180,4 +185,78 @@ bool take_request(const taken_run *taken, size_t index, gmd_request *out)
 {
     *out = taken->requests[index];
     return is_sound(out, taken->request_count);
+}
+
+/* --- what is kept beside it --------------------------------------------------------------------
+ */
+
+/* A part of a mapping that has been written to. */
+typedef struct used_part {
+    size_t offset, size;
+} used_part;
+
+/* Puts a copy in the place of memory that processes share. Without memory for it the shared one
+ * stays. */
+static void make_private(void *memory, size_t size, const used_part *parts, size_t count)
+{
+    char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (copy == MAP_FAILED) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(copy + parts[i].offset, (const char *)memory + parts[i].offset, parts[i].size);
+    }
+    if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory) == MAP_FAILED) {
+        munmap(copy, size);
+    }
+}
+
+static bool is_sound_entry(const gmd_timeline_entry *entry)
+{
+    return entry->op < GMD_OP_COUNT && entry->device < GMD_MAX_DEVICES &&
+           entry->block < GMD_RECORDED_REQUEST_MAX;
+}
+
+void take_timeline(gmd_timeline *timeline)
+{
+    if (!timeline) {
+        return;
+    }
+    uint64_t count = gmd_min(timeline->count, GMD_TIMELINE_MAX), sound = 0;
+    const used_part used = {0, offsetof(gmd_timeline, entries) + count * sizeof *timeline->entries};
+    make_private(timeline, sizeof *timeline, &used, 1);
+    while (sound < count && is_sound_entry(&timeline->entries[sound])) {
+        sound++;
+    }
+    timeline->dropped += count - sound;
+    timeline->count = sound;
+}
+
+/* One that cannot have been is as one that was never finished. */
+static void mend_event(gmd_journal_event *event)
+{
+    TERMINATE(event->name);
+    event->action = event->action <= GMD_ACTION_OTHER + 1 ? event->action : 0;
+    event->device %= GMD_MAX_DEVICES;
+}
+
+void take_journal(gmd_journal *journal)
+{
+    if (!journal) {
+        return;
+    }
+    uint64_t events = gmd_min(journal->count, GMD_JOURNAL_EVENT_MAX);
+    uint64_t blocks = gmd_min(journal->block_count, GMD_JOURNAL_BLOCK_MAX);
+    const used_part used[] = {
+        {0, offsetof(gmd_journal, blocks) + blocks * sizeof *journal->blocks},
+        {offsetof(gmd_journal, events), events * sizeof *journal->events},
+    };
+    make_private(journal, sizeof *journal, used, sizeof used / sizeof *used);
+    journal->count = events;
+    journal->block_count = blocks;
+    TERMINATE(journal->conf);
+    for (uint64_t i = 0; i < events; i++) {
+        mend_event(&journal->events[i]);
+    }
 }

@@ -7,7 +7,9 @@
 #ifndef GMD_TAKEN_H
 #define GMD_TAKEN_H
 
+#include "gmd_journal.h"
 #include "gmd_shared.h"
+#include "gmd_timeline.h"
 
 typedef struct taken_run {
     gmd_outcome outcome;
@@ -30,6 +32,11 @@ void copy_lists(gmd_outcome *to, const gmd_outcome *from);
 bool take_run(taken_run *taken, const shared_run *shared);
 /* The outcome alone. */
 bool take_outcome(gmd_outcome *taken, const shared_run *shared);
+
+/* The same of what is kept beside the outcome, which stays where it is and is nobody else's from
+ * now on. NULL: it is not kept. */
+void take_timeline(gmd_timeline *timeline);
+void take_journal(gmd_journal *journal);
 
 /* Request number `index`, which is below `taken->request_count`. False: it was written over. */
 bool take_request(const taken_run *taken, size_t index, gmd_request *out);

@@ -196,6 +196,7 @@ gmd_status block_use(gmd_session *s, const gmd_request *r, session_block *b, gmd
     cudaError_t result = queue_work(s, b, stream, r->stream != b->live.stream, r->duration_ns);
     status = streams_leave(&s->streams, previous, error);
     if (result != cudaSuccess) {
+        streams_note_refusal(&s->streams, result, "work");
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
                         gmd_runtime_error_text(&s->runtime, result));
     }

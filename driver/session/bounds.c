@@ -49,8 +49,11 @@ void bounds_add(gmd_session *session, const gmd_bound *bound)
 {
     gmd_outcome *o = &session->shared->outcome;
     if (o->bound_count == GMD_BOUND_MAX) {
-        session_note(session, "of the bounds that the scenario states the first %d are checked",
-                     GMD_BOUND_MAX);
+        gmd_error error;
+        session_stop(session,
+                     gmd_fail(&error, GMD_BAD_INPUT, "%s: a scenario states at most %d bounds",
+                              session->workload->name, GMD_BOUND_MAX),
+                     &error);
         return;
     }
     gmd_stated_bound *added = &o->bounds[o->bound_count++];

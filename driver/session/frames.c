@@ -143,6 +143,8 @@ static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
 void enter_allocator(gmd_session *s, call_frame *frame)
 {
     look_at_thread(s, &frame->thread_before);
+    s->report.has_called = true;
+    s->report.last_request = s->request_index;
     if (s->interleaving.overlap) {
         put_aside(s, frame);
     } else {

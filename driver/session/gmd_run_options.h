@@ -14,6 +14,8 @@
 #include "gmd_timeline.h"
 #include "gmd_trace.h"
 
+#include <signal.h>
+
 typedef struct gmd_session gmd_session;
 
 /* The allocator under test. */
@@ -46,8 +48,10 @@ typedef struct gmd_run_judging {
 
 /* The process in which it runs. */
 typedef struct gmd_run_process {
-    double call_budget_s;        /* a request that takes longer is a hang */
-    bool shows_progress;         /* on standard error, while it runs */
+    double call_budget_s; /* a request that takes longer is a hang */
+    double load_budget_s; /* likewise, for loading the allocator; 0: the same */
+    bool shows_progress;  /* on standard error, while it runs */
+    const volatile sig_atomic_t *is_interrupted; /* runs end with GMD_INTERRUPTED; NULL: never */
     bool is_second_run;          /* of the same requests: what may differ between processes does */
     struct run_answers *answers; /* where a run that is held against another keeps them; or NULL */
     const char *no_second_run;   /* why this run is held against no other; NULL: it is */
@@ -106,11 +110,17 @@ void gmd_options_leave_to_traces(gmd_run_options *options);
 void gmd_options_limit_for(gmd_run_options *options, uint64_t stated_capacity_bytes);
 
 /* A request may take at most so long, where more is given: for runs of which many are made, or of
- * which many end without an answer. */
+ * which many end without an answer. Loading takes as long as it takes. */
 gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_budget_s);
 
 /* Without oracles: for what a run tells beside its verdict. */
 gmd_run_options gmd_options_unjudged(const gmd_run_options *given);
+
+/* Whether the user does not want to wait any longer. */
+static inline bool gmd_options_interrupted(const gmd_run_options *options)
+{
+    return options->process.is_interrupted && *options->process.is_interrupted;
+}
 
 /* The allocator under test, as the options name it. */
 gmd_subject_source session_source(const gmd_run_options *options);

@@ -28,6 +28,8 @@
 typedef struct call_report {
     gmd_thread_state thread_before, thread_after;
     bool is_under_way;                 /* and threads are not interleaved */
+    bool has_called;                   /* in this run, */
+    uint64_t last_request;             /* the last time in this request */
     char error_token[GMD_PARTY_VALUE]; /* what stays of that from run to run */
     char error_text[500];              /* what it said went wrong */
 } call_report;

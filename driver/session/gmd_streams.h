@@ -33,12 +33,21 @@ typedef struct device_streams {
     bool awaits_untracked; /* such a stream, whose number is too high */
 } device_streams;
 
+/* A call of the driver's own that the device has refused. */
+typedef struct refused_call {
+    const char *call; /* NULL: there was none */
+    cudaError_t error;
+} refused_call;
+
 typedef struct run_streams {
     const gmd_runtime *runtime;
+    refused_call refused;                     /* the first */
     device_streams *devices[GMD_MAX_DEVICES]; /* NULL: none used yet */
 } run_streams;
 
 void streams_init(run_streams *streams, const gmd_runtime *runtime);
+/* For calls of the driver's own that are made elsewhere: notes one that was refused. */
+void streams_note_refusal(run_streams *streams, cudaError_t result, const char *call);
 /* For assertions: the sentence that does not hold; NULL: all does. */
 const char *run_streams_violation(const run_streams *streams);
 

@@ -65,9 +65,10 @@ bool session_capture_forbids(const gmd_session *s, const gmd_request *r)
 
 /* --- what is captured --------------------------------------------------------------------- */
 
-static gmd_status check_cuda(const gmd_session *s, cudaError_t result, const char *what,
+static gmd_status check_cuda(gmd_session *s, cudaError_t result, const char *what,
                              gmd_error *error)
 {
+    streams_note_refusal(&s->streams, result, what);
     return result == cudaSuccess ? GMD_OK
                                  : gmd_fail(error, GMD_FAILED, "%s: %s", what,
                                             gmd_runtime_error_text(&s->runtime, result));

@@ -4,6 +4,7 @@
 #include "frames.h"
 #include "gmd_probe.h"
 #include "journal_writer.h"
+#include "notes.h"
 #include "pools.h"
 #include "view.h"
 
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,6 +158,7 @@ static void limit_time(double seconds)
 
 static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit_time(s->options->process.call_budget_s / 2); /* the parent's own time runs */
     journal_writer_close(s);        /* what is asked here is no part of the run */
     s->interleaving.overlap = NULL; /* the other threads did not come along */
@@ -176,14 +179,19 @@ static bool ask_in_a_child(gmd_session *s, const gmd_request *r, bool frees_all,
     if (child == 0) {
         be_the_child(s, r, frees_all);
     }
+    if (child < 0) {
+        gmd_error error;
+        session_stop(s, gmd_fail(&error, GMD_FAILED, "fork: %s", strerror(errno)), &error);
+        return false;
+    }
     int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     *out = s->shared->refusal; /* the allocator may have written there, too */
     out->error[sizeof out->error - 1] = '\0';
     out->error_token[sizeof out->error_token - 1] = '\0';
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (child < 0 || number == SIGALRM || number == SIGKILL) {
+    if (number == SIGALRM || number == SIGKILL) {
         return false;
     }
     out->died_of_signal = number;

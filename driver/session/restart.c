@@ -43,6 +43,8 @@ void session_forget(gmd_session *s)
     s->wrong_frees = (wrong_free_counts){0};
     s->marks.asked = 0;
     s->request_index = 0;
+    s->report.has_called = false;
+    s->streams.refused.call = NULL;
     s->is_over = s->persistent.ends_here = s->has_used = false;
     view_begin(s);
 }

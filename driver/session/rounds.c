@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,7 @@ static _Noreturn void be_the_child(gmd_session *s)
     static rounds r;
     r.session = s;
     r.trace = s->workload->trace;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit_time(s->options->process.call_budget_s / 2);
     memset(s->judge.listener_count, 0, sizeof s->judge.listener_count);
     s->runtime.sim->gmd_sim_clear_faults();
@@ -236,10 +238,15 @@ void session_repeat(gmd_session *s)
     if (child == 0) {
         be_the_child(s);
     }
-    int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (child < 0) {
+        gmd_error error;
+        session_stop(s, gmd_fail(&error, GMD_FAILED, "fork: %s", strerror(errno)), &error);
+        return;
     }
-    int number = child > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (s->shared->lost.is_found && s->shared->lost.request < s->workload->trace->count) {
         tell(s, &s->shared->lost);
     } else if (number && number != SIGALRM && number != SIGKILL) {

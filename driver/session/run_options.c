@@ -41,6 +41,9 @@ gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_bu
 {
     gmd_run_options options = *given;
     if (options.process.call_budget_s > call_budget_s) {
+        if (!(options.process.load_budget_s > 0)) {
+            options.process.load_budget_s = options.process.call_budget_s;
+        }
         options.process.call_budget_s = call_budget_s;
     }
     return options;

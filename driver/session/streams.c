@@ -5,10 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every CUDA call of the driver itself must succeed: if not, the device is unusable for the run. */
-static gmd_status demand(const run_streams *s, cudaError_t result, const char *call,
-                         gmd_error *error)
+void streams_note_refusal(run_streams *s, cudaError_t result, const char *call)
 {
+    if (result != cudaSuccess && !s->refused.call) {
+        s->refused = (refused_call){call, result};
+    }
+}
+
+/* Every CUDA call of the driver itself must succeed: if not, the device is unusable for the run. */
+static gmd_status demand(run_streams *s, cudaError_t result, const char *call, gmd_error *error)
+{
+    streams_note_refusal(s, result, call);
     return result == cudaSuccess ? GMD_OK
                                  : gmd_fail(error, GMD_FAILED, "the driver's own %s failed: %s",
                                             call, gmd_runtime_error_text(s->runtime, result));
@@ -75,6 +82,7 @@ void streams_close(run_streams *streams)
 /* Waits of before stay noted: they are long ago for whoever compares. */
 void streams_forget(run_streams *streams)
 {
+    streams->refused.call = NULL;
     for (int device = 0; device < GMD_MAX_DEVICES; device++) {
         device_streams *d = streams->devices[device];
         if (d) {

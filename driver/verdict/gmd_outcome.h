@@ -20,12 +20,15 @@
 #define GMD_PHASE_MAX     2048
 #define GMD_ORACLE_MAX    32
 #define GMD_NOTE_MAX      16
-#define GMD_BOUND_MAX     8
+#define GMD_BOUND_MAX     64
 
 typedef enum gmd_verdict {
     GMD_PASS,  /* nothing wrong found */
     GMD_FAIL,  /* a violation, an unmet expectation, or a history that was not reproduced */
     GMD_ERROR, /* the run could not be carried out; `error` says why */
+    /* "interrupted": the user ended it. What was found until then is there, the rest was not
+     * judged; `error` says how far it came. */
+    GMD_UNFINISHED,
 } gmd_verdict;
 
 typedef struct gmd_violation {
@@ -109,8 +112,9 @@ typedef struct gmd_outcome {
     uint64_t seed;
 
     gmd_verdict verdict;     /* the first of the second part */
-    gmd_status error_status; /* GMD_ERROR only: whose fault it is */
-    char error[768];         /* GMD_ERROR only */
+    gmd_status error_status; /* GMD_ERROR, GMD_UNFINISHED: whose fault it is */
+    char error[768];         /* likewise */
+    bool is_cut_off; /* GMD_ERROR only: the time for many runs was over, and this was the last */
     uint64_t requests;
     uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
     double seconds;        /* wall time of the requests, without start-up and reading the input */
@@ -138,6 +142,22 @@ static inline void gmd_outcome_note_known(gmd_outcome *o)
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " known violation%s not counted", o->known_count,
                  o->known_count == 1 ? "" : "s");
+    }
+}
+
+/* What a run, or many, went on in spite of: a fork server that had to be started anew, and
+ * processes of the library that outlived their run. */
+static inline void gmd_outcome_note_troubles(gmd_outcome *o, uint64_t restarts,
+                                             uint64_t left_behind)
+{
+    if (restarts && o->note_count < GMD_NOTE_MAX) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "fork server restarted %" PRIu64 " time%s", restarts, restarts == 1 ? "" : "s");
+    }
+    if (left_behind && o->note_count < GMD_NOTE_MAX) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " process%s ended that the library had left behind", left_behind,
+                 left_behind == 1 ? " was" : "es were");
     }
 }
 

@@ -64,14 +64,14 @@ void outcome_tell(const gmd_outcome *o)
         const gmd_violation *v = &o->violations[i];
         fprintf(stderr, "gmd: %s, request %" PRIu64 ": %s\n", v->oracle, v->request, v->message);
     }
-    if (o->verdict == GMD_ERROR) {
+    if (o->verdict == GMD_ERROR || o->verdict == GMD_UNFINISHED) {
         fprintf(stderr, "gmd: %s\n", o->error);
     }
 }
 
 void outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)
 {
-    outcome->verdict = GMD_ERROR;
+    outcome->verdict = status == GMD_INTERRUPTED ? GMD_UNFINISHED : GMD_ERROR;
     outcome->error_status = status;
     snprintf(outcome->error, sizeof outcome->error, "%s", error->text);
 }

@@ -12,7 +12,8 @@
 #include "gmd_runner.h"
 
 /* Makes `trace`, which must show `cause` when `runner` runs it, smaller in place. GMD_BAD_INPUT: it
- * does not show the cause; then nothing is changed. */
+ * does not show the cause; then nothing is changed. An interruption ends it with the smallest so
+ * far; GMD_INTERRUPTED: there is none yet, and nothing is changed. */
 gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity *cause,
                         const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error);
 

@@ -18,7 +18,7 @@ typedef struct gmd_minimize_limits {
 
 typedef struct gmd_minimized {
     uint64_t tries;
-    bool is_complete;        /* false: a limit ended it early */
+    bool is_complete;        /* false: a limit, or the user, ended it early */
     gmd_violation violation; /* of the result */
 } gmd_minimized;
 

@@ -141,6 +141,17 @@ static void reduce(minimizer *m)
     }
 }
 
+/* Not even the case as it is showed the cause. */
+static gmd_status refuse(const gmd_runner *runner, const gmd_identity *cause, gmd_error *error)
+{
+    char text[GMD_IDENTITY_TEXT];
+    gmd_identity_print(cause, text);
+    return gmd_options_interrupted(runner->given)
+               ? gmd_fail(error, GMD_INTERRUPTED, "interrupted before the case was tried")
+               : gmd_fail(error, GMD_BAD_INPUT, "the requests do not end with this verdict: %s",
+                          text);
+}
+
 gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity *cause,
                         const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error)
 {
@@ -160,12 +171,8 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity
     }
     minimizer_begin(&m);
     if (!minimizer_try(&m, trace->count, NULL)) {
-        char text[GMD_IDENTITY_TEXT];
-        gmd_identity_print(cause, text);
         free(m.spare);
-        return m.status != GMD_OK ? m.status
-                                  : gmd_fail(error, GMD_BAD_INPUT,
-                                             "the requests do not end with this verdict: %s", text);
+        return m.status != GMD_OK ? m.status : refuse(runner, cause, error);
     }
     reduce(&m);
     result->is_complete = !m.is_over;

@@ -20,7 +20,8 @@ void minimizer_begin(minimizer *m)
 static bool is_at_limit(const minimizer *m)
 {
     const gmd_minimize_limits *l = m->limits;
-    return (l->tries && m->result->tries >= l->tries) ||
+    return gmd_options_interrupted(m->runner->given) ||
+           (l->tries && m->result->tries >= l->tries) ||
            (l->seconds > 0 && gmd_clock_s() - m->start >= l->seconds);
 }
 
@@ -58,7 +59,13 @@ static const gmd_violation *run_candidate(minimizer *m, const gmd_trace *candida
     gmd_error error;
     m->result->tries++;
     gmd_status status = gmd_runner_run(m->runner, candidate, &outcome, &error);
-    if (status != GMD_OK && status != GMD_BAD_INPUT) {
+    m->is_over = m->is_over || status == GMD_INTERRUPTED; /* with the smallest so far */
+    bool is_first = m->result->tries == 1; /* the case as it is: it must be possible to run that */
+    if (status == GMD_OK && is_first && outcome->verdict == GMD_ERROR &&
+        !outcome->violation_count) {
+        status = gmd_fail(&error, outcome->error_status, "%s", outcome->error);
+    }
+    if (status != GMD_OK && status != GMD_BAD_INPUT && status != GMD_INTERRUPTED) {
         m->is_over = true;
         m->status = gmd_fail(m->error, status, "%s", error.text);
     }

@@ -6,19 +6,35 @@
 #include "gmd_driver.h"
 #include "gmd_fork_server.h"
 
+/* What judged any of many runs; an oracle that judged none of them is skipped, with the reason of
+ * the first. */
+typedef struct gmd_judged {
+    gmd_oracle_result oracles[GMD_ORACLE_MAX];
+    uint32_t count;
+} gmd_judged;
+
+/* Adds the list of one more run, or of several. */
+void gmd_judged_add(gmd_judged *to, const gmd_oracle_result *oracles, uint32_t count);
+
 typedef struct gmd_runner {
     const gmd_run_options *given; /* for what a trace's header does not state */
     gmd_run_options options;      /* in force in the fork server */
     gmd_conditions header;        /* of the traces that it was opened for; owned */
     gmd_fork_server *server;
-    uint64_t runs, requests, known; /* so far; known: violations that did not count */
+    double deadline_s;                 /* no run goes on beyond it (gmd_clock_s); 0: none */
+    uint64_t runs, requests, known;    /* so far; known: violations that did not count */
+    gmd_judged judged;                 /* likewise */
+    gmd_fork_server_troubles troubles; /* likewise */
 } gmd_runner;
+
+void gmd_add_troubles(gmd_fork_server_troubles *sum, const gmd_fork_server_troubles *more);
 
 void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given);
 void gmd_runner_close(gmd_runner *runner);
 
 /* Runs the trace; the outcome is valid until the next call. GMD_BAD_INPUT: the device or the
- * allocator refuses the header. An outcome that is GMD_ERROR tells of requests that it refuses. */
+ * allocator refuses the header. GMD_INTERRUPTED: runner->given says so; nothing more is run. An
+ * outcome that is GMD_ERROR tells of requests that it refuses. */
 gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
                           gmd_error *error);
 

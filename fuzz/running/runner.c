@@ -100,8 +100,26 @@ void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given)
     *runner = (gmd_runner){.given = given};
 }
 
+void gmd_add_troubles(gmd_fork_server_troubles *sum, const gmd_fork_server_troubles *more)
+{
+    sum->restarts += more->restarts;
+    sum->left_behind += more->left_behind;
+}
+
+static void take_troubles(gmd_runner *runner)
+{
+    if (runner->server) {
+        gmd_fork_server_troubles more = gmd_fork_server_take_troubles(runner->server);
+        gmd_add_troubles(&runner->troubles, &more);
+    }
+}
+
 void gmd_runner_renew(gmd_runner *runner)
 {
+    if (runner->server) {
+        gmd_fork_server_end(runner->server);
+    }
+    take_troubles(runner);
     gmd_fork_server_close(runner->server);
     runner->server = NULL;
 }
@@ -122,13 +140,45 @@ bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a
     return gmd_conditions_same_device(&x, &y);
 }
 
+void gmd_judged_add(gmd_judged *to, const gmd_oracle_result *oracles, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i; /* mostly the lists are the same */
+        if (at >= to->count || strcmp(to->oracles[at].name, oracles[i].name) != 0) {
+            for (at = 0; at < to->count && strcmp(to->oracles[at].name, oracles[i].name); at++) {
+            }
+        }
+        if (at == to->count && at < GMD_ORACLE_MAX) {
+            to->oracles[to->count++] = oracles[i];
+        } else if (at < to->count && oracles[i].fate < to->oracles[at].fate) {
+            to->oracles[at] = oracles[i]; /* one that judged a run at all was not skipped */
+        }
+    }
+}
+
+static void note_judged(gmd_runner *runner, const gmd_outcome *outcome)
+{
+    gmd_judged_add(&runner->judged, outcome->oracles, outcome->oracle_count);
+}
+
+static gmd_status refuse_if_interrupted(const gmd_runner *runner, gmd_error *error)
+{
+    return gmd_options_interrupted(runner->given) ? gmd_fail(error, GMD_INTERRUPTED, "interrupted")
+                                                  : GMD_OK;
+}
+
 static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
 {
+    gmd_status status = refuse_if_interrupted(runner, error);
+    if (status != GMD_OK) {
+        return status;
+    }
     if (runner->server && gmd_runner_shares_process(runner, &runner->header, &t->conditions)) {
+        gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
         return GMD_OK;
     }
     gmd_runner_close(runner);
-    gmd_status status = gmd_conditions_copy(&runner->header, &t->conditions, error);
+    status = gmd_conditions_copy(&runner->header, &t->conditions, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -136,6 +186,7 @@ static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error 
     status = gmd_fork_server_open(&runner->server, &runner->options, error);
     if (status == GMD_OK) {
         gmd_fork_server_follow(runner->server, runner->given);
+        gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
     }
     return status;
 }
@@ -148,8 +199,12 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
     if (status == GMD_OK) {
         status = gmd_fork_server_log(runner->server, trace, outcome, calls, call_count, is_complete,
                                      error);
+        take_troubles(runner);
         runner->runs++;
         runner->known += status == GMD_OK ? (*outcome)->known_count : 0;
+    }
+    if (status == GMD_OK) {
+        note_judged(runner, *outcome);
     }
     return status;
 }
@@ -160,9 +215,13 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
         status = gmd_fork_server_run(runner->server, trace, outcome, error);
+        take_troubles(runner);
         runner->runs++;
         runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
         runner->known += status == GMD_OK ? (*outcome)->known_count : 0;
+    }
+    if (status == GMD_OK) {
+        note_judged(runner, *outcome);
     }
     return status;
 }
@@ -173,12 +232,18 @@ gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_in
     *result = (gmd_persistent_result){0};
     const gmd_trace *first = &traces[0].trace;
     bool can_follow = runner->server && gmd_fork_server_can_follow(runner->server, first);
-    gmd_status status = can_follow ? GMD_OK : take_header(runner, first, error);
+    gmd_status status =
+        can_follow ? refuse_if_interrupted(runner, error) : take_header(runner, first, error);
     if (status == GMD_OK) {
+        gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
         status = gmd_fork_server_run_persistent(runner->server, traces, count, result, error);
+        take_troubles(runner);
         runner->runs += result->passed;
         runner->requests += result->requests;
         runner->known += result->known;
+    }
+    if (status == GMD_OK) {
+        note_judged(runner, result->outcome);
     }
     return status;
 }

@@ -12,6 +12,7 @@ void campaign_tell(campaign *c, const char *doing)
     s->runs = c->sequences;
     s->requests = c->runner.requests;
     s->known = c->runner.known;
+    c->result->troubles = c->runner.troubles;
     s->seconds = gmd_clock_s() - c->start;
     s->findings = c->findings->count;
     s->inputs = c->options->corpus ? c->options->corpus->count : 0;
@@ -25,26 +26,63 @@ void campaign_tell(campaign *c, const char *doing)
     }
 }
 
-bool campaign_is_over(const campaign *c)
+bool campaign_is_interrupted(const campaign *c)
 {
     const gmd_search_options *o = c->options;
-    return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
-           (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
+    return (o->is_interrupted && *o->is_interrupted) || gmd_options_interrupted(o->run);
+}
+
+bool campaign_is_done(const campaign *c)
+{
+    const gmd_search_options *o = c->options;
+    return (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
            (o->seconds > 0 && gmd_clock_s() - c->start >= o->seconds);
 }
 
-void campaign_note_refusal(campaign *c, const char *reason)
+bool campaign_is_over(const campaign *c)
 {
-    if (!c->result->refused++) {
+    return c->status != GMD_OK || campaign_is_interrupted(c) || campaign_is_done(c);
+}
+
+void campaign_cannot_run(campaign *c, gmd_status status, const char *reason)
+{
+    if (status != GMD_BAD_INPUT) {
+        c->status = c->status == GMD_OK ? gmd_fail(c->error, status, "%s", reason) : c->status;
+    } else if (!c->result->refused++) {
         snprintf(c->result->refusal, sizeof c->result->refusal, "%s", reason);
     }
+}
+
+void campaign_note_error(campaign *c, const gmd_outcome *outcome)
+{
+    if (outcome->is_cut_off) {
+        c->result->cut_off++;
+    } else {
+        campaign_cannot_run(c, outcome->error_status, outcome->error);
+    }
+}
+
+#define MINIMIZE_SHARE 4 /* of the campaign's time, for a case that is found near its end */
+
+/* How long a case may be minimised now. */
+static double minimize_seconds(const campaign *c)
+{
+    double all = c->options->seconds, left = all - (gmd_clock_s() - c->start);
+    double given = c->findings->minimize_seconds;
+    double most = left > all / MINIMIZE_SHARE ? left : all / MINIMIZE_SHARE;
+    return all > 0 && most < given ? most : given;
 }
 
 void campaign_add_finding(campaign *c, const gmd_trace *trace, const gmd_violation *violation)
 {
     gmd_violation copy = *violation; /* the next run overwrites it */
+    double deadline_s = c->runner.deadline_s, given_s = c->findings->minimize_seconds;
+    c->runner.deadline_s = 0; /* the minimiser has a time of its own */
+    c->findings->minimize_seconds = minimize_seconds(c);
     c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences,
                                  gmd_clock_s() - c->start, c->error);
+    c->findings->minimize_seconds = given_s;
+    c->runner.deadline_s = deadline_s;
 }
 
 /* What a run that ended badly, by itself, tells. False: the round is not worth going on with. */
@@ -56,7 +94,7 @@ static bool take_outcome(campaign *c, const gmd_trace *trace, const gmd_outcome 
         return c->status == GMD_OK;
     }
     if (outcome->verdict == GMD_ERROR) {
-        campaign_note_refusal(c, outcome->error);
+        campaign_note_error(c, outcome);
         return false;
     }
     if (!c->result->unconfirmed++) {
@@ -71,12 +109,8 @@ static bool run_sequence(campaign *c, const gmd_trace *trace, const gmd_violatio
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
-    if (status == GMD_BAD_INPUT) {
-        campaign_note_refusal(c, error.text);
-        return false;
-    }
     if (status != GMD_OK) {
-        c->status = gmd_fail(c->error, status, "%s", error.text);
+        campaign_cannot_run(c, status, error.text);
         return false;
     }
     return take_outcome(c, trace, outcome, suspicion);
@@ -158,13 +192,9 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
         size_t at = b->next;
         gmd_status status = gmd_runner_run_persistent(&c->runner, &b->traces[at], b->count - at,
                                                       &persistent, &error);
-        if (status == GMD_BAD_INPUT) {
-            b->next = b->count;
-            campaign_note_refusal(c, error.text);
-            return false;
-        }
         if (status != GMD_OK) {
-            c->status = gmd_fail(c->error, status, "%s", error.text);
+            b->next = b->count;
+            campaign_cannot_run(c, status, error.text);
             return false;
         }
         count_batch(c, &persistent);
@@ -174,6 +204,7 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
         if (interleaves && c->result->spins_since && !b->traces[at].expects_lapses) {
             return false; /* the rest of the round would go on like this */
         }
+        c->result->cut_off += persistent.outcome->is_cut_off;
         if (persistent.is_suspect) {
             goes_on = look_again(c, b, persistent.outcome);
         }

@@ -28,10 +28,16 @@ typedef struct batch {
 } batch;
 
 void campaign_tell(campaign *campaign, const char *doing);
+/* It has come to its end; somebody wants it to end; either, or a failure. */
+bool campaign_is_done(const campaign *campaign);
+bool campaign_is_interrupted(const campaign *campaign);
 bool campaign_is_over(const campaign *campaign);
 
-/* The allocator or the device does not take what was asked for. */
-void campaign_note_refusal(campaign *campaign, const char *reason);
+/* A sequence could not be run: GMD_BAD_INPUT, because the allocator or the device does not take
+ * what was asked for, which is noted; else for want of what gmd needs, which ends the campaign. */
+void campaign_cannot_run(campaign *campaign, gmd_status status, const char *reason);
+/* The same of an outcome that is GMD_ERROR; or it was cut off with the campaign, which is noted. */
+void campaign_note_error(campaign *campaign, const gmd_outcome *outcome);
 
 /* False: the campaign is over, with its status. The trace is the caller's to free in any case. */
 bool campaign_generate(campaign *campaign, const gmd_profile *profile, uint64_t seed,

@@ -5,6 +5,7 @@
 #include "gmd_hash.h"
 #include "gmd_input.h"
 #include "gmd_output.h"
+#include "gmd_temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -107,26 +108,34 @@ static gmd_status write_text(const gmd_trace *trace, char **text, size_t *size, 
                : status;
 }
 
-/* Under another name first: who shares the folder sees whole files only. */
-static gmd_status save(gmd_corpus *c, uint64_t hash, const char *text, size_t size,
-                       gmd_error *error)
+static bool write_file(const char *path, const char *text, size_t size)
+{
+    FILE *out = fopen(path, "we");
+    bool is_written = out && fwrite(text, 1, size, out) == size;
+    return out && fclose(out) == 0 && is_written;
+}
+
+/* Under another name first: who shares the folder sees whole files only. A full disk costs those
+ * who share it the input, and this campaign nothing. */
+static void save(gmd_corpus *c, uint64_t hash, const char *text, size_t size)
 {
     char name[24], path[PATH_MAX], part[PATH_MAX];
     snprintf(name, sizeof name, "%016" PRIx64 ".gmd", hash);
     if (!is_new(c, hash_of(name, strlen(name)) ^ AS_FILE)) {
-        return GMD_OK; /* another process had the same input, and this one has read it */
+        return; /* another process had the same input, and this one has read it */
     }
     snprintf(path, sizeof path, "%.3900s/%s", c->folder, name);
     snprintf(part, sizeof part, "%.3900s/.%016" PRIx64 ".%ld", c->folder, hash, (long)getpid());
-    FILE *out = fopen(part, "w");
-    bool is_written = out && fwrite(text, 1, size, out) == size;
-    is_written = out && fclose(out) == 0 && is_written;
-    if (!is_written || rename(part, path) != 0) {
+    gmd_temporary_announce(part);
+    if (!write_file(part, text, size) || rename(part, path) != 0) {
         int reason = errno;
         unlink(part);
-        return gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", path, strerror(reason));
+        if (!c->unwritten++) {
+            snprintf(c->unwritten_first, sizeof c->unwritten_first, "%.200s: %s", path,
+                     strerror(reason));
+        }
     }
-    return GMD_OK;
+    gmd_temporary_forget(part);
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): they are the corpus's to free from now on */
@@ -159,7 +168,7 @@ gmd_status gmd_corpus_add(gmd_corpus *c, const gmd_trace *trace, uint32_t fresh,
         status = keep(c, bytes, size, fresh, error);
         is_kept = status == GMD_OK;
         if (is_kept && c->folder) {
-            status = save(c, hash, text, text_size, error);
+            save(c, hash, text, text_size);
         }
     }
     if (!is_kept) {

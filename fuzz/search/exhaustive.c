@@ -98,6 +98,7 @@ static bool is_over(const search *s)
 {
     const gmd_exhaustive_options *o = s->options;
     return s->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
+           gmd_options_interrupted(o->run) ||
            (o->seconds > 0 && gmd_clock_s() - s->start >= o->seconds);
 }
 
@@ -155,7 +156,7 @@ static void tell(search *s)
     s->result->requests = s->runner.requests;
     s->result->known = s->runner.known;
     if (s->options->progress) {
-        s->options->progress(s->result, s->findings->count);
+        s->options->progress(s->options->context, s->result, s->findings->count);
     }
 }
 
@@ -292,6 +293,11 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->status = choose_alphabet(s);
     search_all(s);
     result->is_complete = s->status == GMD_OK && !is_over(s);
+    bool wants_end = options->is_interrupted && *options->is_interrupted;
+    result->is_interrupted =
+        s->status == GMD_INTERRUPTED || wants_end || gmd_options_interrupted(options->run);
+    s->status = s->status == GMD_INTERRUPTED ? GMD_OK : s->status;
+    result->judged = s->runner.judged;
     tell(s);
     gmd_runner_close(&s->runner);
     free_numbers(&s->states);

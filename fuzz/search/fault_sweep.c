@@ -40,6 +40,18 @@ static void insert(sweep *s, size_t at, const gmd_request *request)
     }
 }
 
+/* The device or the allocator may refuse a run with a fault, and not gmd or the machine. */
+static gmd_status note_error(sweep *s, const gmd_outcome *outcome)
+{
+    bool is_cut_off = outcome->is_cut_off;
+    s->is_over = s->is_over || is_cut_off;
+    s->result->is_cut_off = s->result->is_cut_off || is_cut_off;
+    s->result->is_complete = s->result->is_complete && !is_cut_off;
+    s->result->not_judged += !is_cut_off;
+    bool is_refused = is_cut_off || outcome->error_status == GMD_BAD_INPUT;
+    return is_refused ? GMD_OK : gmd_fail(s->error, outcome->error_status, "%s", outcome->error);
+}
+
 static gmd_status run_alone(sweep *s, const gmd_trace *trace)
 {
     const gmd_outcome *outcome;
@@ -47,7 +59,9 @@ static gmd_status run_alone(sweep *s, const gmd_trace *trace)
     if (status != GMD_OK) {
         return status;
     }
-    s->result->not_judged += outcome->verdict == GMD_ERROR && !outcome->violation_count;
+    if (outcome->verdict == GMD_ERROR && !outcome->violation_count) {
+        return note_error(s, outcome);
+    }
     if (outcome->violation_count && s->options->found &&
         !s->options->found(s->options->context, trace, &outcome->violations[0])) {
         s->is_over = true;
@@ -70,6 +84,9 @@ static gmd_status run_waiting(sweep *s)
         status = gmd_runner_run_persistent(s->runner, &s->waiting[at], s->waiting_count - at,
                                            &persistent, s->error);
         at += persistent.passed;
+        if (status == GMD_OK && persistent.outcome->is_cut_off) {
+            status = note_error(s, persistent.outcome);
+        }
         if (status == GMD_OK && persistent.is_suspect) {
             status = is_known(s, persistent.outcome) ? GMD_OK : run_alone(s, &s->waiting[at].trace);
             at++;
@@ -194,8 +211,11 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
     if (status != GMD_OK) {
         return status;
     }
+    if (outcome->verdict == GMD_ERROR && outcome->is_cut_off) {
+        return note_error(&s, outcome);
+    }
     if (outcome->verdict == GMD_ERROR) {
-        result->case_is_refused = true;
+        result->case_is_refused = outcome->error_status == GMD_BAD_INPUT;
         return gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     if (outcome->violation_count) {

@@ -117,9 +117,10 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
     return status;
 }
 
-gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
-                                   const char *origin, const char *allocator, const char *path,
-                                   gmd_error *error)
+/* Beside the case. */
+static gmd_status write_programs(const gmd_trace *trace, const gmd_violation *violation,
+                                 const char *origin, const char *allocator, const char *path,
+                                 gmd_error *error)
 {
     char verdict[GMD_IDENTITY_TEXT];
     print_verdict(violation, verdict);
@@ -128,8 +129,16 @@ gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *
                                        .message = violation->message,
                                        .origin = origin,
                                        .allocator = allocator};
+    return gmd_reproducer_write_beside(&reproducer, path, error);
+}
+
+gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
+                                   const char *origin, const char *allocator, const char *path,
+                                   gmd_error *error)
+{
     gmd_status status = gmd_case_file_write(trace, violation, origin, allocator, path, error);
-    return status == GMD_OK ? gmd_reproducer_write_beside(&reproducer, path, error) : status;
+    return status == GMD_OK ? write_programs(trace, violation, origin, allocator, path, error)
+                            : status;
 }
 
 bool gmd_is_hang(const gmd_violation *violation)
@@ -171,6 +180,34 @@ static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, g
     return status;
 }
 
+static void tell(const gmd_findings *findings, const gmd_finding *finding)
+{
+    if (findings->tell) {
+        findings->tell(findings->listener, finding);
+    }
+}
+
+/* A full disk costs the file, not the finding. */
+static void write_case(const gmd_findings *findings, gmd_finding *finding,
+                       const gmd_trace *smallest)
+{
+    char path[sizeof finding->violation.case_path];
+    gmd_error error = {""};
+    name_case(findings, &finding->cause, path, sizeof path);
+    gmd_output_folder(findings->out_directory); /* the next line reports a failure */
+    gmd_status status = gmd_case_file_write(smallest, &finding->violation, findings->origin,
+                                            findings->allocator, path, &error);
+    if (status == GMD_OK) {
+        status = write_programs(smallest, &finding->violation, findings->origin,
+                                findings->allocator, path, &error);
+        snprintf(finding->violation.case_path, sizeof path, "%s", path);
+    }
+    if (status != GMD_OK) {
+        snprintf(finding->unwritten, sizeof finding->unwritten, "%.250s", error.text);
+        tell(findings, finding);
+    }
+}
+
 /* One that cannot be reproduced is kept whole: it says at least what was running. */
 static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
                             const gmd_trace *trace, gmd_error *error)
@@ -187,16 +224,11 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
     }
-    status = status == GMD_BAD_INPUT ? GMD_OK : status;
     finding->requests = smallest.count;
-    char path[sizeof finding->violation.case_path];
-    if (status == GMD_OK && findings->out_directory) {
-        name_case(findings, &finding->cause, path, sizeof path);
-        gmd_output_folder(findings->out_directory); /* the next line reports a failure */
-        status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
-                                         findings->allocator, path, error);
-        snprintf(finding->violation.case_path, sizeof path, "%s", path);
+    if (findings->out_directory) { /* also where minimising failed: what there is, is kept */
+        write_case(findings, finding, &smallest);
     }
+    status = status == GMD_BAD_INPUT || status == GMD_INTERRUPTED ? GMD_OK : status;
     gmd_trace_free(&smallest);
     return status;
 }
@@ -218,6 +250,10 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
     finding->hits = 1;
     finding->run = run;
     finding->seconds = seconds;
+    if (findings->board) { /* should this process not come to its end */
+        gmd_board_publish(findings->board, finding);
+    }
+    tell(findings, finding);
     GMD_LOG(FUZZ, "finding in run %" PRIu64 ": %s: %s", run, violation->oracle, violation->message);
     gmd_status status = make_case(findings, finding, runner, trace, error);
     if (findings->board) {

@@ -22,10 +22,12 @@ typedef struct gmd_corpus { /* zero-initialised: empty, and in memory only */
     const char *folder; /* NULL: none */
     uint64_t *known;    /* by hash of the text: open addressing, 0 is empty */
     size_t known_count, known_capacity;
+    size_t unwritten; /* inputs that could not be written to the folder */
+    char unwritten_first[256];
 } gmd_corpus;
 
 /* Takes an input in, and writes it to the folder under a name made of its contents. One that is
- * there already, or that inputs cannot hold, is left out. */
+ * there already, or that inputs cannot hold, is left out; one that cannot be written is counted. */
 gmd_status gmd_corpus_add(gmd_corpus *corpus, const gmd_trace *trace, uint32_t fresh,
                           gmd_error *error);
 

@@ -26,6 +26,8 @@ typedef struct gmd_exhaustive_result {
     uint32_t length;      /* under way, or the last one */
     const char *schedule; /* likewise */
     bool is_complete;     /* neither interrupted nor out of time */
+    bool is_interrupted;
+    gmd_judged judged; /* what the oracles saw of it */
     gmd_alphabet alphabet;
 } gmd_exhaustive_result;
 
@@ -37,7 +39,9 @@ typedef struct gmd_exhaustive_options {
     bool with_captures; /* and captures into them, where it has pools */
     double seconds;     /* 0: no limit */
     const volatile sig_atomic_t *is_interrupted;
-    void (*progress)(const gmd_exhaustive_result *so_far, size_t findings); /* NULL: none */
+    void (*progress)(void *context, const gmd_exhaustive_result *so_far,
+                     size_t findings); /* NULL: none */
+    void *context;
 } gmd_exhaustive_options;
 
 /* GMD_BAD_INPUT: the allocator refuses the device or its settings. */

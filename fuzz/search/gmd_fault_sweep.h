@@ -32,6 +32,7 @@ typedef struct gmd_sweep_result {
     uint64_t runs;           /* with one of them failing */
     uint64_t not_judged;     /* runs in which the fault hit a call of the driver's own */
     bool is_complete;        /* false: more calls than can be listed, or a limit */
+    bool is_cut_off;         /* by the runner's deadline */
     bool case_fails;         /* without any fault: nothing was swept */
     bool case_is_refused;    /* likewise: it cannot be run, and the status says why */
     gmd_violation violation; /* then */

@@ -17,10 +17,15 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
     gmd_board *board;        /* of processes that search together; NULL: there is only this one */
     void (*progress)(void *context, size_t requests, uint64_t tries);
     void *context;
+    /* Told of each finding as soon as it is new, before a case is made of it, and once more where
+     * its case cannot be written (finding->unwritten). NULL: nobody is. */
+    void (*tell)(void *listener, const gmd_finding *finding);
+    void *listener;
 } gmd_findings;
 
 /* Takes note of the `run`th run, which ended with `violation` so many seconds after the beginning.
- * Where its cause is new, the case is minimised and written. */
+ * Where its cause is new, the case is minimised and written. A case that cannot be written is no
+ * failure: the finding counts, and says why it has none. */
 gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
                             const gmd_violation *violation, uint64_t run, double seconds,
                             gmd_error *error);

@@ -3,8 +3,10 @@
 #define GMD_SEARCH_OPTIONS_H
 
 #include "gmd_corpus.h"
+#include "gmd_fork_server.h"
 #include "gmd_outcome.h"
 #include "gmd_profile.h"
+#include "gmd_runner.h"
 
 #include <signal.h>
 
@@ -43,8 +45,12 @@ typedef struct gmd_search_options {
 
 typedef struct gmd_search_result {
     gmd_search_status status;
-    uint64_t refused;     /* rounds whose settings the allocator or the device refuses */
-    char refusal[512];    /* why, the first time */
+    gmd_judged judged;   /* what the oracles saw of it */
+    bool is_interrupted; /* it would have gone on */
+    uint64_t refused;    /* rounds whose settings the allocator or the device refuses */
+    char refusal[512];   /* why, the first time */
+    uint64_t cut_off;    /* runs that the end of the time ended; what they show is not known */
+    gmd_fork_server_troubles troubles;
     uint64_t unconfirmed; /* sequences that showed something only after others in one process */
     gmd_violation unconfirmed_first; /* what the first of them showed there */
     uint64_t interleaved, lapses;    /* sequences; turns that the watchdog took from a thread */
@@ -52,6 +58,8 @@ typedef struct gmd_search_result {
     uint64_t faults_planted, faults_unfired; /* in the sequences that passed */
     size_t unreadable;                       /* files of the corpus that are no inputs */
     char unreadable_first[256];
+    size_t unwritten; /* inputs that the folder of the corpus lacks */
+    char unwritten_first[256];
 } gmd_search_result;
 
 #endif

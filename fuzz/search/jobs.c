@@ -1,4 +1,7 @@
+#define _GNU_SOURCE /* madvise */
 #include "gmd_jobs.h"
+
+#include "gmd_temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -39,6 +42,45 @@ static void note_status(void *context, const gmd_search_status *status)
     ((job *)context)->status = *status;
 }
 
+/* A process has nothing else that its handlers could find. */
+static volatile sig_atomic_t is_told_to_end;
+
+static void end_soon(int signal_number)
+{
+    (void)signal_number;
+    is_told_to_end = 1;
+}
+
+/* The campaign is gone: so is this process, at once. */
+static void end_now(int signal_number)
+{
+    (void)signal_number;
+    gmd_temporary_remove_all();
+    _exit(EXIT_FAILURE);
+}
+
+/* The campaign alone says when to end: what a terminal sends, it sends to all of the group. */
+static void listen_to(pid_t parent)
+{
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGTERM, end_soon);
+    signal(SIGUSR1, end_now);
+    prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    if (getppid() != parent) {
+        end_now(SIGUSR1); /* it was gone before */
+    }
+}
+
+/* The allocator's processes have nothing to write there. */
+static void hide(const crew *c)
+{
+    madvise(c->jobs, c->count * sizeof *c->jobs, MADV_DONTFORK);
+    if (c->board) {
+        madvise(c->board, sizeof *c->board, MADV_DONTFORK);
+    }
+}
+
 static void search_as(const crew *c, unsigned index, const gmd_findings *findings)
 {
     job *own = &c->jobs[index];
@@ -47,6 +89,9 @@ static void search_as(const crew *c, unsigned index, const gmd_findings *finding
         corpus.folder = c->scratch;
     }
     gmd_search_options options = *c->options;
+    gmd_run_options run = *options.run;
+    options.is_interrupted = run.process.is_interrupted = &is_told_to_end;
+    options.run = &run;
     uint64_t runs = options.runs;
     options.seed = gmd_random_derive(options.seed, index);
     options.runs = runs / c->count + (index < runs % c->count);
@@ -55,7 +100,7 @@ static void search_as(const crew *c, unsigned index, const gmd_findings *finding
     options.context = own;
     gmd_findings mine = *findings;
     mine.board = c->board;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    hide(c);
     own->end = !runs || options.runs ? gmd_search(&options, &mine, &own->result, &own->error)
                                      : GMD_OK; /* fewer runs than processes */
     own->is_over = true;
@@ -64,10 +109,12 @@ static void search_as(const crew *c, unsigned index, const gmd_findings *finding
 
 static gmd_status start(crew *c, const gmd_findings *findings, gmd_error *error)
 {
+    pid_t parent = getpid();
     fflush(NULL); /* or each process would print once more what is buffered here */
     for (unsigned i = 0; i < c->count; i++) {
         c->processes[i] = fork();
         if (c->processes[i] == 0) {
+            listen_to(parent);
             search_as(c, i, findings);
         } else if (c->processes[i] < 0) {
             c->processes[i] = 0;
@@ -131,6 +178,7 @@ static void end_all(const crew *c)
 static gmd_status watch(crew *c, gmd_error *error)
 {
     gmd_status status = GMD_OK;
+    bool is_ending = false;
     while (is_any_left(c, error, &status)) {
         nanosleep(&(struct timespec){.tv_nsec = CHECK_NS}, NULL);
         if (c->options->progress) {
@@ -138,7 +186,8 @@ static gmd_status watch(crew *c, gmd_error *error)
             add_up_status(c, &sum);
             c->options->progress(c->options->context, &sum);
         }
-        if (*c->options->is_interrupted) { /* from a terminal it reaches all by itself */
+        if (*c->options->is_interrupted && !is_ending) {
+            is_ending = true;
             end_all(c);
         }
     }
@@ -161,6 +210,14 @@ static gmd_status add_up(const crew *c, gmd_search_result *sum, gmd_error *error
             sum->lapses += r->lapses;
             sum->faults_planted += r->faults_planted;
             sum->faults_unfired += r->faults_unfired;
+            if (!sum->unwritten) {
+                memcpy(sum->unwritten_first, r->unwritten_first, sizeof sum->unwritten_first);
+            }
+            sum->unwritten += r->unwritten;
+            sum->is_interrupted = sum->is_interrupted || r->is_interrupted;
+            gmd_judged_add(&sum->judged, r->judged.oracles, r->judged.count);
+            sum->cut_off += r->cut_off;
+            gmd_add_troubles(&sum->troubles, &r->troubles);
         }
     }
     add_up_status(c, &sum->status);
@@ -229,9 +286,11 @@ gmd_status gmd_search_jobs(const gmd_search_options *options, unsigned jobs, gmd
         gmd_status watched = watch(&c, error);
         status = status == GMD_OK ? watched : status;
     }
-    if (status == GMD_OK) {
-        status = add_up(&c, result, error);
-        gmd_status taken = take_findings(&c, findings, error);
+    if (c.board) { /* whatever ended it: what was found until then counts */
+        gmd_error other = {""};
+        gmd_status added = add_up(&c, result, status == GMD_OK ? error : &other);
+        status = status == GMD_OK ? added : status;
+        gmd_status taken = take_findings(&c, findings, status == GMD_OK ? error : &other);
         status = status == GMD_OK ? taken : status;
     }
     remove_scratch(&c);

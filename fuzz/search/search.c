@@ -199,6 +199,34 @@ static void play_round(campaign *c, uint64_t round)
     }
 }
 
+/* An interruption is no failure. */
+static gmd_status end_search(campaign *c)
+{
+    bool is_interrupted = c->status == GMD_INTERRUPTED || campaign_is_interrupted(c);
+    c->result->is_interrupted = is_interrupted && !campaign_is_done(c);
+    c->result->judged = c->runner.judged;
+    if (c->options->corpus) {
+        c->result->unwritten = c->options->corpus->unwritten;
+        memcpy(c->result->unwritten_first, c->options->corpus->unwritten_first,
+               sizeof c->result->unwritten_first);
+    }
+    return c->status == GMD_INTERRUPTED ? GMD_OK : c->status;
+}
+
+#define REST_SECONDS 1.0 /* after the end, for what is under way */
+
+/* A campaign that has judged nothing has not passed. */
+static void demand_a_sequence(campaign *c)
+{
+    const gmd_search_result *r = c->result;
+    if (c->status == GMD_OK && r->cut_off && c->sequences <= r->cut_off && !c->findings->count) {
+        c->status = gmd_fail(c->error, GMD_FAILED,
+                             "no sequence had ended when the time of %g s was over: nothing was "
+                             "judged; give it more time",
+                             c->options->seconds);
+    }
+}
+
 gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                       gmd_search_result *result, gmd_error *error)
 {
@@ -210,13 +238,16 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                   .last_fresh = gmd_clock_s(),
                   .error = error};
     gmd_runner_init(&c.runner, options->run);
+    c.runner.deadline_s = options->seconds > 0 ? c.start + options->seconds + REST_SECONDS : 0;
     findings->progress = tell_minimising;
     findings->context = &c;
     for (uint64_t round = 0; !campaign_is_over(&c); round++) {
         play_round(&c, round);
     }
-    campaign_tell(&c, "done");
     gmd_runner_close(&c.runner);
+    demand_a_sequence(&c);
+    gmd_status status = end_search(&c);
+    campaign_tell(&c, "done");
     findings->progress = NULL;
-    return c.status;
+    return status;
 }

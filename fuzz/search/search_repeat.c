@@ -30,12 +30,12 @@ static bool run_alone(campaign *c, const gmd_trace *trace)
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
-    if (status == GMD_BAD_INPUT || (status == GMD_OK && outcome->verdict == GMD_ERROR)) {
-        campaign_note_refusal(c, status == GMD_OK ? outcome->error : error.text);
+    if (status != GMD_OK) {
+        campaign_cannot_run(c, status, error.text);
         return false;
     }
-    if (status != GMD_OK) {
-        c->status = gmd_fail(c->error, status, "%s", error.text);
+    if (outcome->verdict == GMD_ERROR && !outcome->violation_count) {
+        campaign_note_error(c, outcome);
         return false;
     }
     c->sequences++;

@@ -7,35 +7,56 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SHARE_OF_REQUEST 6   /* a hang is seen, confirmed, and then some time is left */
+#define PATIENCE_LEAST   1.0 /* seconds, for a busy machine */
+
+gmd_run_options gmd_search_hurried(const gmd_run_options *run, double seconds)
+{
+    double share = seconds / SHARE_OF_REQUEST;
+    return seconds > 0 ? gmd_options_hurried(run, share > PATIENCE_LEAST ? share : PATIENCE_LEAST)
+                       : *run;
+}
+
+typedef struct question {
+    gmd_runner runner;
+    gmd_status status; /* of what is not for the allocator or the device to refuse */
+    gmd_error *error;
+} question;
+
 /* Runs a few lines; true: they can be carried out. */
-static bool can_run(gmd_runner *runner, const char *text)
+static bool can_run(question *q, const char *text)
 {
     gmd_trace trace;
     gmd_error error;
     const gmd_outcome *outcome;
-    if (gmd_trace_parse(&trace, text, strlen(text), "probe", &error) != GMD_OK) {
+    if (q->status != GMD_OK || gmd_trace_parse(&trace, text, strlen(text), "probe", &error)) {
         return false;
     }
-    bool can =
-        gmd_runner_run(runner, &trace, &outcome, &error) == GMD_OK && outcome->verdict != GMD_ERROR;
+    gmd_status status = gmd_runner_run(&q->runner, &trace, &outcome, &error);
+    if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
+        status = gmd_fail(&error, outcome->error_status, "%s", outcome->error);
+    }
+    if (status != GMD_OK && status != GMD_BAD_INPUT) {
+        q->status = gmd_fail(q->error, status, "%s", error.text);
+    }
     gmd_trace_free(&trace);
-    return can;
+    return status == GMD_OK;
 }
 
 /* A real machine has as many as it has. */
-static uint32_t count_devices(gmd_runner *runner, uint32_t most)
+static uint32_t count_devices(question *q, uint32_t most)
 {
     uint32_t count = 1;
     char text[80];
     for (bool is_there = true; is_there && count < most; count += is_there) {
         snprintf(text, sizeof text, "gmd-trace 1\nalloc a 1 s1 device %" PRIu32 "\n", count);
-        is_there = can_run(runner, text);
+        is_there = can_run(q, text);
     }
     return count;
 }
 
 /* Mostly both can be had: one process, opened for one header, answers for both. */
-static void find_orders(gmd_profile_space *space, const gmd_run_options *run, gmd_runner *runner)
+static void find_orders(gmd_profile_space *space, const gmd_run_options *run, question *q)
 {
     static const char scheduled[] = "gmd-trace 1\nschedule seed 1\nempty_cache\n";
     static const char interleaved[] =
@@ -43,47 +64,50 @@ static void find_orders(gmd_profile_space *space, const gmd_run_options *run, gm
     static const char both[] = "gmd-trace 1\nschedule seed 1\ninterleave seed 1\n"
                                "alloc a 1 s1\nempty_cache\nthread t1\nfree a\n";
     bool is_simulated = run->device.kind == GMD_DEVICE_SIM,
-         has_both = is_simulated && can_run(runner, both);
-    space->has_seeded_schedules = has_both || (is_simulated && can_run(runner, scheduled));
-    space->has_interleaving = has_both || (is_simulated && can_run(runner, interleaved));
+         has_both = is_simulated && can_run(q, both);
+    space->has_seeded_schedules = has_both || (is_simulated && can_run(q, scheduled));
+    space->has_interleaving = has_both || (is_simulated && can_run(q, interleaved));
 }
 
 gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options *run,
                                  gmd_error *error)
 {
-    gmd_runner runner;
-    gmd_runner_init(&runner, run);
-    gmd_status status = gmd_runner_find_pools(&runner, &space->has_pools, error);
+    question q = {.error = error};
+    gmd_runner_init(&q.runner, run);
+    q.status = gmd_runner_find_pools(&q.runner, &space->has_pools, error);
     space->has_captures = space->has_pools;
-    if (status == GMD_OK && run->device.kind != GMD_DEVICE_SIM) {
-        space->device_max = count_devices(&runner, space->device_max);
+    if (q.status == GMD_OK && run->device.kind != GMD_DEVICE_SIM) {
+        space->device_max = count_devices(&q, space->device_max);
     }
-    if (status == GMD_OK) {
+    if (q.status == GMD_OK) {
         space->has_fraction = true;
         space->has_record_stream = true;
-        space->has_faults = can_run(&runner, "gmd-trace 1\nfault cudaMalloc 1 2\n");
-        space->has_budgets = can_run(&runner, "gmd-trace 1\nbudget 1GiB\nbudget none\n");
-        find_orders(space, run, &runner);
+        space->has_faults = can_run(&q, "gmd-trace 1\nfault cudaMalloc 1 2\n");
+        space->has_budgets = can_run(&q, "gmd-trace 1\nbudget 1GiB\nbudget none\n");
+        find_orders(space, run, &q);
     }
-    if (status == GMD_OK && space->has_faults) {
-        status = fault_targets_find(space, &runner, error);
+    if (q.status == GMD_OK && space->has_faults) {
+        q.status = fault_targets_find(space, &q.runner, error);
     }
-    gmd_runner_close(&runner);
-    return status;
+    gmd_runner_close(&q.runner);
+    return q.status;
 }
 
-size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, size_t max)
+gmd_status gmd_search_taken_confs(const gmd_run_options *run, const char **taken, size_t max,
+                                  size_t *count, gmd_error *error)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < gmd_profile_conf_count && count < max; i++) {
+    gmd_status status = GMD_OK;
+    *count = 0;
+    for (size_t i = 0; i < gmd_profile_conf_count && *count < max && status == GMD_OK; i++) {
         gmd_run_options with = *run;
         gmd_fork_server *server = NULL;
-        gmd_error error;
         with.conditions.conf = gmd_profile_confs[i];
-        if (gmd_fork_server_open(&server, &with, &error) == GMD_OK) {
-            taken[count++] = gmd_profile_confs[i];
+        status = gmd_fork_server_open(&server, &with, error);
+        if (status == GMD_OK) {
+            taken[(*count)++] = gmd_profile_confs[i];
         }
+        status = status == GMD_BAD_INPUT ? GMD_OK : status; /* it does not take these */
         gmd_fork_server_close(server);
     }
-    return count;
+    return status;
 }

@@ -50,10 +50,9 @@ static void sweep(campaign *c, const gmd_trace *trace, gmd_runner *runner,
     gmd_sweep_result result;
     gmd_error error;
     gmd_status status = gmd_sweep(trace, runner, options, &result, &error);
-    if (status == GMD_BAD_INPUT || result.case_is_refused) {
-        campaign_note_refusal(c, error.text);
-    } else if (status != GMD_OK && c->status == GMD_OK) {
-        c->status = gmd_fail(c->error, status, "%s", error.text);
+    c->result->cut_off += result.is_cut_off;
+    if (status != GMD_OK) {
+        campaign_cannot_run(c, status, error.text);
     } else if (status == GMD_OK && result.case_fails && !was_found(c, &result.violation)) {
         campaign_add_finding(c, trace, &result.violation);
     }
@@ -84,10 +83,13 @@ static void sweep_others(campaign *c, const gmd_trace *trace)
     const gmd_run_options hasty = gmd_options_hurried(c->options->run, ANSWER_SECONDS);
     gmd_runner runner;
     gmd_runner_init(&runner, &hasty);
+    runner.deadline_s = c->runner.deadline_s;
     sweep(c, trace, &runner, &options);
+    gmd_runner_close(&runner);
     c->runner.requests += runner.requests;
     c->runner.known += runner.known;
-    gmd_runner_close(&runner);
+    gmd_judged_add(&c->runner.judged, runner.judged.oracles, runner.judged.count);
+    gmd_add_troubles(&c->runner.troubles, &runner.troubles);
 }
 
 void campaign_sweep(campaign *c, gmd_profile *profile, uint64_t seed, bool others)

@@ -22,7 +22,7 @@ static void require_sound(const gmd_outcome *o)
     FUZZ_REQUIRE(o->phase_count <= GMD_PHASE_MAX);
     FUZZ_REQUIRE(o->note_count <= GMD_NOTE_MAX);
     FUZZ_REQUIRE(o->bound_count <= GMD_BOUND_MAX);
-    FUZZ_REQUIRE(o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR);
+    FUZZ_REQUIRE(o->verdict >= GMD_PASS && o->verdict <= GMD_UNFINISHED);
     FUZZ_REQUIRE(o->seconds >= 0);
 }
 

@@ -56,11 +56,11 @@ typedef struct gmd_report {
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;
 
-/* The worst verdict of all outcomes: error over fail over pass. No outcome at all is an error, for
- * nothing was checked. */
+/* The worst verdict of all outcomes: interrupted over error over fail over pass. No outcome at all
+ * is an error, for nothing was checked. */
 gmd_verdict gmd_report_verdict(const gmd_report *report);
 
-/* "pass", "fail" or "error". */
+/* "pass", "fail", "error" or "interrupted". */
 const char *gmd_verdict_name(gmd_verdict verdict);
 
 /* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
@@ -84,5 +84,12 @@ gmd_status gmd_report_snapshot(const gmd_report *report, FILE *out, gmd_error *e
 /* What a person sees at the end of `gmd run` and `gmd replay`. Write errors are left in
  * ferror(out). */
 void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
+
+/* The same in parts, for runs that are shown as soon as they are over: outcome number `index`, and
+ * what stands below all of them. `is_first`: nothing was shown before. Each flushes `out`. */
+void gmd_report_terminal_run(const gmd_report *report, size_t index, bool is_first, FILE *out,
+                             gmd_terminal terminal);
+void gmd_report_terminal_end(const gmd_report *report, bool is_first, FILE *out,
+                             gmd_terminal terminal);
 
 #endif

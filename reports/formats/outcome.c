@@ -13,6 +13,8 @@ const char *gmd_verdict_name(gmd_verdict verdict)
         return "pass";
     case GMD_FAIL:
         return "fail";
+    case GMD_UNFINISHED:
+        return "interrupted";
     default: /* a value that cannot be is not a pass */
         return "error";
     }
@@ -43,12 +45,11 @@ gmd_verdict gmd_report_verdict(const gmd_report *report)
     if (report->outcome_count == 0) {
         return GMD_ERROR;
     }
-    gmd_verdict worst = GMD_PASS;
+    gmd_verdict worst = GMD_PASS; /* they stand in this order */
     for (size_t i = 0; i < report->outcome_count; i++) {
-        if (is_error(report->outcomes[i])) {
-            return GMD_ERROR;
-        }
-        worst = report->outcomes[i]->verdict == GMD_FAIL ? GMD_FAIL : worst;
+        const gmd_outcome *o = report->outcomes[i];
+        gmd_verdict one = is_error(o) && o->verdict != GMD_UNFINISHED ? GMD_ERROR : o->verdict;
+        worst = one > worst ? one : worst;
     }
     return worst;
 }

@@ -16,7 +16,8 @@ struct gmd_result_file {
     gmd_gate_result gate; /* of a gate's report */
 };
 
-static const char *const verdicts[] = {"pass", "fail", "error", NULL}; /* gmd_verdict */
+static const char *const verdicts[] = {"pass", "fail", "error", "interrupted",
+                                       NULL}; /* gmd_verdict */
 
 /* --- parts of a run ---------------------------------------------------------------------- */
 
@@ -181,9 +182,11 @@ static void read_run(result_reader *r, const json_t *run, gmd_outcome *o)
     result_copy(r, result_member(r, run, "path", RESULT_STRING, false), o->path, sizeof o->path);
     result_oracles(r, run, o->oracles, &o->oracle_count);
     o->verdict = result_word(r, run, "verdict", verdicts);
-    if (o->verdict == GMD_ERROR) {
+    if (is_error(o)) {
         result_text(r, run, "error", o->error, sizeof o->error);
-        o->error_status = result_bool(r, run, "bad_input") ? GMD_BAD_INPUT : GMD_FAILED;
+        o->error_status = result_bool(r, run, "bad_input") ? GMD_BAD_INPUT
+                          : o->verdict == GMD_UNFINISHED   ? GMD_INTERRUPTED
+                                                           : GMD_FAILED;
     }
     o->seed = result_number(r, run, "seed", UINT64_MAX);
     o->requests = result_number(r, run, "requests", UINT64_MAX);

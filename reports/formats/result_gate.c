@@ -1,6 +1,7 @@
 /* result_gate.c - write_gate.c and the JSON of gate_figures.c the other way round. */
 #include "result_gate.h"
 
+#include "gate.h"
 #include "gate_figures.h"
 #include "outcome.h"
 
@@ -207,6 +208,9 @@ void result_gate(result_reader *r, const json_t *root, gmd_gate_result *gate)
     gate->seed = result_number(r, root, "seed", UINT64_MAX);
     gate->is_quick = result_bool(r, from, "quick");
     read_optional(r, from, "ended_early", gate->ended_early, sizeof gate->ended_early);
+    if (result_member(r, from, "ended_by", RESULT_STRING, false)) { /* an older gmd has none */
+        gate->ended_by = result_word(r, from, "ended_by", gate_ends);
+    }
     gate->seconds = result_seconds(r, from, "seconds");
     if (result_member(r, from, "known_violations", RESULT_NUMBER, false)) {
         gate->known_count = result_number(r, from, "known_violations", UINT64_MAX);

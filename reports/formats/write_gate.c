@@ -61,19 +61,28 @@ static void put_table(FILE *out, gmd_terminal terminal, const gmd_gate_result *g
     }
 }
 
+size_t gate_detail_alike(const gmd_gate_part *part, size_t index)
+{
+    const char *detail = part->items[index].detail;
+    size_t same = 0;
+    for (size_t i = 0; *detail && i < part->item_count; i++) {
+        bool is_same = strcmp(part->items[i].detail, detail) == 0;
+        if (is_same && i < index) {
+            return 0;
+        }
+        same += is_same;
+    }
+    return same;
+}
+
 /* Items with the same reason or note in one line. */
 static void put_details(FILE *out, const gmd_gate_part *part, int fate_is_skipped)
 {
     for (size_t i = 0; i < part->item_count; i++) {
         const gmd_gate_item *item = &part->items[i];
-        bool is_first = item->detail[0] && (item->fate == GMD_GATE_SKIPPED) == fate_is_skipped;
-        size_t same = 0;
-        for (size_t k = 0; k < part->item_count && is_first; k++) {
-            bool is_same = strcmp(part->items[k].detail, item->detail) == 0;
-            is_first = !(is_same && k < i);
-            same += is_same;
-        }
-        if (is_first) {
+        bool is_meant = (item->fate == GMD_GATE_SKIPPED) == fate_is_skipped;
+        size_t same = is_meant ? gate_detail_alike(part, i) : 0;
+        if (same) {
             fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
             gmd_put_line_text(item->name, out);
             if (same > 1) {
@@ -151,6 +160,8 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 }
 
 /* --- JSON -------------------------------------------------------------------------------- */
+
+const char *const gate_ends[] = {"enough", "interruption", "failure", NULL};
 
 /* `index`: among all items of the part, in the order in which they were come to. */
 static void write_skipped(gmd_json *json, const gmd_gate_part *part)
@@ -231,6 +242,7 @@ void gate_json(gmd_json *json, const gmd_gate_result *gate)
     gmd_json_object(json, "gate");
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
+    gmd_json_string(json, "ended_by", gate->ended_early[0] ? gate_ends[gate->ended_by] : NULL);
     gmd_json_exact(json, "seconds", gate->seconds);
     gmd_json_u64(json, "known_violations", gate->known_count);
     oracles_json(json, gate->oracles, gate->oracle_count);

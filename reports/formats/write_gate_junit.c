@@ -173,16 +173,19 @@ static void put_end(const gmd_gate_result *gate, FILE *out)
 {
     fputs("  <testsuite name=\"gate\"", out);
     put_tally((tally){.cases = 1, .errors = 1}, gate->seconds, out);
-    fputs(" skipped=\"0\">\n    <testcase classname=\"gmd.gate\" name=\"whole\">\n      <error",
-          out);
+    fprintf(out,
+            " skipped=\"0\">\n    <testcase classname=\"gmd.gate\" name=\"whole\" "
+            "time=\"%.6f\">\n      <error",
+            gate->seconds);
     gmd_put_attribute("message", gate->ended_early, out);
+    gmd_put_attribute("type", gmd_verdict_name(gmd_gate_verdict(gate)), out);
     fputs("/>\n    </testcase>\n  </testsuite>\n", out);
 }
 
 void gate_junit(const gmd_report *report, FILE *out)
 {
     const gmd_gate_result *gate = report->gate;
-    bool has_error = gmd_gate_verdict(gate) == GMD_ERROR;
+    bool has_error = gmd_gate_verdict(gate) > GMD_FAIL;
     tally all = {.cases = has_error, .errors = has_error};
     for (size_t i = 0; i < gate->part_count; i++) {
         tally t = tally_of(&gate->parts[i]);

@@ -265,10 +265,14 @@ static const gmd_check *telling_check(const gmd_report *report)
     return telling;
 }
 
+/* An interruption comes before what could not be run, as in the verdict. */
 static void write_error(gmd_json *json, const gmd_report *report)
 {
+    gmd_verdict verdict = gmd_report_verdict(report);
     for (size_t i = 0; i < report->outcome_count; i++) {
-        if (is_error(report->outcomes[i])) {
+        bool is_meant = is_error(report->outcomes[i]) &&
+                        (verdict != GMD_UNFINISHED || report->outcomes[i]->verdict == verdict);
+        if (is_meant) {
             gmd_json_string(json, "error", report->outcomes[i]->error);
             return;
         }
@@ -303,7 +307,7 @@ static void write_summary(gmd_json *json, const gmd_report *report)
     gmd_json_string(json, "device", report->device);
     gmd_json_u64(json, "seed", report->seed);
     gmd_json_string(json, "verdict", gmd_verdict_name(gmd_report_verdict(report)));
-    if (gmd_report_verdict(report) == GMD_ERROR) {
+    if (gmd_report_verdict(report) > GMD_FAIL) {
         write_error(json, report);
     }
     gmd_json_u64(json, "requests", report_requests(report));

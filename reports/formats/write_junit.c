@@ -192,7 +192,7 @@ static void put_run_case(const suite *s, FILE *out)
     } else if (is_error(outcome)) {
         fputs("      <error", out);
         gmd_put_attribute("message", outcome->error, out);
-        gmd_put_attribute("type", "error", out);
+        gmd_put_attribute("type", gmd_verdict_name(outcome->verdict), out);
         fputs("/>\n", out);
     }
     end_case(out);

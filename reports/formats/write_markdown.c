@@ -1,5 +1,6 @@
 /* write_markdown.c - the summary that a CI job shows: GitHub-flavoured Markdown, which GitLab reads
  * as well. A table of all runs first, then only what needs a reader's attention. */
+#include "gate.h"
 #include "gate_figures.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
@@ -27,7 +28,10 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
 
 static const char *verdict_mark(gmd_verdict verdict)
 {
-    return verdict == GMD_PASS ? "✅ pass" : verdict == GMD_FAIL ? "❌ fail" : "⚠️ error";
+    return verdict == GMD_PASS         ? "✅ pass"
+           : verdict == GMD_FAIL       ? "❌ fail"
+           : verdict == GMD_UNFINISHED ? "⚠️ interrupted"
+                                       : "⚠️ error";
 }
 
 static void put_oracle_names(const gmd_outcome *outcome, gmd_oracle_fate fate, FILE *out)
@@ -135,7 +139,7 @@ static void put_trouble(const gmd_outcome *outcome, FILE *out)
     put_title(outcome, out);
     fputs("\n\n", out);
     if (is_error(outcome)) {
-        fputs("- **error**: ", out);
+        fprintf(out, "- **%s**: ", gmd_verdict_name(outcome->verdict));
         gmd_put_markdown(outcome->error, out);
         putc('\n', out);
     }
@@ -233,6 +237,53 @@ static void put_heading(const gmd_report *report, FILE *out)
     fputs("\n\n", out);
 }
 
+/* "- skipped first/settings and 2 more: REASON" */
+static void put_gate_details(const gmd_gate_part *part, FILE *out)
+{
+    for (size_t i = 0; i < part->item_count; i++) {
+        const gmd_gate_item *item = &part->items[i];
+        size_t same = gate_detail_alike(part, i);
+        if (same) {
+            fputs(item->fate == GMD_GATE_SKIPPED ? "- skipped " : "- note on ", out);
+            gmd_put_markdown(part->name, out);
+            putc('/', out);
+            gmd_put_markdown(item->name, out);
+            if (same > 1) {
+                fprintf(out, " and %zu more", same - 1);
+            }
+            fputs(": ", out);
+            gmd_put_markdown(item->detail, out);
+            putc('\n', out);
+        }
+    }
+}
+
+/* What was not judged, and why. */
+static void put_gate_skips(const gmd_gate_result *gate, FILE *out)
+{
+    putc('\n', out);
+    for (uint32_t i = 0; i < gate->oracle_count; i++) {
+        if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
+            fputs("- skipped oracle ", out);
+            gmd_put_markdown(gate->oracles[i].name, out);
+            fputs(": ", out);
+            gmd_put_markdown(gate->oracles[i].reason, out);
+            putc('\n', out);
+        }
+    }
+    for (size_t i = 0; i < gate->part_count; i++) {
+        const gmd_gate_part *part = &gate->parts[i];
+        if (!part->was_run && part->reason[0]) {
+            fputs("- not run ", out);
+            gmd_put_markdown(part->name, out);
+            fputs(": ", out);
+            gmd_put_markdown(part->reason, out);
+            putc('\n', out);
+        }
+        put_gate_details(part, out);
+    }
+}
+
 static void put_gate(const gmd_gate_result *gate, FILE *out)
 {
     gate_categories_markdown(gate, out);
@@ -262,6 +313,7 @@ static void put_gate(const gmd_gate_result *gate, FILE *out)
         gmd_put_markdown(f->replay, out);
         putc('\n', out);
     }
+    put_gate_skips(gate, out);
     if (gate->ended_early[0]) {
         fputs("\nEnded early: ", out);
         gmd_put_markdown(gate->ended_early, out);

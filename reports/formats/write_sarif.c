@@ -123,7 +123,7 @@ static void write_invocation(gmd_json *json, const gmd_report *report)
     if (report->command_line) {
         gmd_json_string(json, "commandLine", report->command_line);
     }
-    gmd_json_bool(json, "executionSuccessful", gmd_report_verdict(report) != GMD_ERROR);
+    gmd_json_bool(json, "executionSuccessful", gmd_report_verdict(report) <= GMD_FAIL);
     gmd_json_array(json, "toolExecutionNotifications");
     if (report->outcome_count == 0) {
         write_notification(json, "error", NULL, "nothing was run");

@@ -440,25 +440,26 @@ static void put_total(const screen *on, const gmd_report *report)
             gmd_format_count(report_requests(report), requests), report_seconds(report));
 }
 
-void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+void gmd_report_terminal_run(const gmd_report *report, size_t index, bool is_first, FILE *out,
+                             gmd_terminal terminal)
 {
     const screen on = {out, terminal};
-    bool needs_gap = false;
+    fputs(is_first ? "" : "\n", out);
+    put_outcome(&on, report->outcomes[index],
+                report->inspections ? report->inspections[index] : NULL);
+    fflush(out);
+}
+
+void gmd_report_terminal_end(const gmd_report *report, bool is_first, FILE *out,
+                             gmd_terminal terminal)
+{
+    const screen on = {out, terminal};
     if (report->gate) {
         gate_terminal(report, out, terminal);
         return;
     }
-    for (size_t i = 0; i < report->outcome_count; i++) {
-        bool passed_quietly = terminal.quiet && report->outcomes[i]->verdict == GMD_PASS;
-        if (passed_quietly || is_repeated(report, i)) {
-            continue;
-        }
-        fputs(needs_gap ? "\n" : "", out);
-        put_outcome(&on, report->outcomes[i], report->inspections ? report->inspections[i] : NULL);
-        needs_gap = true;
-    }
     if (report->outcome_count > 1 && !terminal.quiet) {
-        fputs(needs_gap ? "\n" : "", out);
+        fputs(is_first ? "" : "\n", out);
         if (report->repeat_count) {
             repeats_terminal(report, out, terminal);
         } else {
@@ -467,4 +468,17 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
         put_total(&on, report);
     }
     fflush(out);
+}
+
+void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < report->outcome_count && !report->gate; i++) {
+        bool passed_quietly = terminal.quiet && report->outcomes[i]->verdict == GMD_PASS;
+        if (!passed_quietly && !is_repeated(report, i)) {
+            gmd_report_terminal_run(report, i, is_first, out, terminal);
+            is_first = false;
+        }
+    }
+    gmd_report_terminal_end(report, is_first, out, terminal);
 }

@@ -15,7 +15,7 @@
 gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when, gmd_error *error);
 
 /* Whether gmd_store_add() would find a store at `path`, or no file, or an empty one. Changes
- * nothing. */
+ * nothing, but for what an interrupted writer left, which is taken back. */
 gmd_status gmd_store_check(const char *path, gmd_error *error);
 
 /* The history of each workload on each allocator and device: its last `most` runs, the newest at

@@ -38,8 +38,8 @@ static void given(const char *first, const char *second, const char *third)
         const char *base = gmd_file_name(paths[i]);
         snprintf(runs[i]->path, sizeof runs[i]->path, "%s", paths[i]);
         snprintf(runs[i]->name, sizeof runs[i]->name, "%.200s", *base ? base : "c.gmd");
+        cli_tell_apart(runs[i], paths, RUNS);
     }
-    cli_tell_apart(runs, RUNS);
 }
 
 static void assert_named(const char *first, const char *second, const char *third)

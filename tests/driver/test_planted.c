@@ -346,6 +346,23 @@ static void expect_pass(const char *plant)
     free(o);
 }
 
+/* --- what gmd itself needs -------------------------------------------------------------------- */
+
+TEST(a_device_that_is_lost_by_the_allocators_doing_is_found)
+{
+    expect_verdict_of("gmd-trace 1\nalloc a 4096 s1\nalloc b 4096 s1\n"
+                      "free a\nuse b s1\nsync\n",
+                      "give_back_live", "backing.device_lost",
+                      "the allocator was last called in request 2");
+}
+
+TEST(a_stream_of_the_callers_that_is_destroyed_is_found)
+{
+    expect_verdict_of("gmd-trace 1\nalloc a 4096 s1\nalloc b 4096 s1\nfree a\nsync s1\n",
+                      "destroy_stream", "progress.device_refuses",
+                      "the device refuses a call of gmd's own, cudaStreamSynchronize");
+}
+
 TEST(memory_reserved_before_the_first_request_is_no_defect)
 {
     expect_pass("reserve_early");

@@ -1,8 +1,10 @@
 /* taken.h: whatever an allocator has written into the memory that the processes share, what the
  * parent takes over of it is well formed, or none of it counts. */
+#include "../raised.h"
 #include "case.h"
 #include "child.h"
 
+#include "gmd_judge.h"
 #include "gmd_known.h"
 #include "gmd_random.h"
 #include "gmd_size.h"
@@ -11,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static gmd_run_options options = {.subject.allocator = "any",
                                   .device.kind = GMD_DEVICE_SIM,
@@ -250,4 +254,139 @@ TEST_F(taken, a_request_under_way_that_is_none_is_not_told)
     assert_true(child_judge_end(&options, &workload, shared, NULL, &crash, taken));
     assert_string_equal(gmd_identity_party(&taken->outcome.violations[0].identity, "at"),
                         "between");
+}
+
+/* --- every place, one at a time ----------------------------------------------------------------
+ */
+
+/* A run that has something of everything. */
+static void make_valid(void)
+{
+    gmd_outcome *o = &shared->outcome;
+    memset((char *)shared, 0, offsetof(shared_run, requests) + REQUESTS * sizeof(gmd_request));
+    child_set_up_shared(shared, &options, &workload);
+    o->requests = shared->request_count = REQUESTS;
+    outcome_violation(o, NULL, GMD_KIND(leak, streams), GMD_NO_PARTIES, 3, "2 streams are left");
+    outcome_violation(o, NULL, GMD_KIND(progress, hang), GMD_PARTIES({"at", "alloc"}), 5, "hangs");
+    o->phase_count = o->bound_count = o->note_count = 2;
+    o->check.quirk_count = o->known_context.fault_count = 2;
+    o->verdict = GMD_FAIL;
+    atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
+    atomic_store(&shared->is_in_request, 1);
+}
+
+/* What counts and kinds are mistaken for; anything else, now and then. */
+static uint64_t draw_word(gmd_random *random)
+{
+    const uint64_t any = gmd_random_next(random);
+    const uint64_t words[] = {0,         UINT64_MAX,        any % 300, any,
+                              any >> 32, (uint64_t)1 << 31, any << 32};
+    return words[gmd_random_below(random, sizeof words / sizeof *words)];
+}
+
+/* Words and bytes where something lies: before the lists, in them, behind them. */
+static void corrupt(gmd_random *random)
+{
+    const size_t ends[] = {offsetof(gmd_outcome, violations), sizeof(gmd_outcome),
+                           offsetof(shared_run, requests),
+                           offsetof(shared_run, requests) + REQUESTS * sizeof(gmd_request)};
+    for (uint64_t left = 1 + gmd_random_below(random, 6); left; left--) {
+        size_t end = ends[gmd_random_below(random, sizeof ends / sizeof *ends)];
+        size_t size = (size_t)1 << gmd_random_below(random, 4);
+        size_t at = (size_t)gmd_random_below(random, end / size) * size;
+        uint64_t word = draw_word(random);
+        memcpy((char *)shared + at, &word, size);
+    }
+}
+
+TEST_F(taken, whatever_word_is_written_over_the_run_is_well_formed_or_none)
+{
+    enum { CORRUPTIONS = 10000 };
+    uint32_t believed = 0;
+    for (uint64_t seed = 1; seed <= CORRUPTIONS; seed++) {
+        gmd_random random = {seed};
+        make_valid();
+        corrupt(&random);
+        believed += judge(&random);
+    }
+    assert_in_range(believed, 1, CORRUPTIONS - 1); /* both were seen */
+}
+
+/* --- control that left a call ------------------------------------------------------------------
+ */
+
+TEST_F(taken, an_error_without_words_is_control_that_left_a_call)
+{
+    make_valid();
+    shared->outcome.violation_count = 0;
+    shared->outcome.verdict = GMD_ERROR;
+    atomic_store(&shared->is_finished, 1);
+    assert_true(child_judge_end(&options, &workload, shared, NULL, NULL, taken));
+    assert_int_equal(taken->outcome.verdict, GMD_FAIL);
+    assert_string_equal(taken->outcome.violations[0].identity.kind, "progress.left_call");
+    assert_non_null(strstr(taken->outcome.violations[0].message, "longjmp"));
+    note_raised(&taken->outcome.violations[0].identity);
+}
+
+TEST_F(taken, a_run_that_is_over_within_a_request_has_left_its_call)
+{
+    make_valid();
+    shared->outcome.violation_count = 0;
+    shared->outcome.verdict = GMD_PASS;
+    atomic_store(&shared->is_finished, 1);
+    assert_true(child_judge_end(&options, &workload, shared, NULL, NULL, taken));
+    assert_string_equal(taken->outcome.violations[0].identity.kind, "progress.left_call");
+}
+
+/* --- what is kept beside the outcome -----------------------------------------------------------
+ */
+
+TEST(a_timeline_is_cut_where_an_entry_cannot_be)
+{
+    gmd_error error;
+    gmd_timeline *t = gmd_timeline_open(&error);
+    assert_non_null(t);
+    t->count = UINT64_MAX;
+    t->entries[3].block = UINT32_MAX;
+    take_timeline(t);
+    uint64_t count = t->count;
+    gmd_timeline_close(t);
+    assert_int_equal(count, 3);
+}
+
+TEST(a_journal_counts_no_more_than_it_holds)
+{
+    gmd_error error;
+    gmd_journal *j = gmd_journal_open(&error);
+    assert_non_null(j);
+    j->count = 5;
+    j->block_count = UINT64_MAX;
+    memset(j->conf, 'x', sizeof j->conf);
+    memset(&j->events[2], 0xff, sizeof j->events[2]);
+    take_journal(j);
+    gmd_journal_event event = j->events[2];
+    bool ends = strnlen(j->conf, sizeof j->conf) < sizeof j->conf;
+    uint64_t blocks = j->block_count;
+    gmd_journal_close(j);
+    assert_true(ends);
+    assert_int_equal(blocks, GMD_JOURNAL_BLOCK_MAX);
+    assert_int_equal(event.action, 0);
+    assert_true(strnlen(event.name, sizeof event.name) < sizeof event.name);
+}
+
+TEST(what_was_taken_is_nobody_elses)
+{
+    gmd_error error;
+    gmd_timeline *t = gmd_timeline_open(&error);
+    assert_non_null(t);
+    t->count = 1;
+    take_timeline(t);
+    if (fork() == 0) {
+        t->count = 7;
+        _exit(EXIT_SUCCESS);
+    }
+    wait(NULL);
+    uint64_t count = t->count;
+    gmd_timeline_close(t);
+    assert_int_equal(count, 1);
 }

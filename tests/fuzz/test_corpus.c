@@ -86,6 +86,17 @@ TEST_F(folder, its_own_inputs_are_not_read_back)
     gmd_corpus_free(&c);
 }
 
+/* Where no file can be made, as on a full disk. */
+TEST(an_input_that_cannot_be_written_is_kept_and_counted)
+{
+    gmd_corpus c = {.folder = "/proc"};
+    add(&c, "gmd-trace 1\nalloc a 1MiB s1\n", 1);
+    assert_int_equal(c.count, 1);
+    assert_int_equal(c.unwritten, 1);
+    assert_non_null(strstr(c.unwritten_first, "/proc/"));
+    gmd_corpus_free(&c);
+}
+
 TEST(the_same_input_is_kept_once)
 {
     gmd_corpus c = {0};

@@ -214,3 +214,88 @@ TEST(each_defect_is_one_finding_with_one_case_that_replays_it)
     assert_int_equal(rmdir(directory), 0);
     gmd_findings_free(&findings);
 }
+
+/* --- nothing of it is lost ----------------------------------------------------------------- */
+
+/* Whom findings are told to. */
+typedef struct audience {
+    size_t told, unwritten;
+    bool was_told_first; /* before it was tried to write its case */
+} audience;
+
+static void note_told(void *context, const gmd_finding *finding)
+{
+    audience *l = context;
+    bool is_unwritten = finding->unwritten[0];
+    l->was_told_first = l->told + l->unwritten ? l->was_told_first : !is_unwritten;
+    l->told += !is_unwritten;
+    l->unwritten += is_unwritten;
+}
+
+/* A folder that cannot be made stands for a disk that is full. */
+TEST(a_case_that_cannot_be_written_loses_no_finding)
+{
+    audience l = {0};
+    gmd_findings findings = {.out_directory = "/proc/none",
+                             .origin = "test",
+                             .allocator = GMD_TEST_PLANTED,
+                             .tell = note_told,
+                             .listener = &l};
+    gmd_search_result result = search(GMD_TEST_PLANTED, "overlap", 1, &findings);
+    assert_true(findings.count > 0);
+    assert_int_equal(l.told, findings.count);
+    assert_int_equal(l.unwritten, findings.count);
+    assert_true(l.was_told_first);
+    assert_string_equal(findings.items[0].violation.case_path, "");
+    assert_true(result.status.runs >= RUNS);
+    gmd_findings_free(&findings);
+}
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt_when_found(void *listener, const gmd_finding *finding)
+{
+    (void)listener;
+    (void)finding;
+    is_interrupted = 1;
+}
+
+TEST(an_interrupted_campaign_says_so_and_keeps_what_it_found)
+{
+    gmd_run_options run = options_for(GMD_TEST_PLANTED);
+    gmd_findings findings = {.minimize_seconds = 60, .tell = interrupt_when_found};
+    gmd_search_options options = {.run = &run, .seed = 1, .runs = 100000};
+    gmd_search_result result;
+    gmd_error error = {""};
+    is_interrupted = 0;
+    run.process.is_interrupted = &is_interrupted;
+    setenv("GMD_PLANT", "overlap", 1);
+    demand_ok(gmd_search_find_space(&options.space, &run, &error), &error);
+    demand_ok(gmd_search(&options, &findings, &result, &error), &error);
+    unsetenv("GMD_PLANT");
+    assert_true(result.is_interrupted);
+    assert_int_equal(findings.count, 1);
+    gmd_findings_free(&findings);
+}
+
+static const gmd_oracle_result *judged_by(const gmd_judged *judged, const char *oracle)
+{
+    for (uint32_t i = 0; i < judged->count; i++) {
+        if (strcmp(judged->oracles[i].name, oracle) == 0) {
+            return &judged->oracles[i];
+        }
+    }
+    fail_msg("nothing is said of %s", oracle);
+    return NULL;
+}
+
+TEST(a_campaign_says_which_oracles_judged_it)
+{
+    gmd_findings findings = {0};
+    gmd_search_result result = search("reference", "", 3, &findings);
+    assert_false(result.is_interrupted);
+    assert_int_equal(judged_by(&result.judged, "overlap")->fate, GMD_ORACLE_PASSED);
+    assert_int_equal(judged_by(&result.judged, "determinism")->fate, GMD_ORACLE_SKIPPED);
+    assert_string_not_equal(judged_by(&result.judged, "determinism")->reason, "");
+    gmd_findings_free(&findings);
+}

@@ -30,6 +30,12 @@ TEST(cuda_malloc_async_passes)
     passes("cudamallocasync");
 }
 
+/* It exports nothing but the two functions. */
+TEST(a_black_box_that_pairs_its_blocks_passes)
+{
+    passes(GMD_TEST_MERGING ":my_malloc,my_free");
+}
+
 /* What it holds grows for many rounds, and then no more. */
 TEST(memory_that_is_given_back_late_passes)
 {
@@ -47,6 +53,23 @@ static int free_result(void **state)
 }
 
 FIXTURE(result, NULL, free_result);
+
+/* The device is lost to the process by what the allocator gave back, and no call of gmd's own works
+ * there any more: that is a finding, and the other cases are run. */
+TEST_F(result, an_allocator_that_costs_the_device_is_found_and_the_gate_goes_on)
+{
+    gmd_run_options run = run_options_for(GMD_TEST_MERGING ":my_malloc,my_free");
+    gmd_gate_options options = {
+        .run = &run, .device_max = 2, .is_quick = true, .only = "random/streams, any completion"};
+    result = run_gate(&options, "GMD_DEFECT", "merges_live");
+    bool is_found = false;
+    for (size_t i = 0; i < result.finding_count; i++) {
+        is_found = is_found || strcmp(result.findings[i].cause, "backing.device_lost") == 0;
+    }
+    assert_true(is_found);
+    assert_string_equal(result.parts[4].items[0].detail, ""); /* no round was refused */
+    assert_string_equal(result.ended_early, "");
+}
 
 TEST_F(result, what_a_black_box_loses_is_found_by_rounds)
 {
@@ -170,7 +193,69 @@ TEST_F(result, an_interrupted_gate_is_no_pass)
     gmd_gate_options options = {.run = &run, .is_quick = true, .is_interrupted = &is_interrupted};
     result = run_gate(&options, NULL, NULL);
     assert_string_equal(result.ended_early, "interrupted");
-    assert_int_equal(gmd_gate_verdict(&result), GMD_ERROR);
+    assert_int_equal(gmd_gate_verdict(&result), GMD_UNFINISHED);
+}
+
+static void interrupt(void *context, const gmd_gate_progress *progress)
+{
+    volatile sig_atomic_t *is_interrupted = context;
+    *is_interrupted = progress->runs > 0;
+}
+
+TEST_F(result, an_item_that_is_interrupted_was_not_judged)
+{
+    volatile sig_atomic_t is_interrupted = 0;
+    gmd_run_options run = run_options_for("cudamalloc");
+    gmd_gate_options options = {.run = &run,
+                                .is_quick = true,
+                                .only = "random",
+                                .is_interrupted = &is_interrupted,
+                                .progress = interrupt,
+                                .context = (void *)&is_interrupted};
+    result = run_gate(&options, NULL, NULL);
+    const gmd_gate_part *random = &result.parts[4];
+    const gmd_gate_item *last = &random->items[random->item_count - 1];
+    assert_int_equal(last->fate, GMD_GATE_SKIPPED);
+    assert_string_equal(last->detail, "interrupted before its end");
+}
+
+TEST_F(result, findings_of_an_interrupted_gate_are_there)
+{
+    volatile sig_atomic_t is_interrupted = 0;
+    gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
+    gmd_gate_options options = {.run = &run,
+                                .is_quick = true,
+                                .is_interrupted = &is_interrupted,
+                                .progress = interrupt,
+                                .context = (void *)&is_interrupted};
+    result = run_gate(&options, NULL, NULL);
+    assert_int_equal(result.finding_count, 1);
+    assert_int_equal(gmd_gate_verdict(&result), GMD_UNFINISHED);
+}
+
+/* A folder that cannot be made stands for a disk that is full. */
+TEST_F(result, a_case_that_cannot_be_written_is_a_note_of_its_item)
+{
+    gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
+    run.cases.directory = "/proc/none";
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "first"};
+    result = run_gate(&options, NULL, NULL);
+    assert_int_equal(result.finding_count, 1);
+    assert_non_null(strstr(result.parts[0].items[0].detail, "a case could not be written: /proc"));
+}
+
+TEST_F(result, a_case_that_fails_by_itself_is_not_said_to_make_no_calls)
+{
+    setenv("GMD_PLANT", "leak", 1);
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "faults"};
+    result = run_gate(&options, NULL, NULL);
+    unsetenv("GMD_PLANT");
+    const gmd_gate_part *faults = &result.parts[3];
+    for (size_t i = 0; i < faults->item_count; i++) {
+        assert_null(strstr(faults->items[i].detail, "makes no call"));
+    }
+    assert_true(faults->item_count > 0);
 }
 
 TEST_F(result, an_allocator_that_serves_nothing_is_found)

@@ -56,6 +56,15 @@ TEST_F(result_file, errors_survive)
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->error_status, GMD_BAD_INPUT);
 }
 
+TEST_F(result_file, an_interruption_survives)
+{
+    sample_failing.verdict = GMD_UNFINISHED;
+    sample_failing.error_status = GMD_INTERRUPTED;
+    snprintf(sample_failing.error, sizeof sample_failing.error, "interrupted after 3 requests");
+    assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
+    assert_int_equal(gmd_result_file_report(result).outcomes[1]->error_status, GMD_INTERRUPTED);
+}
+
 TEST_F(result_file, bounds_and_paths_survive)
 {
     sample_passing.bounds[0] = (gmd_stated_bound){.bytes = 5, .peak = 7, .passed_phase = 1};

@@ -204,10 +204,21 @@ TEST_F(result_gate, a_gate_that_wrote_its_baseline_survives)
     assert_survives();
 }
 
-TEST_F(result_gate, an_interrupted_gate_survives_as_an_error_of_gmd)
+TEST_F(result_gate, an_interrupted_gate_survives_with_its_findings)
 {
-    make_clean();
     snprintf(gate.ended_early, sizeof gate.ended_early, "interrupted");
+    gate.ended_by = GMD_GATE_INTERRUPTED;
+    assert_survives();
+    const gmd_outcome *o = gmd_result_file_report(result).outcomes[0];
+    assert_int_equal(o->verdict, GMD_UNFINISHED);
+    assert_int_equal(o->error_status, GMD_INTERRUPTED);
+    assert_true(o->violation_count > 0);
+}
+
+TEST_F(result_gate, a_gate_that_gmd_failed_in_survives_as_an_error)
+{
+    snprintf(gate.ended_early, sizeof gate.ended_early, "fork: no more processes");
+    gate.ended_by = GMD_GATE_BROKEN;
     assert_survives();
     const gmd_outcome *o = gmd_result_file_report(result).outcomes[0];
     assert_int_equal(o->verdict, GMD_ERROR);

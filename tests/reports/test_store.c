@@ -1,10 +1,15 @@
 /* The store of runs: what `--store` keeps and `gmd report --history` shows. */
+#include "gmd_random.h"
 #include "gmd_store.h"
 #include "gmd_test.h"
 #include "sample.h"
 
+#include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char path[] = "store_XXXXXX.db";
@@ -134,4 +139,134 @@ TEST_F(store, a_file_of_another_kind_is_refused_and_kept)
 TEST_F(store, a_history_of_no_file_is_bad_input)
 {
     assert_int_equal(gmd_store_history("no_such.db", 1, stdout, &error), GMD_BAD_INPUT);
+}
+
+/* --- a writer that was killed --------------------------------------------------------------- */
+
+static void execute(sqlite3 *database, const char *sql)
+{
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+/* In a cache of one page a transaction reaches the file before its end. */
+static void die_within_a_transaction(void)
+{
+    sqlite3 *database;
+    sqlite3_open(path, &database);
+    sqlite3_exec(
+        database,
+        "PRAGMA cache_size = 1; BEGIN; DELETE FROM outcome; WITH RECURSIVE n(i) AS (SELECT "
+        "1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO violation SELECT 1, "
+        "'o', i, 'a message that takes its place', NULL FROM n;",
+        NULL, NULL, NULL);
+    raise(SIGKILL);
+}
+
+static void leave_a_hot_journal(void)
+{
+    char journal[64];
+    int status;
+    struct stat info;
+    add_at(1, &sample_passing, NULL);
+    pid_t writer = fork();
+    if (writer == 0) {
+        die_within_a_transaction();
+    }
+    assert_int_equal(waitpid(writer, &status, 0), writer);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    assert_int_equal(stat(journal, &info), 0);
+    assert_true(info.st_size > 0);
+}
+
+TEST_F(store, a_history_is_read_after_a_writer_was_killed_in_a_commit)
+{
+    leave_a_hot_journal();
+    assert_contains(history_of(10), "1970-01-01 00:00:01");
+}
+
+TEST_F(store, a_store_is_checked_and_written_after_a_writer_was_killed_in_a_commit)
+{
+    leave_a_hot_journal();
+    assert_int_equal(gmd_store_check(path, &error), GMD_OK);
+    add_at(2, &sample_passing, NULL);
+    assert_contains(history_of(10), "1970-01-01 00:00:01");
+}
+
+static void write_until_killed(void)
+{
+    for (time_t when = 2;; when++) {
+        gmd_store_add(path, sample_report("run", &sample_passing, NULL, NULL), when, &error);
+    }
+}
+
+TEST_F(store, fifty_writers_that_are_killed_at_any_moment_leave_a_store)
+{
+    enum { WRITERS = 50, MOST_US = 20000 };
+    gmd_random random = {19};
+    add_at(1, &sample_passing, NULL);
+    for (int i = 0; i < WRITERS; i++) {
+        pid_t writer = fork();
+        if (writer == 0) {
+            write_until_killed();
+        }
+        usleep((useconds_t)gmd_random_below(&random, MOST_US));
+        kill(writer, SIGKILL);
+        waitpid(writer, NULL, 0);
+        assert_int_equal(gmd_store_check(path, &error), GMD_OK);
+        assert_contains(history_of(100000), "1970-01-01 00:00:01");
+        free(shown);
+        shown = NULL;
+    }
+}
+
+/* --- a store that somebody else made ---------------------------------------------------------- */
+
+static void plant(const char *sql)
+{
+    sqlite3 *database;
+    add_at(1, &sample_passing, NULL);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    execute(database, sql);
+    sqlite3_close(database);
+}
+
+static void expect_refused(const char *reason)
+{
+    assert_string_equal(history_of(10), "(failed)");
+    assert_contains(error.text, reason);
+    assert_int_equal(gmd_store_check(path, &error), GMD_BAD_INPUT);
+    assert_int_equal(
+        gmd_store_add(path, sample_report("run", &sample_passing, NULL, NULL), 2, &error),
+        GMD_BAD_INPUT);
+}
+
+TEST_F(store, a_view_in_the_place_of_a_table_is_refused)
+{
+    plant("ALTER TABLE run RENAME TO hidden; CREATE VIEW run AS SELECT * FROM hidden;");
+    expect_refused("views, triggers or tables that no gmd makes");
+}
+
+TEST_F(store, a_trigger_is_refused_and_does_not_run)
+{
+    plant("CREATE TRIGGER wipe AFTER INSERT ON run BEGIN DELETE FROM outcome; END;");
+    expect_refused("views, triggers or tables that no gmd makes");
+}
+
+TEST_F(store, another_version_is_refused)
+{
+    plant("PRAGMA user_version = 7");
+    expect_refused("is of version 7, expected 0");
+}
+
+TEST_F(store, another_programs_database_is_refused)
+{
+    plant("PRAGMA application_id = 7");
+    expect_refused("is not a store of gmd's runs");
+}
+
+TEST_F(store, an_index_of_the_users_is_welcome)
+{
+    plant("CREATE INDEX mine ON run (time)");
+    assert_contains(history_of(10), "1970-01-01 00:00:01");
 }

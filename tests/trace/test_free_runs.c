@@ -15,6 +15,17 @@
 #define RUN(...)     BEFORE(NEW_MEMORY, __VA_ARGS__)
 #define REFUSED(...) BEFORE(REFUSAL, __VA_ARGS__)
 
+TEST(an_empty_cache_that_the_recorder_noted_is_one)
+{
+    assert_int_equal(run_judge(RUN(.knows_calls = true, .is_call = true, .is_planned = true)),
+                     RUN_EMPTY_CACHE);
+}
+
+TEST(where_the_recorder_noted_every_empty_cache_another_run_is_the_requests)
+{
+    assert_int_equal(run_judge(RUN(.knows_calls = true)), RUN_OF_REQUEST);
+}
+
 TEST(what_is_given_back_between_pages_is_the_requests)
 {
     assert_int_equal(run_judge(RUN(.is_between_pages = true)), RUN_OF_REQUEST);
@@ -134,8 +145,8 @@ static void plan(fixture *f, uint64_t mib, uint64_t stream, uint64_t limit_mib)
 {
     const gmd_snapshot_event request = {
         .action = GMD_ACTION_ALLOC, .size = mib * GMD_MIB, .stream = stream};
-    assert_true(
-        recorded_cache_plan(&f->cache, &request, f->reserved, limit_mib * GMD_MIB, true, &f->plan));
+    assert_true(recorded_cache_plan(&f->cache, &request, f->reserved, limit_mib * GMD_MIB, true,
+                                    SIZE_MAX, &f->plan));
 }
 
 static void expect(fixture *f, const char *segments)

@@ -433,6 +433,52 @@ TEST_F(history, reservations_are_as_near_as_two_of_the_same_time)
     assert_int_equal(built.nearest_reservations, 50 * SEGMENT);
 }
 
+/* --- a limit that was set as a fraction ------------------------------------------------------ */
+
+/* Torch rounds the product of the fraction and the device's memory down: with a byte less than 5
+ * segments as the limit, one segment is over the threshold of a fifth, and is collected. */
+TEST_F(history, a_limit_that_was_rounded_down_by_a_byte_explains_a_collection)
+{
+    BUILD_UNDER(&built, "garbage_collection_threshold:0.2", 5 * SEGMENT, MADE(1), ALLOC(1),
+                REQUESTED(1), COMPLETED(1), GIVEN(1), MADE(2), ALLOC(2));
+    expect_ops(&built, "afa");
+    assert_int_equal(built.limit_bytes, 5 * SEGMENT - 1);
+}
+
+TEST_F(history, a_limit_that_a_refused_request_would_have_met_was_a_byte_less)
+{
+    BUILD(&built, 2 * SEGMENT, MADE(1), ALLOC(1), OOM);
+    assert_int_equal(built.limit_bytes, 2 * SEGMENT - 1);
+}
+
+TEST_F(history, a_limit_that_a_request_met_is_the_limit)
+{
+    BUILD_UNDER(&built, "garbage_collection_threshold:0.5", 2 * SEGMENT, MADE(1), ALLOC(1), MADE(2),
+                ALLOC(2), REQUESTED(1), COMPLETED(1), GIVEN(1));
+    expect_ops(&built, "aafe");
+    assert_int_equal(built.limit_bytes, 2 * SEGMENT);
+}
+
+TEST_F(history, the_recorders_empty_cache_decides_whose_a_run_was)
+{
+    gmd_snapshot_event events[] = {MADE(1),  ALLOC(1), REQUESTED(1), COMPLETED(1),
+                                   GIVEN(1), MADE(2),  ALLOC(2)};
+    const gmd_snapshot snapshot = {.events = events,
+                                   .event_count = sizeof events / sizeof *events,
+                                   .device_count = 1,
+                                   .has_events = true};
+    const gmd_truth_op ops[] = {{.kind = GMD_TRUTH_ALLOC, .address = AT(1)},
+                                {.kind = GMD_TRUTH_FREE},
+                                {.kind = GMD_TRUTH_EMPTY_CACHE},
+                                {.kind = GMD_TRUTH_ALLOC, .address = AT(2)}};
+    const gmd_history_hints hints = {.limit_bytes = SEGMENT,
+                                     .recorded_retries = GMD_RETRIES_UNKNOWN,
+                                     .ops = ops,
+                                     .op_count = sizeof ops / sizeof *ops};
+    assert_int_equal(gmd_history_build(&built, &snapshot, &hints, "job", NULL), GMD_OK);
+    expect_ops(&built, "afea");
+}
+
 /* --- expandable segments ------------------------------------------------------------------ */
 
 TEST_F(history, pages_belong_to_the_allocation_after_them)

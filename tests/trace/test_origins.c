@@ -1,7 +1,7 @@
 /* Texts, frames, stacks and origins: each once, numbered as they come, number 0 the empty one. */
+#include "gmd_keyed_hash.h"
 #include "gmd_origins.h"
 #include "gmd_test.h"
-#include "keyed_hash.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -117,12 +117,12 @@ TEST(the_hash_is_siphash)
     for (size_t i = 0; i < sizeof message; i++) {
         message[i] = (unsigned char)i;
     }
-    hash_key key = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
-    assert_int_equal(hash_keyed(key, message, sizeof message), UINT64_C(0xa129ca6149be45e5));
+    gmd_hash_key key = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
+    assert_int_equal(gmd_hash_keyed(key, message, sizeof message), UINT64_C(0xa129ca6149be45e5));
 }
 
 TEST(no_two_tables_have_the_same_key)
 {
-    hash_key a = hash_key_draw(), b = hash_key_draw();
+    gmd_hash_key a = gmd_hash_key_draw(), b = gmd_hash_key_draw();
     assert_true(a.first != b.first && a.second != b.second);
 }

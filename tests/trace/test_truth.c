@@ -155,6 +155,19 @@ TEST(operations_are_read)
     gmd_truth_free(&truth);
 }
 
+TEST(an_operation_may_be_an_empty_cache)
+{
+    gmd_truth truth = {0};
+    assert_int_equal(read_ops("{\"streams\": [7]}\n{\"op\":\"free\",\"id\":1," FIGURES
+                              "{\"op\":\"empty_cache\"}\n{\"op\":\"empty_cache\"," FIGURES,
+                              &truth, NULL),
+                     GMD_OK);
+    assert_int_equal(truth.op_count, 3);
+    assert_int_equal(truth.ops[1].kind, GMD_TRUTH_EMPTY_CACHE);
+    assert_int_equal(truth.ops[1].retries, 6); /* those before it */
+    gmd_truth_free(&truth);
+}
+
 TEST(both_files_are_read_into_one)
 {
     gmd_truth truth = {0};
@@ -195,7 +208,7 @@ TEST(malformed_operations_are_refused_with_their_line)
     assert_line_refused("{\"op\" \"free\"}", "expected ':'");
     assert_line_refused("{\"o\\u0070\":\"free\"}", "expected '\"' and no escapes");
     assert_line_refused("{\"op\":\"move\",\"id\":1," FIGURES,
-                        "\"op\": expected \"alloc\", \"free\" or \"oom\"");
+                        "\"op\": expected \"alloc\", \"free\", \"oom\" or \"empty_cache\"");
     assert_line_refused("{\"op\":\"free\"," FIGURES, ":3: \"id\": expected an integer from 0");
     assert_line_refused("{\"op\":\"free\",\"id\":\"1\"," FIGURES,
                         ":3: \"id\": expected an integer from 0");

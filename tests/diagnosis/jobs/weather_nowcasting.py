@@ -83,7 +83,7 @@ class StormTrack:
 
 @job("fragmentation")
 def growing_storm(run):
-    """The window around a storm grows from scan to scan. Of each window a part stays, which lies in the segment of an
+    """The window around a storm grows from scan to scan. A part of each window stays, which lies in the segment of an
     earlier window, and the rest of that is too small for the next one. Fixed: one scratch buffer as large as the
     largest window, and what stays is on the host."""
     radar = torch.rand(10, 4, 1040, 1040)
