@@ -47,14 +47,25 @@ static bool is_much(const class_view *view)
             idle * 100 >= all * MOST_PERCENT);
 }
 
+/* Where no iterations are found: whether all that came and went in the second half did so again and
+ * again. */
+static bool is_at_work(const class_view *view)
+{
+    enum { LEAST_TIMES = 5 };
+    const course *c = &view->course;
+    return !view->facts->iterations.count && c->asked_then > 0 &&
+           c->asked_then >= LEAST_TIMES * (c->needed - c->needed_always);
+}
+
 bool look_for_cached_not_released(const class_view *view, gmd_job_finding *finding)
 {
     enum { LEAST_ITERATIONS = 3 };
     const course *c = &view->course;
     uint64_t at_end = reserved_at_end(view);
     char idle[24], reserved[24], line[LINE_TEXT];
-    if (view->refusal || !goes_round(view, LEAST_ITERATIONS) || !is_much(view) ||
-        view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle || !was_needed(view)) {
+    if (view->refusal || !(goes_round(view, LEAST_ITERATIONS) || is_at_work(view)) ||
+        !is_much(view) || view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle ||
+        !was_needed(view)) {
         return false;
     }
     blame_takers(view, finding);

@@ -70,6 +70,41 @@ static bool is_now_and_then(const class_view *view, growth all)
            growth_of(view, is_of_some_iterations).bytes * 100 >= all.bytes * LEAST_PERCENT;
 }
 
+/* Whether backward() frees what the same calls made for another function of the program. */
+static bool is_trained_elsewhere(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_freed_by_backward(f, l) &&
+            gmd_places_are_same_calls(&f->places, group->stack,
+                                      gmd_origins_get(f->places.origins, l->origin).stack)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_of_second_pass(const class_view *view, const retained_group *group)
+{
+    return is_trained_elsewhere(view, group) && !is_gone_through(view, group);
+}
+
+static bool is_of_second_loss(const class_view *view, const retained_group *group)
+{
+    return !(parts_of_group(view, group) & GMD_PART_MODULE) && is_of_second_pass(view, group);
+}
+
+/* A function calls the model that another one trains and goes on to the loss, but backward() never
+ * goes through what it keeps: a validation after each step. Outputs that are gathered have no loss.
+ */
+static bool is_validation(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 70 };
+    return growth_of(view, is_of_second_loss).bytes > 0 &&
+           growth_of(view, is_of_second_pass).bytes * 100 >= all.bytes * LEAST_PERCENT;
+}
+
 static bool keeps_graphs(const class_view *view, growth all)
 {
     enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
@@ -78,7 +113,7 @@ static bool keeps_graphs(const class_view *view, growth all)
     bool may_be_told = sees_backward || f->iterations.source != GMD_ITERATIONS_ANNOTATED;
     return may_be_told && may_be_graph(view) &&
            (!trains(view, all.is_of_other_loop) || is_named_evaluation(view, all) ||
-            is_now_and_then(view, all)) &&
+            is_now_and_then(view, all) || is_validation(view, all)) &&
            all.blocks_at_a_time >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
 }
 

@@ -2,10 +2,11 @@
  *
  * It looks at three forms. A request is refused, and that costs the job something, though enough is
  * free in several places, or in one that the allocator did not look at. Blocks that stay keep their
- * segments from going back: at the end much of what is reserved lies beside them. And requests of
- * ever new sizes that no free block fits: what is reserved is far more than was ever active, and
- * either segments are taken for new sizes late in the job, though less is needed than before, or
- * its sizes are new to the end. What is given back is no such memory. */
+ * segments from going back: at the end much of what is reserved lies beside them, or much was never
+ * in use at once. And requests of ever new sizes that no free block fits: what is reserved is far
+ * more than was ever active, and either segments are taken for new sizes late in the job, though
+ * less is needed than before, or its sizes are new to the end. What is given back is no such
+ * memory. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -77,25 +78,6 @@ static uint64_t idle_beside_blocks(const class_view *view)
                : 0;
 }
 
-static bool is_of_module(const class_view *view, const retained_group *group)
-{
-    return retained_group_grows(group) && (parts_of_group(view, group) & GMD_PART_MODULE);
-}
-
-/* Whether what grows may be kept on purpose: it is no graph, since no backward pass and no module
- * is seen where all that could be. */
-static bool may_be_meant(const class_view *view)
-{
-    const gmd_facts *f = view->facts;
-    for (size_t i = 0; i < view->retained->count; i++) {
-        if (is_of_module(view, &view->retained->groups[i])) {
-            return false;
-        }
-    }
-    return f->places.has_frames && !f->recording.begins_late &&
-           !loop_has_backward(view->loops, f, false);
-}
-
 /* What leaks keeps segments. What is gathered on purpose does, too, and is less of a loss than what
  * lies beside it if that is more. */
 static bool is_by_leak(const class_view *view, uint64_t free)
@@ -104,7 +86,7 @@ static bool is_by_leak(const class_view *view, uint64_t free)
     for (size_t i = 0; i < view->leak_count; i++) {
         leaked += view->leaks[i].bytes;
     }
-    return has_material_growth(view) && (free < leaked || !may_be_meant(view));
+    return has_material_growth(view) && (free < leaked || !growth_may_be_meant(view));
 }
 
 static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
@@ -118,7 +100,8 @@ static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
     uint64_t idle = gmd_min(idle_beside_blocks(view), free);
     char split[24], reserved[24];
     if (free < LEAST_MIB * GMD_MIB || is_by_leak(view, free) ||
-        (free * 100 < all * LEAST_PERCENT && idle * 100 < all * LEAST_IDLE_PERCENT)) {
+        (free * 100 < all * LEAST_PERCENT && idle * 100 < all * LEAST_IDLE_PERCENT &&
+         !pins_unused_memory(view))) {
         return false;
     }
     uint64_t blocks = blame_keepers(view->free, finding);
@@ -154,14 +137,14 @@ static bool waits_for_streams(const class_view *view)
     return view->course.pending * 100 >= view->facts->recording.peak.amount.active * LEAST_PERCENT;
 }
 
-static void tell_misfits(const class_view *view, bool is_taken_late, gmd_job_finding *finding)
+static void tell_misfits(const class_view *view, bool is_late, gmd_job_finding *finding)
 {
     const course *c = &view->course;
     char more[24], reserved[24], active[24], late[24];
     gmd_format_size(c->reserved, reserved);
     gmd_format_size(finding->bytes, more);
     gmd_format_size(view->facts->recording.peak.amount.active, active);
-    if (is_taken_late) {
+    if (is_late) {
         say_evidence(finding,
                      "%s is reserved, %s more than was ever in use (%s), and %s of it was taken "
                      "late, while less was in use than before: requests of new sizes fit no free "
@@ -177,29 +160,15 @@ static void tell_misfits(const class_view *view, bool is_taken_late, gmd_job_fin
 
 static bool look_for_misfits(const class_view *view, gmd_job_finding *finding)
 {
-    enum {
-        LEAST_PERCENT = 15,       /* of reserved beyond what was ever active */
-        LEAST_EARLY_PERCENT = 27, /* likewise, where it was taken early */
-        LEAST_MIB = 128,          /* segments of 20 MiB leave as much in healthy small jobs */
-        LEAST_LATE_PERCENT = 5,   /* of reserved: steady shapes take nothing after warm-up */
-        LEAST_ITERATIONS = 3,
-    };
-    const course *c = &view->course;
-    const gmd_recording *r = &view->facts->recording;
-    /* What was reserved before the first event may have been in use then. */
-    uint64_t in_use = gmd_max(r->peak.amount.active, r->at_start.reserved);
-    uint64_t excess = c->reserved > in_use ? c->reserved - in_use : 0;
-    bool is_taken_late = c->taken_late * 100 >= c->reserved * LEAST_LATE_PERCENT;
-    uint64_t least = is_taken_late ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
-    if (excess < LEAST_MIB * GMD_MIB || excess * 100 < c->reserved * least ||
-        !(is_taken_late || c->is_ever_new) || !goes_round(view, LEAST_ITERATIONS) ||
-        view->refusal || waits_for_streams(view) || view->leak_count || has_material_growth(view)) {
+    enum { LEAST_ITERATIONS = 3 };
+    if (!is_taken_for_new_sizes(view) || !goes_round(view, LEAST_ITERATIONS) || view->refusal ||
+        waits_for_streams(view) || view->leak_count || has_material_growth(view)) {
         return false;
     }
-    blame_takers(view, is_taken_late, finding);
-    finding->bytes = excess;
+    blame_takers(view, is_taken_late(view), finding);
+    finding->bytes = never_in_use(view);
     finding->confidence = weigh(view, 0.85);
-    tell_misfits(view, is_taken_late, finding);
+    tell_misfits(view, is_taken_late(view), finding);
     return true;
 }
 

@@ -273,11 +273,42 @@ typedef struct made_gradients {
     uint32_t first;     /* moment of the first of the latter */
 } made_gradients;
 
-static made_gradients count_made(const gmd_facts *f, parameter_sizes *sizes)
+/* Counts by size what may be added to: gradients that backward() has made before an iteration and
+ * that stay in it. */
+static void count_kept_gradients(const gmd_facts *f, uint32_t iteration, parameter_sizes *sizes)
+{
+    parameter_sizes_forget(sizes);
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        bool is_of_backward = gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD;
+        size_count *size = is_of_backward ? parameter_size(sizes, l->requested) : NULL;
+        if (size && l->born < f->iterations.starts[iteration] &&
+            l->freed >= f->iterations.starts[iteration + 1]) {
+            size->seen++;
+        }
+    }
+}
+
+/* Where zero_grad() is recorded, what is added to is known by it; else a program may have made the
+ * gradients itself, and there are no more than parameters. */
+static void count_gradients_there(const gmd_facts *f, uint32_t iteration, bool is_zeroed,
+                                  parameter_sizes *sizes)
+{
+    if (is_zeroed) {
+        count_kept_gradients(f, iteration, sizes);
+        return;
+    }
+    for (size_t i = 0; i < sizes->count; i++) {
+        sizes->items[i].seen = sizes->items[i].parameters;
+    }
+}
+
+/* The rest of what goes is of activations' gradients. */
+static made_gradients count_made(const gmd_facts *f, bool is_zeroed, parameter_sizes *sizes)
 {
     made_gradients made = {0};
     uint32_t at = f->iterations.warm_up;
-    parameter_sizes_forget(sizes);
+    count_gradients_there(f, at, is_zeroed, sizes);
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         bool is_of_backward = gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD;
@@ -288,8 +319,8 @@ static made_gradients count_made(const gmd_facts *f, parameter_sizes *sizes)
         bool sees_end = l->freed == GMD_NEVER || gmd_iteration_of(&f->iterations, l->freed) > at;
         if (sees_end) {
             made.kept += l->size;
-        } else if (size->seen < size->parameters) {
-            size->seen++; /* no more than there are: the rest is of activations' gradients */
+        } else if (size->seen > 0) {
+            size->seen--;
             made.temporary += l->size;
             made.blocks++;
             made.first = made.first ? made.first : l->born;
@@ -326,8 +357,8 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
         f->iterations.count < LEAST_ITERATIONS || !is_annotated(f, "Optimizer.step#")) {
         return false;
     }
-    made_gradients made = count_made(f, sizes);
     bool is_zeroed = is_annotated(f, "Optimizer.zero_grad#");
+    made_gradients made = count_made(f, is_zeroed, sizes);
     if (made.temporary * 100 < sizes->bytes * LEAST_PERCENT || made.temporary == 0 ||
         made.kept * 100 > made.temporary * FRESH_PERCENT ||
         (is_zeroed && !is_of_most_parameters(f, made))) {

@@ -1,11 +1,11 @@
 /* class_hidden_state.c - the state of a recurrent network that chains the graphs of all iterations.
  *
- * It looks at what grows from iteration to iteration. Most of it is of recurrent modules, more than
- * one block of each call: not an output is kept, but the graph. Or each backward pass is longer
- * than the one before: it goes through the graphs of all iterations. Or a block like one that each
- * iteration adds was made before the first one, or is made once more in it: its state, which later
- * iterations take from the one before. Or a graph stays, and what it is of goes when the next one
- * is made: only that can hold it. */
+ * It looks at what grows from iteration to iteration. Most of it is of recurrent modules that are
+ * called with a state, more than one block of each call: not an output is kept, but the graph. Or
+ * each backward pass is longer than the one before: it goes through the graphs of all iterations.
+ * Or a block like one that each iteration adds was made before the first one, or is made once more
+ * in it: its state, which later iterations take from the one before. Or a graph stays, and what it
+ * is of goes when the next one is made: only that can hold it. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -13,9 +13,46 @@
 
 #include <stdlib.h>
 
+/* What the recurrent modules that a line of the program calls ask for. */
+typedef struct recurrent_walk {
+    uint32_t iteration;   /* of the request before; GMD_SET_UP: there was none */
+    bool is_seen;         /* the line of a group was, in that iteration */
+    uint32_t with, begun; /* iterations that have it; of them, those in which another came first */
+} recurrent_walk;
+
+static void note_recurrent(recurrent_walk *w, uint32_t iteration, bool is_of_group)
+{
+    bool is_first = iteration != w->iteration;
+    w->is_seen = w->is_seen && !is_first;
+    w->with += is_of_group && !w->is_seen;
+    w->begun += is_of_group && !w->is_seen && !is_first;
+    w->is_seen = w->is_seen || is_of_group;
+    w->iteration = iteration;
+}
+
+/* Whether in most iterations the module makes a state itself before it makes what the group keeps:
+ * it is called without one, and the graph of the iteration begins there. */
+static bool begins_anew(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    const uint32_t of_group = gmd_places_python_frame(&f->places, group->stack);
+    recurrent_walk w = {.iteration = GMD_SET_UP};
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+        if (l->born != GMD_BEFORE && at != GMD_SET_UP &&
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_RECURRENT) &&
+            gmd_places_frame(&f->places, l->origin) == group->frame) {
+            uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
+            note_recurrent(&w, at, gmd_places_python_frame(&f->places, stack) == of_group);
+        }
+    }
+    return w.begun * 2 > w.with;
+}
+
 static bool is_recurrent(const class_view *view, const retained_group *group)
 {
-    return parts_of_group(view, group) & GMD_PART_RECURRENT;
+    return (parts_of_group(view, group) & GMD_PART_RECURRENT) && !begins_anew(view, group);
 }
 
 /* How many blocks of a stack and size each of the first three iterations asks for, and whether the

@@ -15,21 +15,25 @@
 
 #include <string.h>
 
+/* Whether a line of the program allocates anything. */
+static bool allocates(const class_view *view, uint32_t line)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; line != GMD_NO_PLACE && i < f->recording.lifetime_count; i++) {
+        if (gmd_places_frame(&f->places, f->recording.lifetimes[i].origin) == line) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A program that collects by itself does it in one line, which allocates nothing. The collector
  * runs wherever an object is made. Where frees have no frames, no line is known of. */
 static bool collects_itself(const class_view *view, const retained_group *group)
 {
     enum { MOST_PERCENT = 60 };
-    const gmd_facts *f = view->facts;
-    if (group->freed_percent < MOST_PERCENT || group->freed_in == GMD_NO_PLACE) {
-        return false;
-    }
-    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
-        if (gmd_places_frame(&f->places, f->recording.lifetimes[i].origin) == group->freed_in) {
-            return false;
-        }
-    }
-    return true;
+    return group->freed_percent >= MOST_PERCENT && group->freed_in != GMD_NO_PLACE &&
+           !allocates(view, group->freed_in);
 }
 
 /* Whether drops come at uneven distances. */
@@ -79,6 +83,16 @@ static bool goes_in_any_order(const retained_group *group)
     return group->overtaken * 100 >= group->gone * LEAST_PERCENT;
 }
 
+/* Whether blocks go in several lines of the program, of which one makes something: who clears what
+ * was gathered, be it in two places, allocates nothing there. */
+static bool goes_where_objects_are_made(const class_view *view, const retained_group *group)
+{
+    enum { MOST_PERCENT = 90 };
+    return group->freed_in != GMD_NO_PLACE && group->freed_in_other != GMD_NO_PLACE &&
+           group->freed_percent <= MOST_PERCENT &&
+           (allocates(view, group->freed_in) || allocates(view, group->freed_in_other));
+}
+
 static bool waits_for_collector(const class_view *view, const retained_group *group)
 {
     enum {
@@ -94,6 +108,9 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
     }
     if (group->hides_frees) {
         return group->drops > 2 && takes_longer_each_time(group);
+    }
+    if (group->drops > 0 && goes_where_objects_are_made(view, group)) {
+        return true;
     }
     switch (group->drops) {
     case 0:

@@ -66,6 +66,22 @@ bool has_material_growth(const class_view *view);
  * it needs once: so many iterations, or, where none are found, all its memory so many times. */
 bool goes_round(const class_view *view, uint32_t least_iterations);
 
+/* Whether what grows may be kept on purpose: it is no graph, since no backward pass and no module
+ * is seen where all that could be. */
+bool growth_may_be_meant(const class_view *view);
+
+/* Whether much of what is reserved was never in use at once and lies beside blocks that stay, and
+ * more is taken to the end: no working set explains it, and neither does what grows. */
+bool pins_unused_memory(const class_view *view);
+
+/* How much more was reserved late in the job than was ever active at once. */
+uint64_t never_in_use(const class_view *view);
+
+/* Whether much of it was taken since requests of new sizes fit no free block; whether that was late
+ * in the job. */
+bool is_taken_for_new_sizes(const class_view *view);
+bool is_taken_late(const class_view *view);
+
 /* What was reserved at the end. */
 uint64_t reserved_at_end(const class_view *view);
 

@@ -89,6 +89,9 @@ static void note(void *context, uint32_t moment, const gmd_amount *amount)
     note_taken(w, moment, amount);
     if (w->events * 2 >= w->r->event_count && moment >= w->half) {
         w->found.needed = gmd_max(w->found.needed, amount->active);
+        w->found.needed_always = gmd_min(w->found.needed_always, amount->active);
+        w->found.asked_then +=
+            amount->allocated > w->before.allocated ? amount->allocated - w->before.allocated : 0;
         w->least = gmd_min(w->least, amount->reserved);
     }
     if (w->events * QUARTERS >= w->r->event_count * (QUARTERS - 1)) {
@@ -117,6 +120,7 @@ gmd_status course_find(course *found, const gmd_recording *r, const gmd_iteratio
               .most_active = r->at_start.active,
               .most_reserved = r->at_start.reserved,
               .least = r->peak.amount.reserved,
+              .found.needed_always = r->peak.amount.active,
               .half = iterations->count ? iterations->starts[iterations->count / 2] : 0,
               .warmed_up = iterations->count > WARM_UP ? iterations->starts[WARM_UP] : 0};
     gmd_recording_walk(r, note, &w);

@@ -12,11 +12,13 @@ typedef struct course {
     uint64_t taken_late; /* bytes, after the first quarter of the events and two iterations, taken
                             of the device for a size that was new while less was active than there
                             had been */
-    uint64_t idle;     /* bytes that were reserved and not active throughout the second half of the
-                          events and of the iterations */
-    uint64_t needed;   /* the most that was active then */
-    uint64_t reserved; /* the most that was reserved in the last quarter */
-    uint64_t asked;    /* bytes of all requests but small ones */
+    uint64_t idle;   /* bytes that were reserved and not active throughout the second half of the
+                        events and of the iterations */
+    uint64_t needed; /* the most that was active then */
+    uint64_t needed_always; /* the least */
+    uint64_t asked_then;    /* bytes of all requests then */
+    uint64_t reserved;      /* the most that was reserved in the last quarter */
+    uint64_t asked;         /* bytes of all requests but small ones */
     bool is_ever_new; /* in most parts of the recording after its first quarter, a good part of what
                          is asked for is of sizes that no part before asked for */
 } course;

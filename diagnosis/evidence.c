@@ -98,16 +98,81 @@ static bool does_more(const class_view *view, growth g)
            g.is_of_constructors;
 }
 
-/* What grows in place of something that goes, in a recording that begins late the entries of a
- * buffer that is full, or gets full in it, is no growth. */
+/* What grows in place of something that goes, in a recording that begins late, or without frames,
+ * the entries of a buffer that is full, or gets full in it, is no growth. */
 static bool grows_in_all(const class_view *view, growth g)
 {
     enum { LEAST_PERCENT = 40 };
     int64_t total = view->retained->total_grown[g.is_of_other_loop];
     int64_t late = view->retained->total_grown_late[g.is_of_other_loop];
     return total > 0 && (uint64_t)total * 100 >= g.grown * LEAST_PERCENT &&
-           (!view->facts->recording.begins_late ||
+           ((!view->facts->recording.begins_late && view->facts->places.has_frames) ||
             (late > 0 && (uint64_t)late * 100 * 2 >= g.grown * LEAST_PERCENT));
+}
+
+static bool is_of_module(const class_view *view, const retained_group *group)
+{
+    return parts_of_group(view, group) & GMD_PART_MODULE;
+}
+
+bool growth_may_be_meant(const class_view *view)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if (retained_group_grows(group) && is_of_module(view, group)) {
+            return false;
+        }
+    }
+    return f->places.has_frames && !f->recording.begins_late &&
+           !loop_has_backward(view->loops, f, false);
+}
+
+uint64_t never_in_use(const class_view *view)
+{
+    const gmd_recording *r = &view->facts->recording;
+    /* What was reserved before the first event may have been in use then. */
+    uint64_t in_use = gmd_max(r->peak.amount.active, r->at_start.reserved);
+    return view->course.reserved > in_use ? view->course.reserved - in_use : 0;
+}
+
+bool pins_unused_memory(const class_view *view)
+{
+    enum { LEAST_PERCENT = 25, LEAST_MIB = 64 }; /* up to 19 % where what leaks is of all sizes */
+    const gmd_recording *r = &view->facts->recording;
+    uint64_t pinned = gmd_min(never_in_use(view), view->free->by_cause[GMD_FREE_SPLIT]);
+    bool is_still_taken = (uint64_t)(r->peak.reserved_at - r->first) * 2 >= r->last - r->first;
+    return is_still_taken && pinned >= LEAST_MIB * GMD_MIB &&
+           pinned * 100 >= view->course.reserved * LEAST_PERCENT;
+}
+
+bool is_taken_for_new_sizes(const class_view *view)
+{
+    enum {
+        LEAST_PERCENT = 15,       /* of reserved beyond what was ever active */
+        LEAST_EARLY_PERCENT = 27, /* likewise, where it was taken early */
+        LEAST_MIB = 128           /* segments of 20 MiB leave as much in healthy small jobs */
+    };
+    const course *c = &view->course;
+    uint64_t excess = never_in_use(view);
+    uint64_t least = is_taken_late(view) ? LEAST_PERCENT : LEAST_EARLY_PERCENT;
+    return excess >= LEAST_MIB * GMD_MIB && excess * 100 >= c->reserved * least &&
+           (is_taken_late(view) || c->is_ever_new);
+}
+
+bool is_taken_late(const class_view *view)
+{
+    enum { LEAST_PERCENT = 5 }; /* of reserved: steady shapes take nothing after warm-up */
+    return view->course.taken_late * 100 >= view->course.reserved * LEAST_PERCENT;
+}
+
+/* What may be kept on purpose is less of a loss than more memory that it makes useless, or that is
+ * taken for sizes that fit nowhere. */
+static bool is_lesser_loss(const class_view *view, growth g)
+{
+    return growth_may_be_meant(view) &&
+           (pins_unused_memory(view) ||
+            (never_in_use(view) > g.bytes && is_taken_for_new_sizes(view)));
 }
 
 bool is_growth_material(const class_view *view, growth g)
@@ -118,7 +183,7 @@ bool is_growth_material(const class_view *view, growth g)
         PERCENT_OF_GRAPH = 3    /* a graph is never kept on purpose */
     };
     uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
-    return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) &&
+    return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) && !is_lesser_loss(view, g) &&
            g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
 }
 
@@ -138,11 +203,6 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
             blame_line(finding, group->frame, group->most, false);
         }
     }
-}
-
-static bool is_of_module(const class_view *view, const retained_group *group)
-{
-    return parts_of_group(view, group) & GMD_PART_MODULE;
 }
 
 /* Whether what activation functions make goes within its iteration: the layer after it would save

@@ -63,6 +63,13 @@ void gmd_places_forget_frames(gmd_places *places);
 /* The frame that an origin stands for: the same number, the same line of the program. */
 uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin);
 
+/* A stack's innermost frame of Python, be it a library's; GMD_NO_PLACE: it has none. */
+uint32_t gmd_places_python_frame(const gmd_places *places, uint32_t stack);
+
+/* Whether two stacks go through the same calls, of modules or not, which two functions make that
+ * are outside of any module. */
+bool gmd_places_are_same_calls(const gmd_places *places, uint32_t stack, uint32_t other);
+
 /* The user's frames that led to one, the nearest first, by the first stack whose innermost it is;
  * how many, `most` at most. */
 size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most);

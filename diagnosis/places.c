@@ -294,6 +294,46 @@ uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin)
     return places->user_frame_of[gmd_origins_get(places->origins, origin).stack];
 }
 
+uint32_t gmd_places_python_frame(const gmd_places *places, uint32_t stack)
+{
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t file = gmd_origins_frame(places->origins, frames[i]).file;
+        if (ends_with(gmd_origins_text(places->origins, file, NULL), ".py")) {
+            return frames[i];
+        }
+    }
+    return GMD_NO_PLACE;
+}
+
+static bool calls_module(const gmd_places *places, uint32_t frame)
+{
+    uint32_t file = gmd_origins_frame(places->origins, frame).file;
+    return gmd_is_path_end(gmd_origins_text(places->origins, file, NULL),
+                           "torch/nn/modules/module.py");
+}
+
+bool gmd_places_are_same_calls(const gmd_places *places, uint32_t stack, uint32_t other)
+{
+    size_t counts[2], same = 0;
+    const uint32_t *const of[2] = {gmd_origins_stack(places->origins, stack, &counts[0]),
+                                   gmd_origins_stack(places->origins, other, &counts[1])};
+    while (same < counts[0] && same < counts[1] && of[0][same] == of[1][same]) {
+        same++;
+    }
+    for (int i = 0; i < 2; i++) {
+        for (size_t at = same; at < counts[i]; at++) {
+            if (calls_module(places, of[i][at])) {
+                return false;
+            }
+        }
+    }
+    return same > 0 && same < counts[0] && same < counts[1] &&
+           gmd_origins_frame(places->origins, of[0][same]).function !=
+               gmd_origins_frame(places->origins, of[1][same]).function;
+}
+
 size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most)
 {
     uint32_t stack = 1, stacks = gmd_origins_stack_count(places->origins);

@@ -338,7 +338,9 @@ static void find_freeing_line(const gmd_facts *f, const candidate *c, retained_g
         const gmd_snapshot_event *e = freed_late_by(f, l);
         if (e) {
             total++;
-            there += gmd_places_frame(&f->places, e->origin) == g->freed_in;
+            uint32_t frame = gmd_places_frame(&f->places, e->origin);
+            there += frame == g->freed_in;
+            g->freed_in_other = frame == g->freed_in ? g->freed_in_other : frame;
             inside += is_inside_library(f, e) && !is_copied(f, l, e);
             copied += is_copied(f, l, e);
         }
@@ -444,7 +446,8 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
                         .requested = first->requested,
                         .frame = gmd_places_frame(&f->places, first->origin),
                         .is_of_optimizer = is_of_optimizer(f, c->first->lifetime),
-                        .freed_in = GMD_NO_PLACE};
+                        .freed_in = GMD_NO_PLACE,
+                        .freed_in_other = GMD_NO_PLACE};
     count_kept(f, c, &g);
     sum_ends(f, c, ends);
     for (uint32_t i = 0; i < f->iterations.count; i++) {

@@ -39,7 +39,8 @@ typedef struct retained_group {
         overtaken;     /* of them, those that went before a younger one that was not new any more */
     uint32_t freed_in; /* the user's line in which most blocks were freed that had outlived the
                           iteration after theirs; GMD_NO_PLACE */
-    uint32_t freed_percent;        /* how many of them were freed there */
+    uint32_t freed_in_other; /* another line in which some were; GMD_NO_PLACE: there is none */
+    uint32_t freed_percent;  /* how many of them were freed there */
     uint32_t freed_inside_percent; /* how many in a library's Python, but an optimizer's */
     bool hides_frees;              /* the stacks of late frees are copies of their allocations' */
     bool is_explained;             /* a class has said what it is */

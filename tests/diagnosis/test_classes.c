@@ -2,6 +2,7 @@
  * and is silent on the same one mended. */
 #include "planted.h"
 
+#include <stdio.h>
 #include <string.h>
 
 FIXTURE(job, planted_open_job, planted_close_job);
@@ -46,6 +47,25 @@ TEST_F(job, gradients_that_are_zeroed_in_place_are_kept)
         train_and_zero_in_place(*state);
     }
     assert_found(((planted_job *)*state)->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
+/* A frozen model that is gone through for what comes before it: the gradients of its activations
+ * are as large as its weights, and none is added to anything. */
+TEST_F(job, gradients_of_activations_as_large_as_weights_do_not_accumulate)
+{
+    planted_job *job = *state;
+    job->activation = 2 * GMD_MIB;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_zero_grad(job);
+        planted_forward(job);
+        planted_at(job->p, 0);
+        for (int layer = 0; layer < PLANTED_LAYERS; layer++) {
+            planted_free_block(job->p, planted_alloc(job->p, job->activation));
+        }
+        planted_drop_graph(job);
+        planted_step(job);
+    }
+    assert_healthy(job->p);
 }
 
 TEST_F(job, blocks_of_before_the_recording_tell_of_no_gradients_that_are_zeroed_in_place)
@@ -364,6 +384,28 @@ TEST_F(job, a_buffer_that_gets_full_in_a_recording_that_begins_late_is_no_leak)
     assert_healthy(job->p);
 }
 
+/* Entries are of two sizes; from the time when it is full those of one size make way. Without
+ * frames a size is all that tells entries apart. */
+TEST_F(script, a_buffer_that_gets_full_in_a_recording_without_frames_is_no_leak)
+{
+    planted *p = *state;
+    size_t entries[ITERATIONS];
+    planted_at(p, 0);
+    for (int i = 0; i < 2 * ITERATIONS; i++) {
+        planted_annotate(p, "Optimizer.step#SGD.step", GMD_ANNOTATION_START);
+        planted_free_block(p, planted_alloc(p, GMD_MIB));
+        planted_annotate(p, "Optimizer.step#SGD.step", GMD_ANNOTATION_END);
+        planted_free_block(p, planted_alloc(p, 2 * GMD_MIB));
+        planted_alloc(p, 8 * GMD_MIB);
+        if (i < ITERATIONS) {
+            entries[i] = planted_alloc(p, 9 * GMD_MIB);
+        } else {
+            planted_free_block(p, entries[i - ITERATIONS]);
+        }
+    }
+    assert_healthy(p);
+}
+
 /* --- hidden_state ---------------------------------------------------------------------------- */
 
 static uint32_t recurrent_call(planted *p)
@@ -388,6 +430,44 @@ TEST_F(job, a_recurrent_state_that_keeps_its_graph_is_a_hidden_state)
         planted_free_block(job->p, batch);
     }
     assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+/* Each iteration decodes a sequence, whose graph is kept. The module makes the first state where it
+ * is called without one. */
+static void decode_and_keep(planted_job *job, bool begins_anew)
+{
+    uint32_t call = recurrent_call(job->p);
+    uint32_t makes_state =
+        planted_origin(job->p, "torch/nn/modules/rnn.py:1160 forward "
+                               "torch/nn/modules/module.py:1790 _call_impl train.py:11 train "
+                               "train.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_annotate(job->p, "ProfilerStep#", GMD_ANNOTATION_START);
+        planted_at(job->p, makes_state);
+        if (begins_anew || i == 0) {
+            planted_alloc(job->p, GMD_MIB);
+        }
+        for (int token = 0; token < 4; token++) {
+            planted_at(job->p, call);
+            planted_alloc(job->p, 4 * GMD_MIB);
+            planted_alloc(job->p, GMD_MIB);
+            planted_at(job->p, job->call);
+            planted_free_block(job->p, planted_alloc(job->p, 2 * GMD_MIB));
+        }
+        planted_annotate(job->p, "ProfilerStep#", GMD_ANNOTATION_END);
+    }
+}
+
+TEST_F(job, graphs_of_sequences_that_begin_with_a_state_of_their_own_are_of_an_evaluation)
+{
+    decode_and_keep(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, graphs_of_sequences_that_go_on_with_a_state_are_chained)
+{
+    decode_and_keep(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
 }
 
 TEST_F(job, a_recurrent_state_that_is_detached_is_not)
@@ -671,6 +751,61 @@ TEST_F(job, graphs_of_another_function_beside_the_training_are_retained)
 {
     train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 embed_all");
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+static uint32_t origin_in(planted *p, const char *library, const char *line)
+{
+    char frames[256];
+    snprintf(frames, sizeof frames, "%s %s train.py:99 <module>", library, line);
+    return planted_origin(p, frames);
+}
+
+/* After each step, lines call the model again and keep that pass, or the loss, too. */
+static void train_and_pass_again(planted_job *job, const char *pass_line, const char *loss_line)
+{
+    const char *const layer =
+        "torch/nn/modules/linear.py:134 forward torch/nn/modules/module.py:1790 _call_impl";
+    const char *const loss = "torch/nn/functional.py:3500 cross_entropy";
+    uint32_t trained = origin_in(job->p, loss, "train.py:12 train");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_at(job->p, trained);
+        size_t of_loss = planted_alloc(job->p, GMD_MIB);
+        planted_at(job->p, 0);
+        planted_free_block(job->p, of_loss);
+        planted_backward(job, false);
+        planted_step(job);
+        planted_zero_grad(job);
+        planted_at(job->p, origin_in(job->p, layer, pass_line));
+        for (int k = 0; k < PLANTED_LAYERS; k++) {
+            planted_alloc(job->p, job->activation);
+        }
+        if (loss_line) {
+            planted_at(job->p, origin_in(job->p, loss, loss_line));
+            planted_alloc(job->p, GMD_MIB);
+        }
+    }
+}
+
+TEST_F(job, the_loss_that_a_function_beside_the_training_keeps_is_of_an_evaluation)
+{
+    planted_job *job = *state;
+    train_and_pass_again(job, "train.py:60 on_step_end", "train.py:61 on_step_end");
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
+}
+
+TEST_F(job, an_output_that_a_function_beside_the_training_keeps_is_retained)
+{
+    planted_job *job = *state;
+    train_and_pass_again(job, "train.py:60 on_step_end", NULL);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, a_second_loss_of_the_function_that_trains_is_retained)
+{
+    planted_job *job = *state;
+    train_and_pass_again(job, "train.py:60 train", "train.py:61 train");
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
 /* Every third iteration a pass of its own line is kept. */

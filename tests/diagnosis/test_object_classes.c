@@ -192,6 +192,31 @@ TEST_F(job, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose)
     assert_healthy(job->p);
 }
 
+/* As many each time, in one of two lines by turns. */
+static void collect_in_turns(planted_job *job, uint32_t one, uint32_t other)
+{
+    for (int i = 0; i < 3; i++) {
+        pile_up(job, one, (const int[]){5}, 1);
+        pile_up(job, other, (const int[]){5}, 1);
+    }
+}
+
+TEST_F(job, what_goes_in_several_lines_that_make_something_waits_for_the_collector)
+{
+    planted_job *job = *state;
+    collect_in_turns(job, job->loop,
+                     planted_origin(job->p, "train.py:20 train train.py:99 <module>"));
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_two_lines_clear_that_make_nothing_does_not)
+{
+    planted_job *job = *state;
+    collect_in_turns(job, planted_origin(job->p, "train.py:20 train train.py:99 <module>"),
+                     planted_origin(job->p, "train.py:25 train train.py:99 <module>"));
+    assert_healthy(job->p);
+}
+
 TEST_F(job, what_piles_up_for_longer_each_time_waits_for_the_collector)
 {
     static const int runs[] = {5, 9, 14, 20};

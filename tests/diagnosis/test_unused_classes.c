@@ -65,6 +65,73 @@ TEST_F(job, what_lies_free_beside_a_graph_goes_with_it)
     gmd_job_findings_free(&findings);
 }
 
+/* Each iteration makes something of a temporary block and puts a part of it aside, in the same
+ * segment. What is put aside is more than what lies free beside it. */
+static void put_aside(planted *p, uint32_t line, uint64_t segment_bytes)
+{
+    enum { ASIDE_MIB = 10 };
+    uint32_t other = planted_origin(p, "windows.py:12 scan");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, line);
+        size_t kept = planted_alloc_in(p, segment_bytes, ASIDE_MIB * GMD_MIB);
+        planted_at(p, other);
+        planted_free_block(p, planted_alloc_behind(p, kept, segment_bytes - ASIDE_MIB * GMD_MIB));
+    }
+}
+
+static gmd_finding_class first_class(planted *p)
+{
+    gmd_job_findings findings = planted_findings(p, 0);
+    gmd_finding_class class = findings.count ? findings.items[0].class : GMD_FINDING_CLASS_COUNT;
+    gmd_job_findings_free(&findings);
+    return class;
+}
+
+TEST_F(script, what_was_never_in_use_at_once_weighs_more_than_what_is_put_aside)
+{
+    put_aside(*state, planted_origin(*state, "windows.py:11 scan"), 16 * GMD_MIB);
+    assert_int_equal(first_class(*state), GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(script, a_small_rest_beside_what_is_put_aside_does_not)
+{
+    put_aside(*state, planted_origin(*state, "windows.py:11 scan"), 12 * GMD_MIB);
+    assert_int_equal(first_class(*state), GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_was_never_in_use_at_once_goes_with_a_graph_that_it_lies_beside)
+{
+    planted_job *job = *state;
+    put_aside(job->p, job->call, 16 * GMD_MIB);
+    assert_int_not_equal(first_class(job->p), GMD_FINDING_FRAGMENTATION);
+}
+
+/* Each iteration puts something aside, of a temporary block that is larger each time by as much. */
+static void put_aside_of_larger(planted *p, uint64_t more)
+{
+    uint32_t kept = planted_origin(p, "windows.py:11 scan");
+    uint32_t other = planted_origin(p, "windows.py:12 scan");
+    for (uint64_t i = 0; i < ITERATIONS; i++) {
+        planted_at(p, other);
+        size_t window = planted_alloc(p, (20 + i * more) * GMD_MIB);
+        planted_at(p, kept);
+        planted_alloc(p, 4 * GMD_MIB);
+        planted_free_block(p, window);
+    }
+}
+
+TEST_F(script, what_is_taken_for_ever_larger_requests_weighs_more_than_what_is_put_aside)
+{
+    put_aside_of_larger(*state, 4);
+    assert_int_equal(first_class(*state), GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(script, requests_of_one_size_do_not)
+{
+    put_aside_of_larger(*state, 0);
+    assert_int_equal(first_class(*state), GMD_FINDING_REFERENCE_CYCLE);
+}
+
 TEST_F(job, idle_segments_that_nothing_keeps_are_not)
 {
     set_up_in_segments(*state, false);
@@ -208,6 +275,33 @@ TEST_F(job, what_an_early_phase_needed_stays_in_the_cache)
 {
     search_then_train(*state, false);
     assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+/* After a large block that goes, requests of a server: no two are alike, so that no iterations are
+ * found, and much is there all the time. */
+static void prepare_then_serve(planted_job *job, uint64_t requests)
+{
+    uint64_t size = 1;
+    planted_at(job->p, job->loop);
+    planted_alloc(job->p, 100 * GMD_MIB);
+    planted_free_block(job->p, planted_alloc(job->p, 400 * GMD_MIB));
+    for (uint64_t i = 0; i < requests; i++) {
+        size = size * 75 % 65537;
+        planted_at(job->p, size & 1 ? job->loop : job->call);
+        planted_free_block(job->p, planted_alloc(job->p, size * 256));
+    }
+}
+
+TEST_F(job, what_was_needed_before_requests_without_a_pattern_stays_in_the_cache)
+{
+    prepare_then_serve(*state, 60);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+TEST_F(job, a_few_requests_after_it_tell_nothing_of_the_cache)
+{
+    prepare_then_serve(*state, 4);
+    assert_healthy(((planted_job *)*state)->p);
 }
 
 TEST_F(job, an_emptied_cache_does_not)
