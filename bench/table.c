@@ -85,7 +85,7 @@ static void put_reasons(const gmd_bench_report *report, FILE *out)
             if (r->state != GMD_BENCH_MEASURED) {
                 label_of(report->options->allocators[n], label);
                 fprintf(out, "%-8s  %s, %s: ", state_word(r->state), report->rows[i].name, label);
-                gmd_put_line_text(r->reason, out);
+                gmd_utf8_put_line(r->reason, out);
                 putc('\n', out);
             }
         }
@@ -96,14 +96,14 @@ static void put_machine(const gmd_bench_report *report, FILE *out)
 {
     const gmd_bench_machine *m = &report->machine;
     fprintf(out, "machine   ");
-    gmd_put_line_text(m->processor, out);
+    gmd_utf8_put_line(m->processor, out);
     if (m->core_count) {
         fprintf(out, ", core %d", m->cores[0]);
     }
     fprintf(out, ", load %.1f before and %.1f after\n", m->load_before, m->load_after);
     for (uint32_t i = 0; i < report->note_count; i++) {
         fprintf(out, "note      ");
-        gmd_put_line_text(report->notes[i], out);
+        gmd_utf8_put_line(report->notes[i], out);
         putc('\n', out);
     }
 }

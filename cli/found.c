@@ -20,11 +20,11 @@ static void write_line(FILE *out, const cli_found *to, const gmd_finding *findin
     if (finding->unwritten[0]) {
         fprintf(memory, "gmd %s: a case of %s could not be written: ", to->command,
                 finding->violation.oracle);
-        gmd_put_line_text(finding->unwritten, memory);
+        gmd_utf8_put_line(finding->unwritten, memory);
     } else {
         fprintf(memory, "found after %.1f s: %s, request %" PRIu64 ": ", gmd_clock_s() - to->start,
                 finding->violation.oracle, finding->violation.request);
-        gmd_put_line_text(finding->violation.message, memory);
+        gmd_utf8_put_line(finding->violation.message, memory);
     }
     putc('\n', memory);
     if (fclose(memory) == 0) {

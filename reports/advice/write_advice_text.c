@@ -59,7 +59,7 @@ static void put_title(const page *p)
 {
     const gmd_advice *a = p->advice;
     char count[32], size[24];
-    gmd_put_line_text(a->name, p->out);
+    gmd_utf8_put_line(a->name, p->out);
     if (a->device_count > 1) {
         fprintf(p->out, ", device %u", a->device);
     }
@@ -157,7 +157,7 @@ static void put_best(const page *p)
     const gmd_setting_advice *best = &a->settings[0];
     put_verdict(p, best);
     fputs("  PYTORCH_CUDA_ALLOC_CONF=", p->out);
-    gmd_put_line_text(best->conf, p->out);
+    gmd_utf8_put_line(best->conf, p->out);
     fputs(*best->conf ? "\n" : "    # PyTorch's defaults\n", p->out);
     put_gain(p, best);
     fputc('\n', p->out);
@@ -180,7 +180,7 @@ static void put_long_conf(const page *p, const char *conf, const char *note)
             fprintf(p->out, "\n%*s", INDENT, "");
             column = INDENT;
         }
-        gmd_put_line_text(part, p->out);
+        gmd_utf8_put_line(part, p->out);
         column += (int)length;
     }
     if (column + (int)strlen(note) > p->columns) {
@@ -204,7 +204,7 @@ static void put_row(const page *p, const gmd_setting_advice *s)
         put_long_conf(p, conf, note);
     } else {
         fputs("  ", p->out);
-        gmd_put_line_text(conf, p->out);
+        gmd_utf8_put_line(conf, p->out);
         fprintf(p->out, "%s\n", note);
     }
 }

@@ -127,7 +127,7 @@ static void put_table(const gmd_comparison *c, const char *title, uint32_t rows,
         fprintf(out, "  %10s %10s %11s  ", gmd_format_size(row->bytes[BEFORE], before),
                 gmd_format_size(row->bytes[AFTER], after),
                 format_change(row->bytes[BEFORE], row->bytes[AFTER], change));
-        put_name(c, row, gmd_put_line_text, out);
+        put_name(c, row, gmd_utf8_put_line, out);
         fputc('\n', out);
     }
     put_rest(c->row_count, rows, out);
@@ -144,7 +144,7 @@ static void put_figures(const gmd_diff *diff, uint32_t rows, FILE *out)
         const gmd_diff_figure_row *row = &diff->figures[i];
         fprintf(out, "  %10s %10s %11s  ", format_figure(row->before, before),
                 format_figure(row->after, after), format_figure_change(row, change));
-        gmd_put_line_text(diff_figure_of(row)->name, out);
+        gmd_utf8_put_line(diff_figure_of(row)->name, out);
         fputc('\n', out);
     }
     put_rest(diff->figure_count, rows, out);
@@ -154,9 +154,9 @@ gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, g
 {
     const uint64_t *total = diff->lines.total;
     char before[24], after[24], change[32];
-    gmd_put_line_text(diff->before->name, out);
+    gmd_utf8_put_line(diff->before->name, out);
     fputs(" -> ", out);
-    gmd_put_line_text(diff->after->name, out);
+    gmd_utf8_put_line(diff->after->name, out);
     fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n", diff->is_of_end ? "end" : "peak",
             gmd_format_size(total[BEFORE], before), gmd_format_size(total[AFTER], after),
             format_change(total[BEFORE], total[AFTER], change));

@@ -40,7 +40,7 @@ static const char *file_name(const char *path, bool whole)
 void page_put_line(const page *p, uint32_t frame)
 {
     gmd_place place = gmd_places_get(&p->facts->places, frame);
-    gmd_put_line_text(file_name(place.file, p->view->all_frames), p->out);
+    gmd_utf8_put_line(file_name(place.file, p->view->all_frames), p->out);
     fprintf(p->out, ":%" PRIu32, place.line);
 }
 
@@ -55,7 +55,7 @@ static void put_place(const page *p, uint32_t frame, const char *gap)
     page_put_line(p, frame);
     if (*place.function) {
         fprintf(p->out, "%sin ", gap);
-        gmd_put_line_text(place.function, p->out);
+        gmd_utf8_put_line(place.function, p->out);
     }
 }
 

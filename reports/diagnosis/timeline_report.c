@@ -80,7 +80,7 @@ static void put_moment(const gmd_memory_timeline *t, const char *title, size_t i
 gmd_status gmd_timeline_write_text(const gmd_memory_timeline *timeline, const char *name,
                                    const gmd_diagnosis_view *view, FILE *out, gmd_error *error)
 {
-    gmd_put_line_text(name, out);
+    gmd_utf8_put_line(name, out);
     fputs(": memory timeline of torch.profiler\n\n", out);
     put_curve(timeline, view, out);
     put_moment(timeline, "Peak", gmd_timeline_peak(timeline), out);

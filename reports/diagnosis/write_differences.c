@@ -27,7 +27,7 @@ static void put_snapshots(const gmd_diagnosis *diagnoses, size_t count, FILE *ou
         fprintf(out, "%c %9s %10s  ", i == highest ? '*' : ' ',
                 gmd_format_size(r->peak.amount.allocated, peak),
                 knows_reserved ? gmd_format_size(r->peak.amount.reserved, reserved) : "-");
-        gmd_put_line_text(diagnoses[i].name, out);
+        gmd_utf8_put_line(diagnoses[i].name, out);
         fputs(": ", out);
         put_findings(&diagnoses[i], out);
         fputc('\n', out);
@@ -50,7 +50,7 @@ static void put_rows(const gmd_comparison *lines, uint32_t rows, FILE *out)
         fprintf(out, " %10s %10s %10s %10s  ", gmd_format_size(row->bytes[0], first),
                 gmd_format_size(row->bytes[lines->snapshot_count - 1], last),
                 gmd_format_size(low, least), gmd_format_size(high, most));
-        compared_line_put(row, gmd_put_line_text, out);
+        compared_line_put(row, gmd_utf8_put_line, out);
         fputc('\n', out);
     }
     if (shown < lines->row_count) {

@@ -193,7 +193,7 @@ static void put_title(const page *p)
 {
     const gmd_diagnosis *d = p->diagnosis;
     char events[32];
-    gmd_put_line_text(d->name, p->out);
+    gmd_utf8_put_line(d->name, p->out);
     if (page_is_of_pytorch(p) || d->snapshot.has_events) {
         fprintf(p->out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
     }
@@ -282,7 +282,7 @@ gmd_status gmd_diagnosis_write_text(const gmd_diagnosis *diagnosis, const gmd_di
     if (diagnosis->device_count) {
         status = put_diagnosis(&p);
     } else {
-        gmd_put_line_text(diagnosis->name, out);
+        gmd_utf8_put_line(diagnosis->name, out);
         fputs(": nothing is in it: neither events nor segments\n", out);
     }
     return status == GMD_OK ? gmd_finish_writing(out, "the diagnosis", error) : status;

@@ -10,11 +10,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static inline void gmd_put_line_text(const char *text, FILE *out)
-{
-    gmd_utf8_put_line(text, out);
-}
-
 /* Words that fill lines of so many columns, each indented; the first and those after it. */
 void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text);
 void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *text);

@@ -88,9 +88,9 @@ static const char *summary_of(const gmd_gate_result *gate, const char *category,
 static void put_figure(const gmd_gate_figure *f, FILE *out)
 {
     char text[400];
-    gmd_put_line_text(f->item, out);
+    gmd_utf8_put_line(f->item, out);
     fputs(": ", out);
-    gmd_put_line_text(gmd_gate_figure_text(f, text, sizeof text), out);
+    gmd_utf8_put_line(gmd_gate_figure_text(f, text, sizeof text), out);
     putc('\n', out);
 }
 
@@ -113,9 +113,9 @@ static void put_regressions(const gmd_gate_result *gate, const char *category, F
         fprintf(out, "   and %zu more\n", count - shown);
     }
     fputs("   again:  ", out);
-    gmd_put_line_text(gmd_gate_figure_command(gate, worst, command, sizeof command), out);
+    gmd_utf8_put_line(gmd_gate_figure_command(gate, worst, command, sizeof command), out);
     fputs("\n   accept: ", out);
-    gmd_put_line_text(gate->baseline.commands, out);
+    gmd_utf8_put_line(gate->baseline.commands, out);
     fputs(" --update-baseline\n\n", out);
 }
 
@@ -133,17 +133,17 @@ void gate_categories_terminal(const gmd_gate_result *gate, FILE *out)
     const char *category;
     for (size_t i = 0; (category = gmd_gate_category(i)) != NULL; i++) {
         fprintf(out, "%-12s %-8s ", category, category_verdict(gate, category));
-        gmd_put_line_text(summary_of(gate, category, text, sizeof text), out);
+        gmd_utf8_put_line(summary_of(gate, category, text, sizeof text), out);
         putc('\n', out);
     }
     for (size_t i = 0; i < gate->baseline.note_count; i++) {
         fputs("baseline: ", out);
-        gmd_put_line_text(gate->baseline.notes[i], out);
+        gmd_utf8_put_line(gate->baseline.notes[i], out);
         putc('\n', out);
     }
     if (gate->baseline.was_written) {
         fputs("baseline: written: ", out);
-        gmd_put_line_text(gate->baseline.path, out);
+        gmd_utf8_put_line(gate->baseline.path, out);
         putc('\n', out);
     }
 }

@@ -157,7 +157,7 @@ void put_known_line(const gmd_identity *identity, const char *indent, FILE *out)
     if (identity->kind[0]) {
         gmd_identity_known_line(identity, line);
         fprintf(out, "%sfor --known: ", indent);
-        gmd_put_line_text(line, out);
+        gmd_utf8_put_line(line, out);
         putc('\n', out);
     }
 }

@@ -189,9 +189,9 @@ void repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal
         const gmd_outcome *first = report->outcomes[repeat->first];
         fputs(i ? "\n" : "", out);
         fputs(bold, out);
-        gmd_put_line_text(first->name, out);
+        gmd_utf8_put_line(first->name, out);
         fputs(*first->variant ? "  " : "", out);
-        gmd_put_line_text(first->variant, out);
+        gmd_utf8_put_line(first->variant, out);
         fputs(plain, out);
         fprintf(out, "\n  %zu of %zu runs pass, seeds %" PRIu64 " to %" PRIu64 "\n",
                 passed(report, repeat), repeat->count, first->seed,

@@ -23,7 +23,7 @@ static const char *part_verdict(const gmd_gate_part *part)
 static void put_colored(FILE *out, gmd_terminal terminal, const char *color, const char *text)
 {
     fputs(terminal.color ? color : "", out);
-    gmd_put_line_text(text, out);
+    gmd_utf8_put_line(text, out);
     fputs(terminal.color ? plain : "", out);
 }
 
@@ -32,16 +32,16 @@ static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const g
     fprintf(out, "%zu. ", number);
     put_colored(out, terminal, red, f->violation.oracle);
     fputs(": ", out);
-    gmd_put_line_text(f->violation.message, out);
+    gmd_utf8_put_line(f->violation.message, out);
     putc('\n', out);
     put_known_line(&f->violation.identity, "   ", out);
     fputs("   found by ", out);
-    gmd_put_line_text(f->part, out);
+    gmd_utf8_put_line(f->part, out);
     putc('/', out);
-    gmd_put_line_text(f->item, out);
+    gmd_utf8_put_line(f->item, out);
     fprintf(out, " after %.1f s, %" PRIu64 " time%s in all; %zu request%s\n   replay: ", f->seconds,
             f->hits, f->hits == 1 ? "" : "s", f->case_requests, f->case_requests == 1 ? "" : "s");
-    gmd_put_line_text(f->replay, out);
+    gmd_utf8_put_line(f->replay, out);
     putc('\n', out);
 }
 
@@ -84,12 +84,12 @@ static void put_details(FILE *out, const gmd_gate_part *part, int fate_is_skippe
         size_t same = is_meant ? gate_detail_alike(part, i) : 0;
         if (same) {
             fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
-            gmd_put_line_text(item->name, out);
+            gmd_utf8_put_line(item->name, out);
             if (same > 1) {
                 fprintf(out, " and %zu more", same - 1);
             }
             fputs(": ", out);
-            gmd_put_line_text(item->detail, out);
+            gmd_utf8_put_line(item->detail, out);
             putc('\n', out);
         }
     }
@@ -100,9 +100,9 @@ static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
     for (uint32_t i = 0; i < gate->oracle_count; i++) {
         if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
             fputs("skipped: oracle ", out);
-            gmd_put_line_text(gate->oracles[i].name, out);
+            gmd_utf8_put_line(gate->oracles[i].name, out);
             fputs(": ", out);
-            gmd_put_line_text(gate->oracles[i].reason, out);
+            gmd_utf8_put_line(gate->oracles[i].reason, out);
             putc('\n', out);
         }
     }
@@ -112,7 +112,7 @@ static void put_notes(FILE *out, const gmd_outcome *outcome)
 {
     for (uint32_t i = 0; i < outcome->note_count; i++) {
         fputs("note: ", out);
-        gmd_put_line_text(outcome->notes[i], out);
+        gmd_utf8_put_line(outcome->notes[i], out);
         putc('\n', out);
     }
 }
@@ -141,13 +141,13 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
     }
     if (gate->ended_early[0]) {
         fputs("ended early: ", out);
-        gmd_put_line_text(gate->ended_early, out);
+        gmd_utf8_put_line(gate->ended_early, out);
         putc('\n', out);
     }
     gmd_verdict verdict = gmd_report_verdict(report);
     put_colored(out, terminal, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
     fputs(": ", out);
-    gmd_put_line_text(report->allocator, out);
+    gmd_utf8_put_line(report->allocator, out);
     size_t worse = gmd_gate_regressions(gate, NULL, NULL);
     if (worse) {
         fprintf(out, ", %zu figure%s worse", worse, worse == 1 ? "" : "s");

@@ -37,7 +37,7 @@ static void end_color(const screen *on)
 static void put_colored(const screen *on, const char *color, const char *text)
 {
     begin_color(on, color);
-    gmd_put_line_text(text, on->out);
+    gmd_utf8_put_line(text, on->out);
     end_color(on);
 }
 
@@ -52,7 +52,7 @@ static int width_of(const char *text)
 
 static void put_padded(const char *text, int width, FILE *out)
 {
-    gmd_put_line_text(text, out);
+    gmd_utf8_put_line(text, out);
     int missing = width - width_of(text);
     fprintf(out, "%*s", missing > 0 ? missing : 0, "");
 }
@@ -155,7 +155,7 @@ static void put_bounds(const screen *on, const gmd_outcome *outcome)
     char text[BOUND_TEXT];
     for (uint32_t i = 0; i < outcome->bound_count; i++) {
         fputs("  bound: ", on->out);
-        gmd_put_line_text(bound_text(outcome, i, text), on->out);
+        gmd_utf8_put_line(bound_text(outcome, i, text), on->out);
         putc('\n', on->out);
     }
 }
@@ -173,7 +173,7 @@ static void put_flowing(flow *f, const char *text)
     for (;;) {
         size_t length = strcspn(text, " ");
         snprintf(word, sizeof word, "%.*s", (int)length, text);
-        gmd_put_line_text(word, f->on->out);
+        gmd_utf8_put_line(word, f->on->out);
         f->at += width_of(word);
         text += length;
         if (!*text) {
@@ -227,9 +227,9 @@ static void put_violations(const screen *on, const gmd_outcome *outcome)
         const gmd_violation *violation = &outcome->violations[i];
         fputs("  ", on->out);
         begin_color(on, red);
-        gmd_put_line_text(violation->oracle, on->out);
+        gmd_utf8_put_line(violation->oracle, on->out);
         fprintf(on->out, ", request %" PRIu64 ": ", violation->request);
-        gmd_put_line_text(violation->message, on->out);
+        gmd_utf8_put_line(violation->message, on->out);
         end_color(on);
         putc('\n', on->out);
         if (is_first_of_identity(outcome, i)) {
@@ -237,7 +237,7 @@ static void put_violations(const screen *on, const gmd_outcome *outcome)
         }
         if (*violation->case_path) {
             fputs("    case: ", on->out);
-            gmd_put_line_text(violation->case_path, on->out);
+            gmd_utf8_put_line(violation->case_path, on->out);
             putc('\n', on->out);
         }
     }
@@ -264,7 +264,7 @@ static void put_exact(const screen *on, const gmd_check *check)
 static void put_labelled(const screen *on, const char *label, const char *text)
 {
     fprintf(on->out, "    %-9s ", label);
-    gmd_put_line_text(text, on->out);
+    gmd_utf8_put_line(text, on->out);
     putc('\n', on->out);
 }
 
@@ -284,7 +284,7 @@ static void put_difference(const screen *on, const gmd_check *check)
         fprintf(on->out, "  first difference at request %" PRIu64 ": ",
                 check->first_difference.request);
     }
-    gmd_put_line_text(check->first_difference.what, on->out);
+    gmd_utf8_put_line(check->first_difference.what, on->out);
     putc('\n', on->out);
     if (*check->first_difference.text) {
         put_labelled(on, "request", check->first_difference.text);
@@ -301,7 +301,7 @@ static void put_quirks(const screen *on, const gmd_check *check)
         uint64_t shown = sizeof q->requests / sizeof *q->requests;
         char count[32];
         fputs("  quirk ", on->out);
-        gmd_put_line_text(q->name, on->out);
+        gmd_utf8_put_line(q->name, on->out);
         fprintf(on->out, " mattered in %s request%s:", gmd_format_count(q->count, count),
                 q->count == 1 ? "" : "s");
         for (uint64_t k = 0; k < q->count && k < shown; k++) {
@@ -354,9 +354,9 @@ static void put_verdict(const screen *on, const gmd_outcome *outcome)
 
 static void put_title(const gmd_outcome *outcome, FILE *out)
 {
-    gmd_put_line_text(outcome->name, out);
+    gmd_utf8_put_line(outcome->name, out);
     fputs(*outcome->variant ? "  " : "", out);
-    gmd_put_line_text(outcome->variant, out);
+    gmd_utf8_put_line(outcome->variant, out);
 }
 
 static void put_outcome(const screen *on, const gmd_outcome *outcome,
@@ -374,7 +374,7 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome,
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
         for (uint32_t i = 0; i < outcome->note_count; i++) {
             fputs("  note: ", on->out);
-            gmd_put_line_text(outcome->notes[i], on->out);
+            gmd_utf8_put_line(outcome->notes[i], on->out);
             putc('\n', on->out);
         }
     }

@@ -33,7 +33,7 @@ static void put_line(const gmd_inspection *inspection, const gmd_line_row *row, 
                 format_short_size(row->reserved_peak, reserved), signed_change, row->times);
     }
     fprintf(out, "  %4u  ", row->line);
-    gmd_put_line_text(gmd_inspection_text(inspection, row->code), out);
+    gmd_utf8_put_line(gmd_inspection_text(inspection, row->code), out);
     putc('\n', out);
 }
 
@@ -92,7 +92,7 @@ static void put_phase(const gmd_inspection *inspection, const gmd_phase_row *row
     const char *label = gmd_inspection_text(inspection, row->label);
     char number[40];
     fputs("  ", out);
-    gmd_put_line_text(label, out);
+    gmd_utf8_put_line(label, out);
     int missing = label_width - (int)strlen(label);
     fprintf(out, "%*s", missing > 0 ? missing : 0, "");
     for (int i = 0; i < GMD_CATEGORIES; i++) {

@@ -25,7 +25,7 @@ static void put_moment(const gmd_inspection *inspection, FILE *out)
 {
     if (*inspection->taken_at) {
         fputs("at the end of the phase ", out);
-        gmd_put_line_text(inspection->taken_at, out);
+        gmd_utf8_put_line(inspection->taken_at, out);
     } else {
         fputs("at the end of the script", out);
     }
@@ -90,7 +90,7 @@ static void put_tensor(const gmd_inspection *inspection, const retention_group *
         format_short_size(group->rounding, more);
     }
     fputs("  ", out);
-    gmd_put_line_text(name, out);
+    gmd_utf8_put_line(name, out);
     int missing = width - (int)strlen(name);
     fprintf(out, "%*s  %20s  %8s  %5s  %10s  %9s  %4s  %s\n", missing > 0 ? missing : 0, "",
             gmd_inspection_text(inspection, row->shape),
@@ -196,7 +196,7 @@ static void put_group(const gmd_inspection *inspection, const retention_group *g
     }
     fprintf(out, "  %10s  %7s  %4s  ", format_short_size(group->used, used),
             gmd_format_count(group->tensors, count), line);
-    gmd_put_line_text(retention_group_name(inspection, group, name, sizeof name), out);
+    gmd_utf8_put_line(retention_group_name(inspection, group, name, sizeof name), out);
     putc('\n', out);
 }
 

@@ -172,7 +172,7 @@ gmd_status document_write(document *d, const char *version, const char *title, F
     if (!end_lists(d) || d->has_failed || d->columns.has_failed) {
         return no_memory(error);
     }
-    const char *rest = put_up_to(page_template, "<!-- gmd:title -->", out);
+    const char *rest = put_up_to((const char *)page_template, "<!-- gmd:title -->", out);
     gmd_put_xml(title, out);
     rest = put_up_to(rest, "<!-- gmd:data -->", out);
     fputs("<script id=\"gmd-data\" type=\"text/plain\">", out);

@@ -52,15 +52,15 @@ static const char *text_at(sqlite3_stmt *row, int column)
 static void put_heading(history *h, sqlite3_stmt *row)
 {
     fputs(h->groups++ ? "\n" : "", h->out);
-    gmd_put_line_text(text_at(row, WORKLOAD), h->out);
+    gmd_utf8_put_line(text_at(row, WORKLOAD), h->out);
     fputs(" (", h->out);
-    gmd_put_line_text(text_at(row, KIND), h->out);
+    gmd_utf8_put_line(text_at(row, KIND), h->out);
     fputs("), ", h->out);
-    gmd_put_line_text(text_at(row, ALLOCATOR), h->out);
+    gmd_utf8_put_line(text_at(row, ALLOCATOR), h->out);
     fputs(" on ", h->out);
-    gmd_put_line_text(text_at(row, DEVICE), h->out);
+    gmd_utf8_put_line(text_at(row, DEVICE), h->out);
     fputs(*text_at(row, CONDITIONS) ? ", " : "", h->out);
-    gmd_put_line_text(text_at(row, CONDITIONS), h->out);
+    gmd_utf8_put_line(text_at(row, CONDITIONS), h->out);
     fprintf(h->out, "\n  %-20s %-10s %-7s %10s %12s %15s %15s %8s %8s\n", "when (UTC)", "gmd",
             "verdict", "requests", "device calls", "peak allocated", "peak reserved", "change",
             "retries");
