@@ -336,8 +336,9 @@ static process_state state_of(pid_t process)
     size_t length = stat ? fread(line, 1, sizeof line - 1, stat) : 0;
     line[length] = '\0';
     const char *behind = strrchr(line, ')'); /* a process may be called anything */
-    if (!behind || sscanf(behind, ") %c %d", &state.letter, &state.parent) != 2) {
-        state.letter = '\0';
+    if (behind && strlen(behind) > strlen(") R ")) {
+        state.letter = behind[2];
+        state.parent = (int)strtol(behind + 4, NULL, 10);
     }
     if (stat) {
         fclose(stat);
@@ -883,26 +884,27 @@ static gmd_status hand_over_many(gmd_fork_server *n, void *inputs, gmd_error *er
                                         "than a process of many inputs takes");
 }
 
-gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persistent_input *traces,
-                                          size_t count, gmd_persistent_result *result,
-                                          gmd_error *error)
+gmd_status gmd_fork_server_run_persistent(gmd_fork_server *server,
+                                          const gmd_persistent_input *traces, size_t count,
+                                          gmd_persistent_result *result, gmd_error *error)
 {
     order_end done = {.end = ANSWERED};
     many_inputs inputs = {.traces = traces, .count = count};
-    *result = (gmd_persistent_result){.outcome = &n->taken.outcome, .is_suspect = n->is_dead};
-    if (n->is_dead || !count) {
+    *result =
+        (gmd_persistent_result){.outcome = &server->taken.outcome, .is_suspect = server->is_dead};
+    if (server->is_dead || !count) {
         return GMD_OK;
     }
-    gmd_status status = carry_out(n, ORDER_PERSISTENT, hand_over_many, &inputs, &done, error);
-    if (status != GMD_OK || n->is_dead) {
-        result->is_suspect = n->is_dead;
+    gmd_status status = carry_out(server, ORDER_PERSISTENT, hand_over_many, &inputs, &done, error);
+    if (status != GMD_OK || server->is_dead) {
+        result->is_suspect = server->is_dead;
         return status;
     }
     size_t handed_over = inputs.handed_over;
-    size_t passed = gmd_min(atomic_load(&n->shared->persistent.passed), handed_over);
-    n->input = traces[passed < handed_over ? passed : handed_over - 1].trace;
-    judge_run(n, done.how, done.end);
-    take_list(n, handed_over, passed, result);
+    size_t passed = gmd_min(atomic_load(&server->shared->persistent.passed), handed_over);
+    server->input = traces[passed < handed_over ? passed : handed_over - 1].trace;
+    judge_run(server, done.how, done.end);
+    take_list(server, handed_over, passed, result);
     return GMD_OK;
 }
 

@@ -239,7 +239,7 @@ static gmd_status run_isolated(const gmd_run_options *given, const gmd_workload 
         status = gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
                           strerror(errno));
     }
-    if (status == GMD_OK || status == GMD_INTERRUPTED) {
+    if (taken && (status == GMD_OK || status == GMD_INTERRUPTED)) {
         *outcome = taken->outcome;
     }
     if (options.process.answers) {

@@ -55,7 +55,7 @@ static void end_soon(int signal_number)
 static void end_now(int signal_number)
 {
     (void)signal_number;
-    gmd_temporary_remove_all();
+    gmd_temporary_remove_all(); /* NOLINT(bugprone-signal-handler): made for handlers */
     _exit(EXIT_FAILURE);
 }
 
