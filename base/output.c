@@ -159,7 +159,6 @@ gmd_status gmd_output_close(gmd_output *output, gmd_status status, gmd_error *er
     bool is_complete = status == GMD_OK && !has_failed;
     if (is_complete && output->part[0] && rename(output->part, output->target) != 0) {
         reason = errno;
-        is_complete = false;
         has_failed = true;
     }
     if (output->part[0]) {

@@ -46,9 +46,13 @@ expect_interrupted() {
 
 all_reports="--json a.json --junit a.xml --markdown a.md --sarif a.sarif --openmetrics a.om --store a.db"
 
+# in_all_formats SIGNAL HISTORY COMMAND...: HISTORY: what the history calls it, or none. The command must take minutes.
 in_all_formats() {
+    named=$2
+    signal=$1
+    shift 2
     # shellcheck disable=SC2086
-    interrupt "$1" $2 $all_reports
+    interrupt "$signal" "$@" $all_reports
     expect_interrupted a.json a.xml a.md a.sarif a.om a.db
     grep -q '"verdict": "interrupted"' a.json || fail "a.json has another verdict"
     "$gmd" report a.json -o again.xml >/dev/null 2>&1
@@ -56,7 +60,7 @@ in_all_formats() {
     ! command -v xmllint >/dev/null || xmllint --noout --schema "$data/../reports/junit.xsd" a.xml 2>said ||
         fail "a.xml is no JUnit"
     cmp a.xml again.xml || fail "gmd report makes another a.xml"
-    "$gmd" report --history a.db | grep -q 'interrupted' || [ "$3" = none ] || fail "the history does not say so"
+    "$gmd" report --history a.db | grep -q 'interrupted' || [ "$named" = none ] || fail "the history does not say so"
 }
 
 # A case of which hundreds of requests are needed: what can be left out is tried for long.
@@ -73,34 +77,34 @@ long_case() {
 }
 
 a_run_tells_what_it_had_until_then() {
-    in_all_formats INT "run all iterations=1000" run
+    in_all_formats INT run run all iterations=10000
     grep -q '"verdict": "pass"' a.json || fail "no run that was over before is in a.json"
     grep -q 'more scenarios or traces were not run' a.json || fail "what was not run is not named"
 }
 
 a_replay_is_interrupted() {
-    in_all_formats TERM "replay $data/histories/varbatch_cap6_default.pickle.gz --smallest-limit --cases none" replay
+    in_all_formats TERM replay replay "$data/traces/threads.gmd" '--interleave=seeds 1000000000' --cases none
 }
 
 a_campaign_is_interrupted() {
-    in_all_formats INT "fuzz --time 600 --out none" fuzz
+    in_all_formats INT fuzz fuzz --time 600 --out none
 }
 
 a_campaign_of_several_processes_is_interrupted() {
-    in_all_formats HUP "fuzz --time 600 --jobs 3 --out none" fuzz
+    in_all_formats HUP fuzz fuzz --time 600 --jobs 3 --out none
 }
 
 an_exhaustive_search_is_interrupted() {
-    in_all_formats TERM "fuzz --exhaustive 8 --out none" fuzz
+    in_all_formats TERM fuzz fuzz --exhaustive 8 --out none
 }
 
 a_gate_is_interrupted() {
-    in_all_formats INT "gate --out none" gate
+    in_all_formats INT gate gate --out none
     grep -q '"ended_by": "interruption"' a.json || fail "the gate does not say who ended it"
 }
 
 a_sweep_is_interrupted() {
-    in_all_formats INT "replay $data/histories/varbatch_cap6_default.pickle.gz --sweep --cases none" sweep
+    in_all_formats INT sweep replay "$data/histories/varbatch_cap6_default.pickle.gz" --sweep --cases none
 }
 
 findings_of_an_interrupted_campaign_are_there() {
@@ -192,7 +196,7 @@ expect_before_the_end() {
 }
 
 runs_are_shown_when_they_are_over() {
-    "$gmd" run all iterations=1000 >said 2>&1 &
+    "$gmd" run all iterations=10000 >said 2>&1 &
     expect_before_the_end '^allocate_in_loop'
 }
 
