@@ -93,14 +93,29 @@ static bool goes_where_objects_are_made(const class_view *view, const retained_g
            (allocates(view, group->freed_in) || allocates(view, group->freed_in_other));
 }
 
+/* Whether as many drops as rises tell of a variable that gets another value every so many
+ * iterations: what piles up is of several. */
+static bool piles_up(const retained_group *group)
+{
+    enum { LEAST_RISES = 2 }; /* to a drop */
+    return group->rises >= LEAST_RISES * group->drops;
+}
+
+/* Whether blocks that go at once go as a list lets go of its items, the last one first. The
+ * collector goes through its objects from the oldest on. */
+static bool goes_as_a_list(const retained_group *group)
+{
+    return group->youngest_first > group->oldest_first;
+}
+
 static bool waits_for_collector(const class_view *view, const retained_group *group)
 {
     enum {
         DROP_PERCENT = 20,  /* of the most that there was: one of many requests is less */
         INSIDE_PERCENT = 50 /* of what goes late */
     };
-    if (group->largest_drop * 100 < group->most * DROP_PERCENT || group->rises < group->drops ||
-        goes_in_any_order(group)) {
+    if (group->largest_drop * 100 < group->most * DROP_PERCENT || !piles_up(group) ||
+        goes_in_any_order(group) || goes_as_a_list(group)) {
         return false;
     }
     if (group->drops > 0 && group->freed_inside_percent >= INSIDE_PERCENT) {

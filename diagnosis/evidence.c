@@ -175,6 +175,16 @@ static bool is_lesser_loss(const class_view *view, growth g)
             (never_in_use(view) > g.bytes && is_taken_for_new_sizes(view)));
 }
 
+/* Whether what is kept is in use, and meant to be kept: each iteration works on all that there is
+ * so far, and so asks for more than the one before. What is forgotten costs no work. */
+static bool is_worked_on(const class_view *view, growth g)
+{
+    enum { LEAST_PERCENT = 50 }; /* of what an iteration adds */
+    uint64_t more = loop_asks_for_more(view->loops, view->facts, g.is_of_other_loop);
+    return growth_may_be_meant(view) && more > 0 &&
+           more * 100 >= g.bytes_per_iteration * LEAST_PERCENT;
+}
+
 bool is_growth_material(const class_view *view, growth g)
 {
     enum {
@@ -184,6 +194,7 @@ bool is_growth_material(const class_view *view, growth g)
     };
     uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
     return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) && !is_lesser_loss(view, g) &&
+           !is_worked_on(view, g) &&
            g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
 }
 
