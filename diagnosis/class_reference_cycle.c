@@ -97,15 +97,16 @@ static bool goes_where_objects_are_made(const class_view *view, const retained_g
  * iterations: what piles up is of several. */
 static bool piles_up(const retained_group *group)
 {
-    enum { LEAST_RISES = 2 }; /* to a drop */
+    enum { LEAST_RISES = 3 }; /* to a drop */
     return group->rises >= LEAST_RISES * group->drops;
 }
 
-/* Whether blocks that go at once go as a list lets go of its items, the last one first. The
- * collector goes through its objects from the oldest on. */
-static bool goes_as_a_list(const retained_group *group)
+/* Whether blocks of several iterations go at once, the oldest first: the collector goes through its
+ * objects in this order, and a list lets go of its items from the last one on. */
+static bool goes_oldest_first(const retained_group *group)
 {
-    return group->youngest_first > group->oldest_first;
+    enum { LEAST_PAIRS = 2 };
+    return group->oldest_first >= LEAST_PAIRS && group->oldest_first > group->youngest_first;
 }
 
 static bool waits_for_collector(const class_view *view, const retained_group *group)
@@ -115,7 +116,7 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
         INSIDE_PERCENT = 50 /* of what goes late */
     };
     if (group->largest_drop * 100 < group->most * DROP_PERCENT || !piles_up(group) ||
-        goes_in_any_order(group) || goes_as_a_list(group)) {
+        goes_in_any_order(group) || !goes_oldest_first(group)) {
         return false;
     }
     if (group->drops > 0 && group->freed_inside_percent >= INSIDE_PERCENT) {

@@ -116,8 +116,7 @@ uint64_t loop_asks_for_more(const loops *found, const gmd_facts *facts, bool is_
     const gmd_iterations *it = &facts->iterations;
     const uint64_t *asked = found->asked_bytes;
     uint32_t from = is_other ? it->other : 0, end = is_other ? it->count : it->other, rises = 0;
-    from += from + 1 < end; /* the first one may make what it keeps, the last one may be cut */
-    end -= end > from + 1;
+    end -= end > from + 1; /* the last one may be cut */
     if (end < from + 3 || asked[end - 1] <= asked[from]) {
         return 0;
     }

@@ -238,7 +238,7 @@ TEST_F(job, what_goes_last_first_is_a_list_that_is_cleared)
     assert_healthy(job->p);
 }
 
-/* Of each four iterations two make a value each, and the third lets go of those of the four before,
+/* Two of each four iterations make a value each, and the third lets go of those of the four before,
  * in two lines. */
 TEST_F(job, values_that_the_next_ones_replace_do_not)
 {
