@@ -60,7 +60,7 @@ class Adventurer:
         self.open = {}
 
     def act(self, quest):
-        room = torch.randint(WORDS, (32, 48), device=self.device)
+        room = torch.randint(WORDS, (32, 64), device=self.device)
         choice = torch.distributions.Categorical(logits=self.reader(room))
         command = choice.sample()
         quest.log_probs.append(choice.log_prob(command))
@@ -97,7 +97,7 @@ def timed_out_quests(run):
     adventurer = Adventurer(run.device, forget=run.fixed)
     numbers = itertools.count()
     for _ in run.steps(12):
-        for _ in range(3):
+        for _ in range(2):
             adventurer.attempt(next(numbers), turns=draw.choice((2, 3, 4, 8, 11)))
 
 
