@@ -82,7 +82,10 @@ class NightlyReduction:
     def reduce(self, count):
         raw = self.read(count)
         raw -= raw.mean()
-        self.calibrated.append(raw.half())  # guilty in lengthening_nights
+        if self.buffer is None:
+            self.calibrated.append(raw.half())  # guilty in lengthening_nights
+        else:
+            self.calibrated.append(raw.cpu().half())
 
     def coadd(self):
         return sum(night.float().sum(0) for night in self.calibrated) / sum(map(len, self.calibrated))
@@ -92,7 +95,7 @@ class NightlyReduction:
 def lengthening_nights(run):
     """Towards winter each night has a few exposures more. They are kept in half precision, which settles where the
     exposures of the night before were, and leaves just too little room there for those of the next. Fixed: exposures
-    are read into one buffer, which is large enough for the longest night."""
+    are read into one buffer, large enough for the longest night, and kept on the CPU."""
     reduction = NightlyReduction(1024, run.device, longest=34 if run.fixed else 0)
     for night in run.steps(12):
         reduction.reduce(12 + 2 * (night % 12))

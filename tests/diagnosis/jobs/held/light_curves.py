@@ -153,7 +153,7 @@ def images_until_an_alert(run):
     for _ in run.steps(36):
         image = torch.rand(1536, 1536, device=run.device).sub_(reference)
         broker.on_image(image)
-        if image.abs().amax().item() > 0 and draw.random() < 0.12:
+        if draw.random() < 0.12:  # something has flared up
             broker.on_alert()
         del image
     assert archive.sequences
