@@ -109,8 +109,8 @@ def reagents_within_budget(run):
 
 
 class BoostedYields:
-    """A sum of small networks, each fitted to what those before it leave over. Of more than five the least useful
-    one goes."""
+    """A sum of small networks, each fitted to what those before it leave over. The least useful one goes when
+    there are more than five."""
 
     def __init__(self, device):
         self.device = device
