@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from held.batching import ByteBudget
+from batching import ByteBudget
 from job import job
 
 
