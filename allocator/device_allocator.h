@@ -11,6 +11,7 @@
 #include "gmd_abi.h"
 #include "gmd_allocator_types.h"
 #include "gmd_hash.h"
+#include "gmd_intervals.h"
 #include "heap.h"
 #include "history_ring.h"
 #include "pending_queues.h"
@@ -36,8 +37,9 @@ enum {
 
 struct pool {
     pool *next;
-    uint64_t id[2];   /* {0, 0}: the default pool */
-    heap *heaps;      /* in ascending order of their streams' handles */
+    uint64_t id[2]; /* {0, 0}: the default pool */
+    heap **heaps;   /* in ascending order of their streams' handles */
+    size_t heap_count, heap_capacity;
     uint32_t holders; /* private: how often it was begun and not released */
     bool is_captured; /* graphs hold addresses of its blocks: segments stay while there are holders
                        */
@@ -72,6 +74,7 @@ struct device_allocator {
     bool is_limit_known;  /* the settings' fraction was looked at, or another one was set */
     uint32_t unchecked;   /* see validity.h */
     segment *segments;    /* the expandable ones */
+    gmd_intervals owners; /* all segments, by place: the set of their blocks */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
     history history;

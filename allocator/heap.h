@@ -28,8 +28,7 @@ struct heap {
     uint32_t unchecked; /* see validity.h */
     device_allocator *device;
     pool *pool;
-    heap *next;           /* of the pool, in ascending order of the stream handles */
-    heap *next_of_device; /* in the order of their making */
+    heap *next_of_device, *previous_of_device; /* the latest first */
     block_pool blocks;
     block_map allocated;   /* the allocated blocks, by address */
     history_ring *history; /* NULL: not kept */

@@ -1,5 +1,6 @@
 #include "validity.h"
 
+#include "device_heaps.h"
 #include "virtual_memory.h"
 
 /* Blocks that a walk may come upon for each state that is left. */
@@ -309,21 +310,18 @@ const char *heap_violation(heap *h)
 
 static bool is_in_pool(const pool *p, const heap *wanted)
 {
-    const heap *h = p->heaps;
-    while (h && h != wanted) {
-        h = h->next;
-    }
-    return h;
+    return device_find_heap(p, wanted->stream) == wanted;
 }
 
-/* Pools and heaps are few. */
+/* Pools are few. */
 static const char *pool_violation(const device_allocator *d, const pool *p)
 {
-    for (const heap *h = p->heaps; h; h = h->next) {
+    for (size_t i = 0; i < p->heap_count; i++) {
+        const heap *h = p->heaps[i];
         if (h->pool != p || h->device != d) {
             return "a heap knows its pool and its device";
         }
-        if (h->next && (uintptr_t)h->stream >= (uintptr_t)h->next->stream) {
+        if (i && (uintptr_t)p->heaps[i - 1]->stream >= (uintptr_t)h->stream) {
             return "the heaps of a pool are in the order of their streams, one of each";
         }
     }
@@ -349,7 +347,7 @@ static const char *routes_violation(const device_allocator *d)
     return NULL;
 }
 
-static const char *lists_violation(const device_allocator *d)
+static const char *heaps_violation(const device_allocator *d)
 {
     const heap_statistics *figures = d->stats.heaps;
     for (const heap *h = d->heaps; h; h = h->next_of_device) {
@@ -361,11 +359,18 @@ static const char *lists_violation(const device_allocator *d)
         }
         figures = figures->next;
     }
-    const char *violation = figures ? "figures are those of a heap" : routes_violation(d);
+    return figures ? "figures are those of a heap" : NULL;
+}
+
+/* The order of a pool's heaps comes first: others are found by it. */
+static const char *lists_violation(const device_allocator *d)
+{
+    const char *violation = NULL;
     for (const pool *p = &d->default_pool; p && !violation; p = p->next) {
         violation = pool_violation(d, p);
     }
-    return violation;
+    violation = violation ? violation : heaps_violation(d);
+    return violation ? violation : routes_violation(d);
 }
 
 static const char *attention_violation(const device_allocator *d)

@@ -99,7 +99,7 @@ static void expect_found(const char *conf, void (*spoil)(fixture *f), const char
 /* The heap of the default pool. */
 static heap *home(const fixture *f)
 {
-    return f->d->default_pool.heaps;
+    return f->d->default_pool.heaps[0];
 }
 
 static block *live(const fixture *f, uint64_t address)
@@ -435,7 +435,7 @@ static void lose_a_heap(fixture *f)
 
 static void lose_a_heap_of_a_pool(fixture *f)
 {
-    f->d->default_pool.heaps = NULL;
+    f->d->default_pool.heap_count = 0;
 }
 
 static void forget_the_device(fixture *f)
@@ -445,8 +445,11 @@ static void forget_the_device(fixture *f)
 
 static void confuse_pools(fixture *f)
 {
-    f->d->default_pool.next->heaps->pool = &f->d->default_pool;
-    f->d->default_pool.heaps->next = f->d->default_pool.next->heaps;
+    pool *to = &f->d->default_pool;
+    assert_true(to->heap_count == 1 && to->heap_capacity > 1);
+    to->heaps[1] = to->next->heaps[0];
+    to->heaps[1]->pool = to;
+    to->heap_count = 2;
 }
 
 static void lose_a_pool(fixture *f)
