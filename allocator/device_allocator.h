@@ -2,9 +2,9 @@
  *
  * A request that a cached block serves enters its stream's heap and nothing else (heap.h).
  * Everything else needs exclusive access to the device: device_enter (device_access.h) takes the
- * lock and closes every heap, and only then may segments, pools, pending frees, the device's
- * statistics and other heaps be touched. `attention` says that even a cached request must come that
- * way. */
+ * lock and closes every heap that is open, and only then may segments, pools, pending frees, the
+ * device's statistics and other heaps be touched. `attention` says that even a cached request must
+ * come that way. */
 #ifndef GMD_DEVICE_ALLOCATOR_H
 #define GMD_DEVICE_ALLOCATOR_H
 
@@ -73,6 +73,7 @@ struct device_allocator {
     uint64_t limit_bytes; /* of reserved memory; UINT64_MAX: none is set */
     bool is_limit_known;  /* the settings' fraction was looked at, or another one was set */
     uint32_t unchecked;   /* see validity.h */
+    uint64_t ask_cost_at; /* of `unchecked`; see validity.c */
     segment *segments;    /* the expandable ones */
     gmd_intervals owners; /* all segments, by place: the set of their blocks */
     places places;        /* blocks' addresses are places, see places.h */

@@ -14,6 +14,7 @@
 #include "statistics.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 typedef struct device_allocator device_allocator;
 typedef struct pool pool;
@@ -60,6 +61,12 @@ static inline void heap_leave(heap *h)
 
 /* Waits until nobody is in it; nobody comes in before heap_leave. */
 void heap_close(heap *h);
+
+/* The heap whose figures these are. */
+static inline heap *heap_of(heap_statistics *figures)
+{
+    return (heap *)(void *)((char *)figures - offsetof(heap, stats));
+}
 
 static inline pool_kind set_kind(const free_set *set)
 {

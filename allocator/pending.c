@@ -208,6 +208,7 @@ static void release_if_done(device_allocator *d, block *b)
     }
     GMD_ASSERT(b->set_and_state & BLOCK_PENDING, "a block that is done waited");
     b->set_and_state &= ~(BLOCK_PENDING | BLOCK_USED);
+    statistics_share(&d->stats, &h->stats);
     statistics_end_pending(&h->stats, set_kind(block_set(b)), b->size);
     history_add_completed(h, b);
     blocks_make_room_to_release(&d->stats, h, b);
@@ -220,7 +221,9 @@ void pending_add(device_allocator *d, block *b)
                "a block that waits is freed, and was recorded on a stream");
     block_detail_of(b)->event_count = 0;
     b->set_and_state |= BLOCK_PENDING;
-    statistics_add_pending(&block_set(b)->heap->stats, set_kind(block_set(b)), b->size);
+    heap *h = block_set(b)->heap;
+    statistics_share(&d->stats, &h->stats);
+    statistics_add_pending(&h->stats, set_kind(block_set(b)), b->size);
     cuda_scope scope;
     if (!block_detail_of(b)->uses) { /* their streams are gone */
         release_if_done(d, b);

@@ -1,7 +1,10 @@
 #include "validity.h"
 
 #include "device_heaps.h"
+#include "gmd_min.h"
 #include "virtual_memory.h"
+
+#include <string.h>
 
 /* Blocks that a walk may come upon for each state that is left. */
 #define STATE_ALLOWANCE 32
@@ -347,19 +350,49 @@ static const char *routes_violation(const device_allocator *d)
     return NULL;
 }
 
+/* Counts a heap's figures; NULL: all holds. */
+static const char *heap_figures_violation(const heap *h, uint64_t *sharing,
+                                          settled_figures *settled)
+{
+    if (h->stats.is_sharing) {
+        ++*sharing;
+        return NULL;
+    }
+    statistics_add_current(&h->stats, settled);
+    return atomic_load_explicit(&h->entry, memory_order_relaxed) == HEAP_CLOSED
+               ? NULL
+               : "a heap that does not share in the peaks is closed";
+}
+
+static uint64_t count_sharing(const statistics *s)
+{
+    uint64_t count = 0;
+    for (const heap_statistics *h = s->sharing; h; h = h->next) {
+        count++;
+    }
+    return count;
+}
+
 static const char *heaps_violation(const device_allocator *d)
 {
-    const heap_statistics *figures = d->stats.heaps;
+    uint64_t heaps = 0, sharing = 0;
+    settled_figures settled = {0};
     for (const heap *h = d->heaps; h; h = h->next_of_device) {
-        if (figures != &h->stats) {
-            return "the figures of each heap are counted, once";
+        const char *violation = heap_figures_violation(h, &sharing, &settled);
+        if (violation) {
+            return violation;
         }
         if (!is_in_pool(h->pool, h)) {
             return "each heap is of a pool";
         }
-        figures = figures->next;
+        heaps++;
     }
-    return figures ? "figures are those of a heap" : NULL;
+    if (heaps != d->stats.heap_count || sharing != count_sharing(&d->stats)) {
+        return "the figures of each heap are counted, once";
+    }
+    return memcmp(settled.current, d->stats.settled.current, sizeof settled.current) == 0
+               ? NULL
+               : "settled figures are sums over the heaps that do not share";
 }
 
 /* The order of a pool's heaps comes first: others are found by it. */
@@ -451,7 +484,7 @@ const char *heap_due_violation(heap *h)
     return is_due(&h->unchecked, heap_cost(h)) ? heap_violation(h) : NULL;
 }
 
-const char *device_due_violation(device_allocator *d)
+static uint64_t device_cost(const device_allocator *d)
 {
     uint64_t cost = 16;
     for (const heap *h = d->heaps; h; h = h->next_of_device) {
@@ -460,5 +493,22 @@ const char *device_due_violation(device_allocator *d)
     for (const segment *s = d->segments; s; s = s->next) {
         cost += s->mapped_pages;
     }
-    return is_due(&d->unchecked, cost) ? device_violation(d) : NULL;
+    return cost;
+}
+
+/* There may be thousands of heaps: what a walk would cost is not asked again before an eighth more
+ * than that could have been walked. */
+const char *device_due_violation(device_allocator *d)
+{
+    if (d->unchecked < d->ask_cost_at) {
+        d->unchecked += STATE_ALLOWANCE;
+        return NULL;
+    }
+    uint64_t cost = device_cost(d);
+    if (!is_due(&d->unchecked, cost)) {
+        d->ask_cost_at = gmd_min(cost + cost / 8, UINT32_MAX - STATE_ALLOWANCE);
+        return NULL;
+    }
+    d->ask_cost_at = 0;
+    return device_violation(d);
 }
