@@ -32,7 +32,12 @@ struct shape {
     int64_t size[SHAPE_MAX_DIMS];
 };
 
-uint64_t shape_count(const struct shape *shape);                   /* elements, at most 2^52 */
+uint64_t shape_count(const struct shape *shape); /* elements, at most 2^52 */
+/* The steps from one element to the next along each dimension, where it lies row by row. */
+void shape_strides(const struct shape *shape, int64_t stride[SHAPE_MAX_DIMS]);
+
+/* Whether a tensor of shape `from` can be expanded to `to`, without memory for more elements. */
+bool shape_expands(const struct shape *from, const struct shape *to);
 const char *shape_text(const struct shape *shape, char text[128]); /* "[2, 3]" */
 
 #endif
