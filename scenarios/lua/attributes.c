@@ -111,31 +111,34 @@ int script_set_index(lua_State *lua)
 
 /* --- operators --------------------------------------------------------------------------- */
 
-/* A tensor and a number, or two tensors. */
-static int arithmetic(lua_State *lua,
-                      struct tensor *(*operation)(struct engine *engine, struct tensor *a,
-                                                  struct tensor *b))
+/* A tensor, or NULL for a number. */
+static struct tensor *operand(lua_State *lua, int index)
 {
-    struct tensor *a = lua_type(lua, 1) == LUA_TNUMBER ? NULL : check_tensor(lua, 1);
-    struct tensor *b = lua_type(lua, 2) == LUA_TNUMBER ? NULL : check_tensor(lua, 2);
-    struct tensor *result =
-        a && b ? operation(engine_of(lua), a, b) : op_scale(engine_of(lua), a ? a : b);
-    return give_tensor(lua, result);
+    return lua_type(lua, index) == LUA_TNUMBER ? NULL : check_tensor(lua, index);
 }
 
-static struct tensor *add(struct engine *engine, struct tensor *a, struct tensor *b)
+typedef struct tensor *(*binary)(struct engine *engine, struct tensor *a, struct tensor *b);
+
+static int arithmetic(lua_State *lua, binary of_tensors)
 {
-    return op_add(engine, a, b, false);
+    struct engine *engine = engine_of(lua);
+    struct tensor *a = operand(lua, 1), *b = operand(lua, 2);
+    return give_tensor(lua, a && b ? of_tensors(engine, a, b) : op_scale(engine, a ? a : b));
 }
 
 static int operator_add(lua_State *lua)
 {
-    return arithmetic(lua, add);
+    struct engine *engine = engine_of(lua);
+    struct tensor *a = operand(lua, 1), *b = operand(lua, 2);
+    return give_tensor(lua,
+                       a && b ? op_add(engine, a, b, false) : op_shift(engine, a ? a : b, false));
 }
 
+/* A number less a tensor negates it. */
 static int operator_subtract(lua_State *lua)
 {
-    return arithmetic(lua, op_sub);
+    bool is_shift = lua_type(lua, 2) == LUA_TNUMBER;
+    return is_shift ? operator_add(lua) : arithmetic(lua, op_sub);
 }
 
 static struct tensor *multiply(struct engine *engine, struct tensor *a, struct tensor *b)

@@ -35,7 +35,7 @@ static int add_in_place(lua_State *lua)
     struct engine *engine = engine_of(lua);
     struct tensor *tensor = changeable(lua);
     if (lua_type(lua, 2) == LUA_TNUMBER) {
-        return changed(lua, tensor, op_scale_in_place(engine, tensor));
+        return changed(lua, tensor, op_shift(engine, tensor, true));
     }
     check_fit(lua, "add_", tensor);
     return changed(lua, tensor, op_add(engine, tensor, check_tensor(lua, 2), true));

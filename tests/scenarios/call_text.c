@@ -119,7 +119,10 @@ void call_with_too_many(const struct script_group *group, const struct script_fu
 
 static int64_t some_size(gmd_random *random)
 {
-    static const int64_t sizes[] = {1, 2, 3, 4, 6, 8, 16, 33};
+    static const int64_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 16, 33};
+    if (gmd_random_chance(random, 2)) {
+        return (int64_t)1 << 40;
+    }
     return sizes[gmd_random_below(random, sizeof sizes / sizeof *sizes)];
 }
 

@@ -115,6 +115,19 @@ TEST_F(bench, a_difference_negates_the_second_gradient)
     assert_asks(A_B, "out = a - b", "+4096", SUM "+4096 +4096" SUM_END);
 }
 
+TEST_F(bench, a_number_that_is_added_leaves_the_gradient_as_it_is)
+{
+    assert_asks(A, "out = (a * 1) + 3", "+4096 +4096 -4096", SUM "+4096" SUM_END);
+    assert_asks(A, "out = 3 - (a * 1)", "+4096 +4096 -4096", SUM "+4096 +4096 -4096" SUM_END);
+}
+
+TEST_F(bench, both_gradients_of_a_product_are_there_before_one_is_summed)
+{
+    assert_asks("a = randn { 16, 1, requires_grad = true }\n"
+                "b = randn { 16, 64, requires_grad = true }",
+                "out = a * b", "+4096", SUM "+4096 +4096 +64 -4096" SUM_END);
+}
+
 TEST_F(bench, a_power_computes_the_next_lower_one)
 {
     assert_asks(A, "out = a ^ 3", "+4096", SUM "+4096 +4096 +4096 -4096 -4096" SUM_END);
@@ -131,7 +144,7 @@ TEST_F(bench, the_gradient_of_an_input_has_the_type_of_the_input)
 {
     assert_asks("a = randn { 16, 64, dtype = 'bfloat16', requires_grad = true }\n"
                 "b = randn { 16, 64, requires_grad = true }",
-                "out = a * b", "+4096", SUM "+4096 +2048 -4096 +4096" SUM_END);
+                "out = a * b", "+4096", SUM "+4096 +4096 +2048 -4096" SUM_END);
 }
 
 /* --- losses ------------------------------------------------------------------------------ */

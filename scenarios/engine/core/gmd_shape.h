@@ -33,6 +33,8 @@ struct shape {
 };
 
 uint64_t shape_count(const struct shape *shape); /* elements, at most 2^52 */
+/* The product of two sizes or steps; saturates. */
+int64_t shape_product(int64_t a, int64_t b);
 /* The steps from one element to the next along each dimension, where it lies row by row. */
 void shape_strides(const struct shape *shape, int64_t stride[SHAPE_MAX_DIMS]);
 

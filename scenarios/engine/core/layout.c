@@ -68,7 +68,7 @@ struct tensor *tensor_permuted(struct engine *engine, struct tensor *tensor,
 static int run_before(const struct shape *shape, const int64_t stride[SHAPE_MAX_DIMS], int last)
 {
     int first = last;
-    while (first > 0 && stride[first - 1] == shape->size[first] * stride[first]) {
+    while (first > 0 && stride[first - 1] == shape_product(shape->size[first], stride[first])) {
         first--;
     }
     return first;
@@ -107,11 +107,11 @@ bool tensor_viewable(const struct tensor *tensor, const struct shape *shape,
         int first = run_before(&from, at, last);
         int64_t elements = 1, filled = 1;
         for (int k = first; k <= last; k++) {
-            elements *= from.size[k];
+            elements = shape_product(elements, from.size[k]);
         }
         for (; i >= 0 && (filled < elements || shape->size[i] == 1); i--) {
-            stride[i] = filled * at[last];
-            filled *= shape->size[i];
+            stride[i] = shape_product(filled, at[last]);
+            filled = shape_product(filled, shape->size[i]);
         }
         if (filled != elements) {
             return false;

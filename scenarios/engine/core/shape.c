@@ -71,12 +71,18 @@ uint64_t shape_count(const struct shape *shape)
     return count;
 }
 
+int64_t shape_product(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 void shape_strides(const struct shape *shape, int64_t stride[SHAPE_MAX_DIMS])
 {
     int64_t step = 1;
     for (int i = shape->dims - 1; i >= 0; i--) {
         stride[i] = step;
-        step *= shape->size[i] > 0 ? shape->size[i] : 1;
+        step = shape_product(step, shape->size[i] > 0 ? shape->size[i] : 1);
     }
 }
 

@@ -276,7 +276,8 @@ static int flatten_forward(struct engine *engine, struct module *module, struct 
         if (i <= first || i > last) {
             shape.size[shape.dims++] = from->size[i];
         } else {
-            shape.size[shape.dims - 1] *= from->size[i];
+            int64_t *last_size = &shape.size[shape.dims - 1];
+            *last_size = shape_product(*last_size, from->size[i]);
         }
     }
     return one(op_reshape_or_copy(engine, inputs[0], &shape), results);

@@ -115,13 +115,11 @@ static void reduce_both(struct engine *engine, const struct node *node, struct t
 static void add_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
+    struct tensor *whole[2] = {NULL, NULL};
     for (uint32_t i = 0; i < 2; i++) {
-        if (node_wants(node, i)) {
-            struct tensor *grad =
-                was_expanded(node, i) ? summed(engine, node, i) : tensor_keep(grads[0]);
-            results[i] = converted(engine, node, i, grad);
-        }
+        whole[i] = node_wants(node, i) ? tensor_keep(grads[0]) : NULL;
     }
+    reduce_both(engine, node, whole, results);
 }
 
 struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place)
@@ -136,23 +134,18 @@ struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b,
     return sum;
 }
 
+/* grad times the other one; generated code goes by the names, other before self. */
 static void mul_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
+    struct tensor *whole[2] = {NULL, NULL};
     (void)grads;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!node_wants(node, i)) {
-            continue;
+    for (uint32_t i = 2; i-- > 0;) {
+        if (node_wants(node, i)) {
+            whole[i] = tensor_new(engine, &node->recipe.shape[RESULT], node->recipe.dtype);
         }
-        struct tensor *product =
-            tensor_new(engine, &node->recipe.shape[RESULT], node->recipe.dtype);
-        results[i] = product;
-        if (was_expanded(node, i)) {
-            results[i] = summed(engine, node, i);
-            tensor_drop(engine, product);
-        }
-        results[i] = converted(engine, node, i, results[i]);
     }
+    reduce_both(engine, node, whole, results);
 }
 
 struct tensor *op_mul(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place)

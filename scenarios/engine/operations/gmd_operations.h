@@ -16,7 +16,8 @@ struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b,
 struct tensor *op_mul(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place);
 
 /* elementwise (basic.c) */
-struct tensor *op_scale(struct engine *engine, struct tensor *a); /* by a number; also a + number */
+struct tensor *op_shift(struct engine *engine, struct tensor *a, bool in_place); /* a + number */
+struct tensor *op_scale(struct engine *engine, struct tensor *a); /* by a number; number - a */
 struct tensor *op_scale_in_place(struct engine *engine, struct tensor *a);
 struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent);
 struct tensor *op_sqrt(struct engine *engine, struct tensor *a);

@@ -136,7 +136,8 @@ struct tensor *op_unsqueeze(struct engine *engine, struct tensor *a, int dimensi
         shape.size[i] = shape.size[i - 1];
         stride[i] = stride[i - 1];
     }
-    stride[dimension] = dimension < shape.dims ? shape.size[dimension] * stride[dimension] : 1;
+    stride[dimension] =
+        dimension < shape.dims ? shape_product(shape.size[dimension], stride[dimension]) : 1;
     shape.size[dimension] = 1;
     shape.dims++;
     return seen_as(engine, "UnsqueezeBackward", a, &shape, stride);
