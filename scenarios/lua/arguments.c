@@ -60,6 +60,7 @@ static int dimension_of(lua_State *lua, lua_Integer dimension, int dims)
     if (from_one < 1 || from_one > dims) {
         luaL_error(lua, "no such dimension: %I of %d (they count from 1; -1 is the last)",
                    (LUAI_UACINT)dimension, dims);
+        return 0;
     }
     return (int)from_one - 1;
 }

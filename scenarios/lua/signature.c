@@ -73,6 +73,9 @@ size_t script_usage(const struct script_group *group, const struct script_functi
                     char *text, size_t size)
 {
     writer out = {text, size, 0};
+    if (size > 0) {
+        text[0] = '\0';
+    }
     put(&out, group->prefix);
     put(&out, function->name);
     if (function->style == STYLE_CALL) {
@@ -117,8 +120,7 @@ static const char *const expected[SCRIPT_VALUES] = {
     [VALUE_DTYPE] = "float32, float64, float16, bfloat16, int64, int32, uint8 or bool expected",
     [VALUE_FUNCTION] = "a function expected",
     [VALUE_DIMENSION] = "a dimension expected: they count from 1, -1 is the last",
-    [VALUE_DIMENSIONS] = "a dimension or a table of them expected: they count from 1, -1 is the "
-                         "last",
+    [VALUE_DIMENSIONS] = "dimensions expected: they count from 1, -1 is the last",
     [VALUE_PAIR] = "a whole number, or a table of one for each dimension, expected",
     [VALUE_SIZES] = "a table of whole numbers expected",
     [VALUE_TENSORS] = "a table or a list of tensors expected",

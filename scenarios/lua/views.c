@@ -61,7 +61,7 @@ static int transpose(lua_State *lua)
 static int permute(lua_State *lua)
 {
     struct tensor *tensor = check_tensor(lua, 1);
-    int dims = tensor->shape.dims, order[SHAPE_MAX_DIMS];
+    int dims = tensor->shape.dims, order[SHAPE_MAX_DIMS] = {0};
     struct shape given = shape_at(lua, 2);
     uint32_t seen = dimensions_at(lua, 2, dims);
     if (given.dims != dims || seen != (1u << dims) - 1) {

@@ -78,6 +78,7 @@ void call_with(const struct script_group *group, const struct script_function *f
                const struct script_parameter *one, const char *value, char text[CALL_TEXT_SIZE])
 {
     call out = {text, 0};
+    text[0] = '\0';
     const struct script_parameter *each = function->takes;
     put_name(&out, group, function);
     if (function->style == STYLE_ITEMS && each == one && value[0] != '{') {
@@ -103,6 +104,7 @@ void call_with_too_many(const struct script_group *group, const struct script_fu
                         char text[CALL_TEXT_SIZE])
 {
     call out = {text, 0};
+    text[0] = '\0';
     int positions = 0;
     for (const struct script_parameter *each = function->takes; each->name; each++) {
         positions += !each->by_name;
@@ -243,6 +245,7 @@ void call_at_random(const struct script_group *group, const struct script_functi
                     gmd_random *random, char text[CALL_TEXT_SIZE])
 {
     call out = {text, 0};
+    text[0] = '\0';
     if (group->class && strcmp(group->prefix, "t:") == 0) {
         PUT_ONE_OF(&out, random, "x", "y", "z", "u", "w", "v");
         put(&out, ":%s", function->name);

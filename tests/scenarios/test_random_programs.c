@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define STATEMENTS   24
-#define PROGRAM_SIZE (64 * 1024)
+#define PROGRAM_SIZE 65536
 
 static uint64_t setting(const char *name, uint64_t absent)
 {
@@ -113,7 +113,8 @@ TEST_F(bench, random_programs_end_with_nothing_allocated)
     for (uint64_t i = 0; i < programs; i++) {
         worked += run_program(text, seed + i);
     }
+    uint64_t statements = programs * STATEMENTS;
     print_message("%llu of %llu statements worked, the others were refused\n",
-                  (unsigned long long)worked, (unsigned long long)(programs * STATEMENTS));
-    assert_true(4 * worked >= programs * STATEMENTS); /* else it tests little but refusals */
+                  (unsigned long long)worked, (unsigned long long)statements);
+    assert_true(4 * worked >= statements); /* else it tests little but refusals */
 }

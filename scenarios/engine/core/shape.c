@@ -86,6 +86,11 @@ void shape_strides(const struct shape *shape, int64_t stride[SHAPE_MAX_DIMS])
     }
 }
 
+bool shape_is(const struct shape *a, const struct shape *b)
+{
+    return a->dims == b->dims && shape_expands(a, b) && shape_expands(b, a);
+}
+
 bool shape_expands(const struct shape *from, const struct shape *to)
 {
     int lead = to->dims - from->dims;

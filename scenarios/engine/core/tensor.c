@@ -51,7 +51,7 @@ struct tensor *tensor_view(struct engine *engine, struct tensor *tensor, const s
     struct tensor *view = tensor_over(engine, storage_keep(tensor->storage), shape, tensor->dtype);
     view->is_view = true;
     view->transposed = tensor->transposed;
-    if (memcmp(shape, &tensor->shape, sizeof *shape) == 0) {
+    if (shape_is(shape, &tensor->shape)) {
         memcpy(view->stride, tensor->stride, sizeof view->stride);
     }
     view->expanded = tensor->expanded;

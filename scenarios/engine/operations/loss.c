@@ -114,9 +114,7 @@ static bool same_shapes(struct engine *engine, const char *what, const struct te
                         const struct tensor *target)
 {
     char left[128], right[128];
-    bool is_same = input->shape.dims == target->shape.dims &&
-                   shape_expands(&input->shape, &target->shape) &&
-                   shape_expands(&target->shape, &input->shape);
+    bool is_same = shape_is(&input->shape, &target->shape);
     if (!is_same) {
         engine_misuse(engine, "%s: the input is %s and the target %s", what,
                       shape_text(&input->shape, left), shape_text(&target->shape, right));

@@ -43,7 +43,7 @@ struct tensor *op_transpose(struct engine *engine, struct tensor *a, int first, 
                       shape_text(&a->shape, text), (first > second ? first : second) + 1);
         return NULL;
     }
-    int order[SHAPE_MAX_DIMS];
+    int order[SHAPE_MAX_DIMS] = {0};
     for (int i = 0; i < a->shape.dims; i++) {
         order[i] = i == first ? second : i == second ? first : i;
     }
