@@ -69,6 +69,11 @@ void gmd_near_offer(gmd_near *near, const char *candidate)
     if (distance == SIZE_MAX) {
         return;
     }
+    for (size_t i = 0; i < near->count; i++) {
+        if (strcmp(near->best[i].name, candidate) == 0) {
+            return;
+        }
+    }
     while (at > 0 && near->best[at - 1].distance > distance) {
         at--;
     }

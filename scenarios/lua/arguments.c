@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The name by which the script called the function that is running. */
+static const char *caller_name(lua_State *lua)
+{
+    lua_Debug frame;
+    bool has_name = lua_getstack(lua, 0, &frame) && lua_getinfo(lua, "n", &frame) && frame.name;
+    return has_name ? lua_pushstring(lua, frame.name) : "this function";
+}
+
 static lua_Integer item(lua_State *lua, int index, lua_Integer i)
 {
     lua_rawgeti(lua, index, i);
@@ -17,7 +25,7 @@ static int count_dims(lua_State *lua, int index)
 {
     lua_Unsigned dims = lua_rawlen(lua, index);
     if (dims > SHAPE_MAX_DIMS) {
-        luaL_error(lua, "a shape has at most %d dimensions", SHAPE_MAX_DIMS);
+        luaL_error(lua, "%s: a shape has at most %d dimensions", caller_name(lua), SHAPE_MAX_DIMS);
     }
     return (int)dims;
 }
@@ -37,7 +45,7 @@ struct shape inferred_shape_at(lua_State *lua, int index, uint64_t count)
     int open = -1;
     for (int i = 0; i < shape.dims; i++) {
         if (shape.size[i] < 0 && open >= 0) {
-            luaL_error(lua, "only one size can be -1, which is what is left");
+            luaL_error(lua, "%s: only one size can be -1, which is what is left", caller_name(lua));
         }
         open = shape.size[i] < 0 ? i : open;
     }
@@ -45,8 +53,8 @@ struct shape inferred_shape_at(lua_State *lua, int index, uint64_t count)
         shape.size[open] = 1;
         uint64_t others = shape_count(&shape);
         if (others == 0 || count % others != 0) {
-            luaL_error(lua, "a size of -1: %I elements are no multiple of %I", (LUAI_UACINT)count,
-                       (LUAI_UACINT)others);
+            luaL_error(lua, "%s: a size of -1: %I elements are no multiple of %I", caller_name(lua),
+                       (LUAI_UACINT)count, (LUAI_UACINT)others);
         } else {
             shape.size[open] = (int64_t)(count / others);
         }
@@ -58,8 +66,8 @@ static int dimension_of(lua_State *lua, lua_Integer dimension, int dims)
 {
     lua_Integer from_one = dimension < 0 ? dimension + dims + 1 : dimension;
     if (from_one < 1 || from_one > dims) {
-        luaL_error(lua, "no such dimension: %I of %d (they count from 1; -1 is the last)",
-                   (LUAI_UACINT)dimension, dims);
+        luaL_error(lua, "%s: no such dimension: %I of %d (they count from 1; -1 is the last)",
+                   caller_name(lua), (LUAI_UACINT)dimension, dims);
         return 0;
     }
     return (int)from_one - 1;
@@ -80,7 +88,8 @@ uint32_t dimensions_at(lua_State *lua, int index, int dims)
     for (lua_Integer i = 1; i <= count; i++) {
         uint32_t bit = 1u << dimension_of(lua, item(lua, index, i), dims);
         if (bits & bit) {
-            luaL_error(lua, "dimension %I is given twice", (LUAI_UACINT)item(lua, index, i));
+            luaL_error(lua, "%s: dimension %I is given twice", caller_name(lua),
+                       (LUAI_UACINT)item(lua, index, i));
         }
         bits |= bit;
     }
@@ -94,7 +103,7 @@ void pair_at(lua_State *lua, int index, int64_t pair[2])
     } else if (lua_istable(lua, index)) {
         lua_Unsigned count = lua_rawlen(lua, index);
         if (count != 1 && count != 2) {
-            luaL_error(lua, "one number or two expected, got %d", (int)count);
+            luaL_error(lua, "%s: one number or two expected, got %d", caller_name(lua), (int)count);
         }
         pair[0] = item(lua, index, 1);
         pair[1] = item(lua, index, (lua_Integer)count);

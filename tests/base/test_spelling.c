@@ -52,6 +52,13 @@ TEST(three_names_are_told_at_most)
     assert_string_equal(near_of(&near, "aaaz", names), " (did you mean aaaa, aaab or aaac?)");
 }
 
+TEST(a_name_that_is_offered_twice_is_told_once)
+{
+    static const char *const names[] = {"sum", "sum", NULL};
+    gmd_near near;
+    assert_string_equal(near_of(&near, "sume", names), " (did you mean sum?)");
+}
+
 TEST(a_beginning_is_like_the_name)
 {
     static const char *const names[] = {"requires_grad_", "relu", NULL};

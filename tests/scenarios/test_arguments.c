@@ -394,6 +394,28 @@ TEST_F(bench, arguments_are_given_by_position_or_by_name)
     bench_assert_ok(run);
 }
 
+TEST_F(bench, what_does_not_fit_the_tensor_is_refused_with_the_function)
+{
+    assert_refused("h = x:sum(7)", ".lua:7: sum: no such dimension: 7 of 2 (they count from 1");
+    assert_refused("h = x:sum { 1, 1 }", ".lua:7: sum: dimension 1 is given twice");
+    assert_refused("h = softmax(x, 0)", ".lua:7: softmax: no such dimension: 0 of 2");
+    assert_refused("h = x:view { -1, -1 }", ".lua:7: view: only one size can be -1");
+    assert_refused("h = x:view { -1, 7 }", ".lua:7: view: a size of -1: 24 elements are no");
+    assert_refused("h = x:permute { 1 }",
+                   ".lua:7: permute: each of the 2 dimensions once expected");
+    assert_refused("h = x:narrow(1, 3, 3)", ".lua:7: narrow: 3 from 3 on do not lie in");
+    assert_refused("h = x:expand { 4, 7 }", ".lua:7: a tensor of shape [4, 6] cannot be expanded");
+    assert_refused("h = x:transpose(1, 2):view { 24 }",
+                   "as it lies in memory; reshape() copies it");
+    assert_refused("h = mse_loss(x, randn { 4 })", ".lua:7: mse_loss: the input is [4, 6] and the");
+    assert_refused("h = nn.Conv2d { 4, 6, { 1, 2, 3 } }", "Conv2d: one number or two expected");
+    assert_refused("h = nn.Conv2d { 4, 6, 3, groups = 4 }", ".lua:7: groups: 4 do not divide 4");
+    assert_refused("h = nn.Flatten { 3 }(x)", ".lua:7: Flatten: no dimension 3 in [4, 6]");
+    assert_refused("h = kl_div(x, y, { reduction = 'median' })",
+                   ".lua:7: kl_div: reduction: batchmean");
+    assert_refused("h = (x * 2):requires_grad_(false):item()", "item() is of one number");
+}
+
 TEST_F(bench, an_argument_is_not_given_twice)
 {
     assert_refused("h = x:sum(2, { dimension = 1 })", ".lua:7: t:sum: dimension is given twice");
