@@ -285,11 +285,37 @@ static bool fits(const reader *call, const struct script_parameter *each, int in
                                       : fits_plain(lua, each->value, index);
 }
 
+/* Whether the key at the top is the number of an item of the table. */
+static bool is_item(lua_State *lua, int table)
+{
+    lua_Integer i = lua_isinteger(lua, -1) ? lua_tointeger(lua, -1) : 0;
+    return i >= 1 && i <= (lua_Integer)lua_rawlen(lua, table);
+}
+
+/* Names in a table that is a value, and has no options, would be ignored. */
+static void check_items(const reader *call, const struct script_parameter *each, int index)
+{
+    lua_State *lua = call->lua;
+    if (!lua_istable(lua, index) || (call->options && lua_rawequal(lua, index, call->options))) {
+        return;
+    }
+    for (lua_pushnil(lua); lua_next(lua, index);) {
+        lua_pop(lua, 1);
+        if (!is_item(lua, index)) {
+            luaL_error(lua, "%s%s: %s: a table of items expected, and '%s' is none",
+                       call->group->prefix, call->function->name, each->name,
+                       luaL_tolstring(lua, -1, NULL));
+        }
+    }
+}
+
 static void check_value(const reader *call, const struct script_parameter *each, int index)
 {
     if (!fits(call, each, index)) {
         mistaken(call, each, index);
-    } else if (lua_type(call->lua, index) == LUA_TNUMBER && each->value != VALUE_TEXT) {
+    }
+    check_items(call, each, index);
+    if (lua_type(call->lua, index) == LUA_TNUMBER && each->value != VALUE_TEXT) {
         check_range(call, each, index);
     }
 }
@@ -380,16 +406,13 @@ static void refuse_option(const reader *call, const char *name)
 static void check_keys(const reader *call)
 {
     lua_State *lua = call->lua;
-    lua_Integer items = (lua_Integer)lua_rawlen(lua, call->options);
     for (lua_pushnil(lua); lua_next(lua, call->options);) {
         lua_pop(lua, 1);
-        bool is_item = lua_isinteger(lua, -1) && lua_tointeger(lua, -1) >= 1 &&
-                       lua_tointeger(lua, -1) <= items;
         if (lua_type(lua, -1) == LUA_TSTRING) {
             if (!is_option(call->function, lua_tostring(lua, -1))) {
                 refuse_option(call, lua_tostring(lua, -1));
             }
-        } else if (!is_item) {
+        } else if (!is_item(lua, call->options)) {
             refuse(call, "its table has a key that is neither an item nor a name");
         }
     }

@@ -416,6 +416,15 @@ TEST_F(bench, what_does_not_fit_the_tensor_is_refused_with_the_function)
     assert_refused("h = (x * 2):requires_grad_(false):item()", "item() is of one number");
 }
 
+TEST_F(bench, names_in_a_table_of_items_are_not_ignored)
+{
+    assert_refused("h = cat({ x, y, dimension = 2 }, 1)",
+                   ".lua:7: cat: parts: a table of items expected, and 'dimension' is none");
+    assert_refused("h = nn.Conv2d { 4, 4, 3, stride = { 1, 2, width = 3 } }",
+                   ".lua:7: nn.Conv2d: stride: a table of items expected, and 'width' is none");
+    assert_refused("h = randn { 4, [7] = 2 }", "its table has a key that is neither an item nor");
+}
+
 TEST_F(bench, an_argument_is_not_given_twice)
 {
     assert_refused("h = x:sum(2, { dimension = 1 })", ".lua:7: t:sum: dimension is given twice");
