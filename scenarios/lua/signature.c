@@ -1,6 +1,7 @@
 #include "signature.h"
 
 #include "arguments.h"
+#include "gmd_min.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
 #include "gmd_spelling.h"
@@ -371,7 +372,7 @@ static void find_options(reader *call)
     bool is_value = has_items || call->function->style == STYLE_ITEMS || is_empty(lua, last);
     if (call->function->style == STYLE_TABLE && call->given == 1) {
         call->first = 0;
-        call->given = (int)(has_items ? lua_rawlen(lua, last) % INT_MAX : 0);
+        call->given = (int)gmd_min(lua_rawlen(lua, last), INT_MAX);
     } else if (has_items && !takes_table) {
         return; /* of another kind than is expected */
     } else if (!takes_table || !is_value || (!has_items && each->absent)) {
