@@ -1,5 +1,6 @@
 /* operations.c - operations on tensors that make new ones: elementwise, reductions, products,
  * joins. Those of one tensor are functions and methods. */
+#include "gmd_autocast.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
 #include "library_parts.h"
@@ -84,8 +85,12 @@ static int softmax(lua_State *lua)
 static int log_softmax(lua_State *lua)
 {
     struct tensor *tensor = check_tensor(lua, 1);
+    struct engine *engine = engine_of(lua);
     dimension_at(lua, 2, tensor->shape.dims);
-    return give_tensor(lua, op_log_softmax(engine_of(lua), tensor));
+    struct tensor *wide = autocast_wide(engine, tensor);
+    struct tensor *result = op_log_softmax(engine, wide);
+    tensor_drop(engine, wide);
+    return give_tensor(lua, result);
 }
 
 /* --- reductions -------------------------------------------------------------------------- */

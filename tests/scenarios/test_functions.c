@@ -174,6 +174,18 @@ TEST_F(bench, a_loss_of_each_row_is_as_long_as_the_batch)
                 "+4096 +64 +4", SUM "+4096 -4 +4096 -4096 -4096" SUM_END);
 }
 
+TEST_F(bench, losses_and_logarithms_are_computed_in_32_bits_under_autocast)
+{
+    assert_asks("a = randn { 16, 64, dtype = 'bfloat16', requires_grad = true }\n"
+                "b = randn { 16, 64 }",
+                "out = autocast('bfloat16', function()\n"
+                "return mse_loss(a, b, { reduction = 'none' }) end)",
+                "+4096 +4096", SUM "+4096 -4096 +2048 -4096" SUM_END);
+    assert_asks("a = randn { 16, 64, dtype = 'bfloat16', requires_grad = true }",
+                "out = autocast('bfloat16', function() return a:log() end)", "+4096 +4096",
+                SUM "+4096 -4096 +2048 -4096" SUM_END);
+}
+
 /* --- modules ----------------------------------------------------------------------------- */
 
 #define IMAGE "x = randn { 2, 8, 8, 8, requires_grad = true }\n"

@@ -172,10 +172,10 @@ static struct tensor *mse(struct engine *engine, struct tensor *input, enum redu
     return result;
 }
 
-struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
-                           enum reduction reduction)
+static struct tensor *mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                               enum reduction reduction)
 {
-    if (!input || !target || !same_shapes(engine, "mse_loss", input, target)) {
+    if (!same_shapes(engine, "mse_loss", input, target)) {
         return NULL;
     }
     struct tensor *loss = mse(engine, input, reduction);
@@ -215,12 +215,11 @@ static void record_bce(struct engine *engine, struct tensor *input, struct tenso
 }
 
 /* (1 - target) * input - logarithm of the sigmoid, the last two in place */
-struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,
-                                  struct tensor *target, enum reduction reduction)
+static struct tensor *bce_with_logits(struct engine *engine, struct tensor *input,
+                                      struct tensor *target, enum reduction reduction)
 {
     static const char name[] = "binary_cross_entropy_with_logits";
-    if (!input || !target || !same_shapes(engine, name, input, target) ||
-        !has_fixed_target(engine, name, target)) {
+    if (!same_shapes(engine, name, input, target) || !has_fixed_target(engine, name, target)) {
         return NULL;
     }
     struct tensor *logarithm = tensor_like(engine, input);
@@ -246,10 +245,10 @@ static struct tensor *kl_terms(struct engine *engine, struct tensor *input, stru
     return terms;
 }
 
-struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct tensor *target,
-                         enum reduction reduction, bool log_target)
+static struct tensor *kl_div(struct engine *engine, struct tensor *input, struct tensor *target,
+                             enum reduction reduction, bool log_target)
 {
-    if (!input || !target || !same_shapes(engine, "kl_div", input, target) ||
+    if (!same_shapes(engine, "kl_div", input, target) ||
         !has_fixed_target(engine, "kl_div", target)) {
         return NULL;
     }
@@ -257,4 +256,54 @@ struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct ten
     struct tensor *loss = reduce_loss(engine, terms, reduction);
     tensor_drop(engine, terms);
     return loss;
+}
+
+static struct tensor *kl_div_of_logarithms(struct engine *engine, struct tensor *input,
+                                           struct tensor *target, enum reduction reduction)
+{
+    return kl_div(engine, input, target, reduction, true);
+}
+
+static struct tensor *kl_div_of_numbers(struct engine *engine, struct tensor *input,
+                                        struct tensor *target, enum reduction reduction)
+{
+    return kl_div(engine, input, target, reduction, false);
+}
+
+/* --- in 32 bits under autocast ----------------------------------------------------------- */
+
+typedef struct tensor *(*loss_fn)(struct engine *engine, struct tensor *input,
+                                  struct tensor *target, enum reduction reduction);
+
+/* The last argument is converted first. */
+static struct tensor *in_wide(struct engine *engine, loss_fn loss, struct tensor *input,
+                              struct tensor *target, enum reduction reduction)
+{
+    if (!input || !target) {
+        return NULL;
+    }
+    struct tensor *y = autocast_wide(engine, target), *x = autocast_wide(engine, input);
+    struct tensor *result = loss(engine, x, y, reduction);
+    tensor_drop(engine, x);
+    tensor_drop(engine, y);
+    return result;
+}
+
+struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                           enum reduction reduction)
+{
+    return in_wide(engine, mse_loss, input, target, reduction);
+}
+
+struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,
+                                  struct tensor *target, enum reduction reduction)
+{
+    return in_wide(engine, bce_with_logits, input, target, reduction);
+}
+
+struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct tensor *target,
+                         enum reduction reduction, bool log_target)
+{
+    loss_fn loss = log_target ? kl_div_of_logarithms : kl_div_of_numbers;
+    return in_wide(engine, loss, input, target, reduction);
 }
