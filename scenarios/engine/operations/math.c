@@ -29,16 +29,16 @@ static void activation_backward(struct engine *engine, struct node *node, struct
     results[0] = like_input(engine, node, 0);
 }
 
-struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *input)
+struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *a)
 {
-    struct tensor *a = kind == ACTIVATION_LOG ? autocast_wide(engine, input) : tensor_keep(input);
-    if (!a) {
+    struct tensor *input = kind == ACTIVATION_LOG ? autocast_wide(engine, a) : tensor_keep(a);
+    if (!input) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, activations[kind].node, activation_backward, a, result,
-                     activations[kind].saves_result ? result : a);
-    tensor_drop(engine, a);
+    struct tensor *result = tensor_like(engine, input);
+    node_over_saving(engine, activations[kind].node, activation_backward, input, result,
+                     activations[kind].saves_result ? result : input);
+    tensor_drop(engine, input);
     return result;
 }
 
