@@ -12,6 +12,9 @@ struct tensor {
     struct storage *storage;
     struct shape shape;
     enum dtype dtype;
+    /* In elements, where `transposed`; else it lies row by row. Row by row with `transposed`: it
+     * lies in some other way. */
+    int64_t stride[SHAPE_MAX_DIMS];
     bool requires_grad;       /* as a leaf; results of operations have grad_fn instead */
     bool expanded;            /* a broadcast view: several elements share memory */
     bool transposed;          /* a view that kernels must copy before they use it */
