@@ -122,6 +122,7 @@ static void put_oom(gmd_json *json, const history *h, const gmd_oom *oom)
     gmd_json_u64(json, "bytes", oom->requested);
     gmd_json_string(json, "text", oom->change);
     gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
+    gmd_json_string(json, "reason", gmd_oom_cause_sentence(oom->cause));
     gmd_json_string(json, "outcome", gmd_oom_outcome_name(oom->outcome));
     gmd_json_u64(json, "repeats", oom->repeats);
     gmd_json_u64(json, "allocated", oom->free.amount.allocated);
