@@ -27,8 +27,7 @@ export class App {
 
     defaults(history) {
         const known = this.report.histories[history];
-        // Who made requests by hand names no categories: streams tell more then.
-        const colour = known && !(known.categories?.length > 1) ? 'stream' : 'category';
+        const colour = known && !this.hasCategories(known) ? 'stream' : 'category';
         return {
             view: 'findings',
             history: known ? history : 0,
@@ -36,6 +35,14 @@ export class App {
             colour,
             by: 'stack',
         };
+    }
+
+    // Who made requests by hand names no categories: streams tell more then.
+    hasCategories({ prefix, categories }) {
+        const name = `${prefix}b.category`;
+        if (!(categories?.length > 1) || !this.columns.has(name)) return false;
+        const column = this.columns.get(name);
+        return column.some((category) => category !== column[0]);
     }
 
     cleared() {

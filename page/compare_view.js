@@ -10,7 +10,9 @@ import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries } from './legend.js';
-import { groupingOf, linesAt, linesCompared } from './line_sums.js';
+import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
+import { freeSentence } from './state_reasons.js';
+import { indexOfMaximum } from './history.js';
 import { listenToChart } from './timeline_input.js';
 
 export class CompareView {
@@ -66,7 +68,8 @@ export class CompareView {
                 return true;
             },
         });
-        return { chart, title, node: element('section', { class: 'half' }, title, chart.node) };
+        const free = element('p', { class: 'note' });
+        return { chart, title, free, node: element('section', { class: 'half' }, title, free, chart.node) };
     }
 
     controls() {
@@ -79,7 +82,8 @@ export class CompareView {
             { class: 'tools' },
             one.node,
             other.node,
-            button('Both at their peaks', () => this.peaks()),
+            button('Both at their peaks', () => this.moments((history) => history.peak)),
+            button('Both where most was reserved', () => this.moments(mostReserved)),
             button('Difference as a flame graph', () => this.asFlame()),
         );
     }
@@ -88,10 +92,10 @@ export class CompareView {
         this.app.set({ fromHistory: index, from: this.app.report.histories[index].peak?.event ?? 0 });
     }
 
-    peaks() {
+    moments(momentOf) {
         const upper = this.app.history(),
             lower = this.app.history(this.otherIndex(this.app.state));
-        this.app.set({ event: upper.peak, fromHistory: lower.index, from: lower.peak });
+        this.app.set({ event: momentOf(upper), fromHistory: lower.index, from: momentOf(lower) });
     }
 
     asFlame() {
@@ -151,22 +155,23 @@ export class CompareView {
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
         half.title.textContent =
-            `${shortText(history.info.name, 80)}: ${formatBytes(history.allocated[event])} at event ${formatCount(event)}, ` +
+            `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at event ${formatCount(event)}; ` +
             `peak ${formatBytes(history.allocated[history.peak])}`;
+        half.free.textContent = history.hasReserved ? freeSentence(history, event) : '';
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
         half.chart.schedule();
     }
 
     describe(one, event, other, otherEvent) {
         const peaks = other.allocated[other.peak] - one.allocated[one.peak];
-        const mostReserved = (history) => history.reserved.reduce((most, value) => Math.max(most, value), 0);
+        const reserved = other.reserved[mostReserved(other)] - one.reserved[mostReserved(one)];
         replaceChildren(
             this.text,
             element(
                 'p',
                 {},
                 `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
-                    `${formatSignedBytes(mostReserved(other) - mostReserved(one))}, at the events looked at ` +
+                    `${formatSignedBytes(reserved)}, allocated at the events looked at ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
         );
@@ -226,4 +231,8 @@ export class CompareView {
     image(svg) {
         return chartImage(this.upper.chart, svg);
     }
+}
+
+function mostReserved(history) {
+    return indexOfMaximum(history.reserved, 0, history.last);
 }

@@ -5,12 +5,15 @@ const ROW = 18,
     GAP = 5,
     HEAD = 24,
     SPACE = 4; // pixels
-const TARGET_ROWS = 30;
+const MOST_ROWS = 30,
+    PIECES = 4; // blocks and gaps in a row, at least: one block on many rows looks like many blocks
 
 // { height, rowBytes, groups: [{ y, stream, pool }], bars: [{ segment, start }] }; start: pixels along the group's rows.
 export function layoutSegments(segments, width) {
     const total = segments.reduce((sum, segment) => sum + segment.size, 0);
-    const rowBytes = Math.max(1 << 20, 2 ** Math.ceil(Math.log2(Math.max(1, total / TARGET_ROWS))));
+    const pieces = segments.reduce((sum, segment) => sum + segment.pieces.length, 0);
+    const rows = Math.min(Math.max(Math.floor(pieces / PIECES), 1), MOST_ROWS);
+    const rowBytes = Math.max(1 << 20, 2 ** Math.ceil(Math.log2(Math.max(1, total / rows))));
     const perPixel = rowBytes / width;
     const layout = { rowBytes, perPixel, width, groups: [], bars: [], height: 0 };
     let group = null,

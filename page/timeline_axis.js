@@ -12,9 +12,20 @@ const LABEL_WIDTH = 110,
 
 const LINE_SPACE = 40; // pixels for each line of a mark: with less of them the picture is lost behind lines
 const TICK = 10;
-const MARK_SIGNS = { oom: 'OOM', violation: 'V', peak: 'peak' }; // other marks bear their names
+const LETTER = 7; // pixels of a mark's name, for each letter
+const SHORTEST = 14,
+    LONGEST = 40; // letters of a name where marks are dense, and where they are not
+const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
+const GIVES_BACK = [4, 6]; // events of segments, as e.kind has them
+const FLUSH = 2; // segments given back one after the other: the allocator, or the program, emptied the cache
 
+// Views share them: they cost a walk over all events.
 export function marksOf(history) {
+    history.marks ??= listMarks(history);
+    return history.marks;
+}
+
+function listMarks(history) {
     const { info } = history;
     const marks = [
         {
@@ -30,9 +41,31 @@ export function marksOf(history) {
             label: `out of memory: ${formatBytes(oom.bytes)} refused`,
         });
     for (const mark of info.marks ?? []) marks.push(mark);
+    marks.push(...flushesOf(history));
     (info.iterations ?? []).forEach((event, i) =>
         marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }),
     );
+    return marks;
+}
+
+// Where several segments go back to the device at once.
+function flushesOf(history) {
+    const kinds = history.ofEvents('kind'),
+        segments = history.ofEvents('segment');
+    const marks = [];
+    for (let event = 1; event <= history.last; event++) {
+        if (!GIVES_BACK.includes(kinds[event])) continue;
+        const first = event;
+        let bytes = 0;
+        for (; event <= history.last && GIVES_BACK.includes(kinds[event]); event++)
+            bytes += history.segmentSize[segments[event] - 1] ?? 0;
+        if (event - first >= FLUSH)
+            marks.push({
+                event: first,
+                kind: 'flush',
+                label: `cache given back: ${formatBytes(bytes)}`,
+            });
+    }
     return marks;
 }
 
@@ -68,17 +101,19 @@ export function drawAxes(painter, chart, colours) {
 export function drawMarks(painter, chart, colours) {
     const visible = chart.marks.filter((mark) => inView(mark.event, chart.view));
     // What is serious is named first: other names give way to it.
-    const kinds = [['oom', 'violation'], ['peak'], ['phase', 'annotation'], ['iteration']];
+    const kinds = [['oom', 'violation'], ['peak'], ['flush'], ['phase', 'annotation'], ['iteration']];
     const named = [];
     for (const kind of kinds) {
         const marks = visible.filter((mark) => kind.includes(mark.kind));
         const dense = marks.length > chart.plot.width / LINE_SPACE;
-        for (const mark of marks) drawMark(painter, chart, mark, colours, { dense, named });
+        const space = chart.plot.width / (marks.length + 1);
+        const letters = Math.min(Math.max(Math.floor(space / LETTER) - 2, SHORTEST), LONGEST);
+        for (const mark of marks) drawMark(painter, chart, mark, colours, { dense, letters, named });
     }
 }
 
 // NAMED: where names stand already. Many marks of a kind are short ticks, or nothing if they are not serious.
-function drawMark(painter, chart, mark, colours, { dense, named }) {
+function drawMark(painter, chart, mark, colours, { dense, letters, named }) {
     const { plot } = chart;
     const serious = isSerious(mark),
         colour = serious ? colours.bad : colours.soft;
@@ -86,8 +121,9 @@ function drawMark(painter, chart, mark, colours, { dense, named }) {
     if (!dense) painter.line(x, plot.y, x, plot.y + plot.height, colour, serious ? [6, 2] : [1, 4]);
     else if (serious) painter.line(x, plot.y, x, plot.y + TICK, colour);
     const sign =
-        MARK_SIGNS[mark.kind] ?? (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', 14));
-    const room = 12 + 7 * sign.length;
+        MARK_SIGNS[mark.kind] ??
+        (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', letters));
+    const room = 12 + LETTER * sign.length;
     if (!sign || named.some((other) => Math.abs(x - other.x) < (room + other.room) / 2)) return;
     named.push({ x, room });
     const align = x > plot.x + plot.width - room / 2 ? 'end' : x < plot.x + room / 2 ? 'start' : 'center';

@@ -56,7 +56,7 @@ test('the state shows every live block in its segment and steps with keys', asyn
         });
         assert.equal(sums.used, sums.allocated);
         assert.equal(sums.all, sums.reserved);
-        await page.locator('.state canvas').press('n');
+        await page.locator('.state .segments canvas').press('n');
         await settle(page);
         const text = await page.locator('.state .reasons').innerText();
         assert.match(text, /allocation of block/);
