@@ -183,7 +183,8 @@ export function oomSentences(history, oom) {
     const onDevice = oom.device_free ?? oom.free;
     return [
         `Out of memory at event ${formatCount(oom.event)}: ${formatBytes(oom.bytes)} were refused${times}.`,
-        oom.cause && `Cause: ${shortText(oom.cause, 300)}${oom.reason ? `: ${shortText(oom.reason, 300)}` : ''}.`,
+        oom.cause &&
+            `Cause: ${shortText(oom.cause, 300)}${oom.reason ? `: ${shortText(oom.reason, 300)}` : ''}.`,
         OUTCOMES[oom.outcome],
         Number.isFinite(onDevice) && `The device had ${formatBytes(onDevice)} free.`,
         history.hasReserved &&

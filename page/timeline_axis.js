@@ -16,10 +16,9 @@ const LETTER = 7; // pixels of a mark's name, for each letter
 const SHORTEST = 14,
     LONGEST = 40; // letters of a name where marks are dense, and where they are not
 const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
-const GIVES_BACK = [4, 6]; // events of segments, as e.kind has them
-const FLUSH = 2; // segments given back one after the other: the allocator, or the program, emptied the cache
+const FLUSH = 2; // segments: the allocator, or the program, emptied the cache
 
-// Views share them: they cost a walk over all events.
+// Views share them.
 export function marksOf(history) {
     history.marks ??= listMarks(history);
     return history.marks;
@@ -48,20 +47,21 @@ function listMarks(history) {
     return marks;
 }
 
-// Where several segments go back to the device at once.
+// Where several segments go back to the device one after the other.
 function flushesOf(history) {
-    const kinds = history.ofEvents('kind'),
-        segments = history.ofEvents('segment');
+    const { segmentEnd, segmentSize, last } = history;
+    const ended = [...segmentEnd.keys()]
+        .filter((segment) => segmentEnd[segment] <= last)
+        .sort((a, b) => segmentEnd[a] - segmentEnd[b]);
     const marks = [];
-    for (let event = 1; event <= history.last; event++) {
-        if (!GIVES_BACK.includes(kinds[event])) continue;
-        const first = event;
+    for (let i = 0; i < ended.length;) {
+        const first = i;
         let bytes = 0;
-        for (; event <= history.last && GIVES_BACK.includes(kinds[event]); event++)
-            bytes += history.segmentSize[segments[event] - 1] ?? 0;
-        if (event - first >= FLUSH)
+        do bytes += segmentSize[ended[i++]];
+        while (i < ended.length && segmentEnd[ended[i]] - segmentEnd[ended[i - 1]] <= 1);
+        if (i - first >= FLUSH)
             marks.push({
-                event: first,
+                event: segmentEnd[ended[first]],
                 kind: 'flush',
                 label: `cache given back: ${formatBytes(bytes)}`,
             });

@@ -66,7 +66,10 @@ test('the page of left_free_1.2 says why a request was refused, and that more we
         assert.match(await page.locator('.finding').last().innerText(), /more lines and sizes ran out/);
         await page.locator('.evidence a').first().click();
         await settle(page);
-        assert.match(await page.locator('.state .reasons').innerText(), /forbade its use\.\nThe job went on\./);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /forbade its use\.\nThe job went on\./,
+        );
         assert.match(await page.locator('.state .legend').innerText(), /parameter[^]*free/);
     });
 });
@@ -101,7 +104,10 @@ test('a comparison shows how other settings hold the same job', async () => {
         assert.match(upper, /Free: 2\.12 GiB in 27 segments without a block, 512 MiB in 39 gaps/);
         assert.match(lower, /Free: 0 B in 0 segments without a block/);
         const marks = await page.evaluate(() =>
-            window.gmdPage.app.history().marks.filter(({ kind }) => kind === 'flush').map(({ label }) => label),
+            window.gmdPage.app
+                .history()
+                .marks.filter(({ kind }) => kind === 'flush')
+                .map(({ label }) => label),
         );
         assert.deepEqual(marks, ['cache given back: 2.01 GiB', 'cache given back: 5.00 GiB']);
         await page.getByRole('link', { name: 'State' }).click();
