@@ -6,6 +6,7 @@
 #include "interruption.h"
 #include "probe.h"
 #include "progress.h"
+#include "rerun.h"
 #include "results.h"
 #include "search_outcome.h"
 
@@ -462,7 +463,10 @@ int cli_fuzz(int argc, char **argv)
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }
+    cli_rerun rerun = {.count = 0};
+    cli_rerun_findings(&rerun, &results);
     int exit_status = cli_results_report(&results);
+    cli_rerun_free(&rerun);
     cli_results_free(&results);
     cli_options_free(&a.common);
     return exit_status;

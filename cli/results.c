@@ -275,7 +275,9 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
                         .repeat_count = results->repeat_count,
                         .course = results->course,
                         .course_length = results->course_length,
-                        .gate = results->gate};
+                        .gate = results->gate,
+                        .reruns = results->reruns,
+                        .rerun_count = results->rerun_count};
 }
 
 static bool is_silent(const cli_results *results)

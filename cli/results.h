@@ -33,6 +33,8 @@ typedef struct cli_results {
     size_t course_length;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
+    const gmd_rerun *reruns;     /* of what it or a campaign found; NULL: none */
+    size_t rerun_count;
 } cli_results;
 
 /* Empty; what is kept of each run is what the reports asked for need. The options must outlive it.

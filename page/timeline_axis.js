@@ -151,7 +151,8 @@ export function drawBandNames(painter, chart, colours) {
             named.add(block);
             const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
             const dimmed = chart.dimmed && !chart.mask[block];
-            const text = `${formatBytes(history.blockSize[block])} ${shortText(nameOfClass(chart.colours, block), 60)}`;
+            const names = [history.nameOf(block), nameOfClass(chart.colours, block)].filter(Boolean);
+            const text = `${formatBytes(history.blockSize[block])} ${shortText(names.join(' · '), 60)}`;
             painter.text(text, x, (low + high) / 2, dimmed ? colours.text : inkOn(colour), {
                 align: 'center',
                 clip: LABEL_WIDTH,

@@ -34,6 +34,13 @@ typedef struct gmd_campaign_moment {
     uint64_t features, inputs; /* of the allocator's state, seen so far; in the corpus */
 } gmd_campaign_moment;
 
+/* The case of what a gate or a campaign found, run once more for its history. */
+typedef struct gmd_rerun {
+    const gmd_outcome *outcome; /* NULL: it was not run */
+    const gmd_journal *journal;
+    const char *reason; /* why it was not run: the end of a sentence */
+} gmd_rerun;
+
 /* An oracle and the line that says what it holds. */
 typedef struct gmd_report_rule {
     const char *name, *holds_when;
@@ -63,6 +70,10 @@ typedef struct gmd_report {
     size_t course_length;
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
+    /* Of each finding of "gate", or each violation of the one outcome of "fuzz", in their order;
+     * NULL: nothing was run again. */
+    const gmd_rerun *reruns;
+    size_t rerun_count;
 } gmd_report;
 
 /* The worst verdict of all outcomes: interrupted over error over fail over pass. No outcome at all
