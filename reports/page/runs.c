@@ -158,6 +158,7 @@ gmd_status gmd_page_add_report(gmd_page *page, const gmd_report *report, gmd_err
         tables_of_gate(&page->document, report->gate, input);
     }
     table_of_campaign(&page->document, report, input);
+    table_of_coverage(&page->document, report, input);
     tables_of_runs(&page->document, report, input);
     return status;
 }
