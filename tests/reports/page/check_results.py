@@ -228,6 +228,9 @@ def check_tables(work):
             assert len(shown) == len(told) > 0
             assert all(made[key] in row for made, row in zip(told, shown))
     assert len(Page(os.path.join(work, "diff.html")).json["histories"]) == 2
+    advised = Page(os.path.join(work, "advise.html"))
+    assert [h["name"] for h in advised.json["histories"]] == [os.path.basename(history)]
+    assert advised.json["findings"][0]["class"] == "gradient_accumulation" and advised.json["findings"][0]["evidence"]
     print("benchmarks, advice and diffs have their rows")
 
 
