@@ -18,8 +18,8 @@ export class CompareView {
         this.app = app;
         this.name = 'compare';
         this.tip = element('p', { class: 'note', role: 'status' });
-        this.upper = this.half('Upper timeline', (event) => app.set({ event }));
-        this.lower = this.half('Lower timeline', (event) =>
+        this.upper = this.half('Upper timeline', 'range', (event) => app.set({ event }));
+        this.lower = this.half('Lower timeline', 'fromRange', (event) =>
             app.set({ from: event, fromHistory: this.otherIndex(app.state) }),
         );
         this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
@@ -40,8 +40,9 @@ export class CompareView {
         );
     }
 
-    half(label, pick) {
-        const chart = new TimelineChart(label, { frame: () => {} });
+    // RANGE: the name of its events in the state.
+    half(label, range, pick) {
+        const chart = new TimelineChart(label, { view: () => this.keepView(chart, range) });
         const title = element('h3');
         const step = (by) => pick(Math.min(Math.max(chart.event + by, 0), chart.history.last));
         listenToChart(chart, {
@@ -66,7 +67,20 @@ export class CompareView {
                 return true;
             },
         });
-        return { chart, title, node: element('section', { class: 'half' }, title, chart.node) };
+        return { chart, range, title, node: element('section', { class: 'half' }, title, chart.node) };
+    }
+
+    // A chart moved by itself: the address follows, and the other chart keeps to its scale of memory.
+    keepView(chart, range) {
+        const { state } = this.app;
+        state[range] = chart.range();
+        state.height = chart.height();
+        state.fromHistory = this.otherIndex(state);
+        state.from ??= this.lower.chart.event;
+        const other = chart === this.upper.chart ? this.lower.chart : this.upper.chart;
+        const { bottom, top } = chart.view;
+        if (other.view) other.setView({ ...other.view, bottom, top });
+        this.app.writeSoon();
     }
 
     controls() {
@@ -85,7 +99,8 @@ export class CompareView {
     }
 
     choose(index) {
-        this.app.set({ fromHistory: index, from: this.app.report.histories[index].peak?.event ?? 0 });
+        const { peak } = this.app.report.histories[index];
+        this.app.set({ fromHistory: index, from: peak?.event ?? 0, fromRange: null });
     }
 
     peaks() {
@@ -126,8 +141,9 @@ export class CompareView {
             changed.has('view') ||
             ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
         if (repaint) this.colour(one, other, state);
-        this.fill(this.upper, one, state.event, top, repaint);
-        this.fill(this.lower, other, event, top, repaint);
+        const moved = ['range', 'fromRange', 'height'].some((name) => changed.has(name));
+        this.fill(this.upper, one, state.event, { top, repaint, moved });
+        this.fill(this.lower, other, event, { top, repaint, moved });
         this.describe(one, state.event, other, event);
         if (changed.has('view')) this.listAll();
     }
@@ -141,13 +157,13 @@ export class CompareView {
         replaceChildren(this.legend, legendEntries(legends, state.patterns, hasReserved));
     }
 
-    fill(half, history, event, top, repaint) {
+    fill(half, history, event, { top, repaint, moved }) {
         const { state, report } = this.app;
         if (repaint) {
             const found = highlightOf(history, { ...state, stack: null, finding: null }, report);
-            half.chart.view = null; // both are seen whole when they are chosen
             half.chart.setHistory(history, half.colours, found?.mask ?? null, top);
         }
+        if (repaint || moved) half.chart.show(state[half.range], state.height);
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
         half.title.textContent =
@@ -169,6 +185,7 @@ export class CompareView {
                     `${formatSignedBytes(mostReserved(other) - mostReserved(one))}, at the events looked at ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
+            element('p', { class: 'note' }, 'Both have one scale of memory, and each its own events.'),
         );
         const grouping = groupingOf(one);
         const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [

@@ -45,6 +45,7 @@ export function drawAxes(painter, chart, colours) {
         painter.line(plot.x, y, plot.x + plot.width, y, colours.soft, [1, 7]);
         painter.text(formatBytes(at), plot.x - 6, y, colours.soft, { align: 'end' });
     }
+    painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
     const step = axisStep(view.to - view.from, plot.width / 90, false);
     const bottom = plot.y + plot.height;
     for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {

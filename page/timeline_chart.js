@@ -172,6 +172,27 @@ export class TimelineChart {
         this.handlers.view?.(this.view);
     }
 
+    // What is shown, as an address has it: null where it is all.
+    range() {
+        const { view, full } = this;
+        if (view.from === full.from && view.to === full.to) return null;
+        const from = Math.round(view.from);
+        return [from, Math.max(Math.round(view.to), from + 1)];
+    }
+
+    height() {
+        const { view, full } = this;
+        if (view.bottom === full.bottom && view.top === full.top) return null;
+        return [Math.round(view.bottom), Math.round(view.top)];
+    }
+
+    show(range, height) {
+        const { full } = this;
+        const [from, to] = range ?? [full.from, full.to];
+        const [bottom, top] = height ?? [full.bottom, full.top];
+        this.setView({ from, to, bottom, top });
+    }
+
     isFull() {
         const { view, full } = this;
         return (

@@ -125,6 +125,35 @@ test('two histories are compared on one scale, with the difference by line', asy
     });
 });
 
+test('the zoom of both compared timelines is in the address, and opens again', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        const seen = (one) =>
+            one.evaluate(() => {
+                const { upper, lower } = window.gmdPage.views[4];
+                const round = ({ view }) => Object.values(view).map(Math.round);
+                return [round(upper.chart), round(lower.chart)];
+            });
+        const charts = page.locator('.compare .overlay');
+        await charts.first().press('w');
+        await charts.last().press('w');
+        await charts.last().press('w');
+        await charts.last().hover();
+        await page.keyboard.down('Shift');
+        await page.mouse.wheel(0, -300);
+        await page.keyboard.up('Shift');
+        await settle(page);
+        const [upper, lower] = await seen(page);
+        assert.ok(upper[1] - upper[0] > lower[1] - lower[0], 'each has its own events');
+        assert.deepEqual(upper.slice(2), lower.slice(2), 'both have one scale of memory');
+        await page.waitForFunction(() =>
+            ['range', 'fromRange', 'height'].every((name) => location.hash.includes(`${name}=`)),
+        );
+        await withPage(small, await page.evaluate(() => location.hash), async (other) =>
+            assert.deepEqual(await seen(other), [upper, lower]),
+        );
+    });
+});
+
 test('tables sort, filter and copy', async () => {
     await withPage(small, '#view=tables', async (page) => {
         const first = () => page.locator('.tables tbody tr').first().innerText();
@@ -173,6 +202,7 @@ for (const fragment of [
     '#view=timeline&finding=99&evidence=5',
     '#__proto__=1&constructor=2',
     '#view=compare&fromHistory=99',
+    '#view=compare&fromRange=9-3&range=x&height=7-7',
     '#view=timeline&stack=4000000',
 ]) {
     test(`a damaged address shows a page: ${fragment}`, async () => {
