@@ -81,8 +81,8 @@ typedef struct gmd_report {
     size_t coverage_count;
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
-    /* Of each finding of "gate", or each violation of the one outcome of "fuzz", in their order;
-     * NULL: nothing was run again. */
+    /* The cases of "gate"'s findings, or of the violations of the one outcome of "fuzz", in their
+     * order; NULL: nothing was run again. */
     const gmd_rerun *reruns;
     size_t rerun_count;
 } gmd_report;

@@ -1,4 +1,5 @@
-#include "run_tables.h"
+#include "campaign_tables.h"
+
 #include "table.h"
 
 void table_of_campaign(document *to, const gmd_report *report, uint32_t input)

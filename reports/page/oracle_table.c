@@ -1,4 +1,5 @@
-#include "run_tables.h"
+#include "oracle_table.h"
+
 #include "table.h"
 
 #include "gmd_kind.h"

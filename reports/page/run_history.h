@@ -16,8 +16,8 @@ typedef struct run_history {
     size_t count;
 } run_history;
 
-/* Of outcome number `index`, which has a journal. One that cannot be made is absent: a run whose
- * allocator wrote over its journal has none, and is told of all the same. */
+/* Makes that of outcome number `index`, which has a journal. One that cannot be made is absent: a
+ * run whose allocator wrote over its journal has none, and is told of all the same. */
 gmd_status run_history_open(run_history *h, document *to, const gmd_report *report, size_t index,
                             gmd_error *error);
 

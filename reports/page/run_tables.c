@@ -1,5 +1,6 @@
 #include "run_tables.h"
 
+#include "oracle_table.h"
 #include "table.h"
 
 /* --- runs ------------------------------------------------------------------------------------ */

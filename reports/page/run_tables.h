@@ -9,14 +9,6 @@
 /* Runs, phases, bounds, oracles, notes: those that there is anything of. */
 void tables_of_runs(document *to, const gmd_report *report, uint32_t input);
 
-/* What each oracle looked at, found and took; nothing where none judged. */
-void table_of_oracles(document *to, const gmd_report *report, uint32_t input);
-
-/* A campaign or an exhaustive search over time, and what it covered; nothing where that is not
- * known. */
-void table_of_campaign(document *to, const gmd_report *report, uint32_t input);
-void table_of_coverage(document *to, const gmd_report *report, uint32_t input);
-
 /* Parts, items and figures of its gate. */
 void tables_of_gate(document *to, const gmd_gate_result *gate, uint32_t input);
 

@@ -1,6 +1,7 @@
 /* runs.c - runs as inputs of a page. */
 #include "gmd_page.h"
 
+#include "campaign_tables.h"
 #include "findings.h"
 #include "run_history.h"
 #include "run_tables.h"

@@ -92,17 +92,17 @@ static void begin_evidence(gmd_json *json, const history *h, const char *view, u
 }
 
 /* The block of the request, and the other that it has its memory with, or from. */
-typedef struct parties {
+typedef struct party_pair {
     uint32_t block, other; /* lifetimes; GMD_NO_LIFETIME: there is none */
     const char *label;
-} parties;
+} party_pair;
 
-static parties find_parties(const history *h, uint32_t event)
+static party_pair find_parties(const history *h, uint32_t event)
 {
     const gmd_recording *r = &h->facts->recording;
     uint32_t moment = moment_of(h, event);
-    parties p = {moment ? r->lifetime_of_event[moment - 1] : GMD_NO_LIFETIME, GMD_NO_LIFETIME,
-                 "The moment of the request"};
+    party_pair p = {moment ? r->lifetime_of_event[moment - 1] : GMD_NO_LIFETIME, GMD_NO_LIFETIME,
+                    "The moment of the request"};
     if (p.block != GMD_NO_LIFETIME) {
         p.other = other_owner(r, p.block, moment);
         p.label = "The request's block";
@@ -115,7 +115,7 @@ static parties find_parties(const history *h, uint32_t event)
     return p;
 }
 
-static void put_blocks(gmd_json *json, const history *h, const parties *p)
+static void put_blocks(gmd_json *json, const history *h, const party_pair *p)
 {
     gmd_json_array(json, "blocks");
     if (p->block != GMD_NO_LIFETIME) {
@@ -135,7 +135,7 @@ static void put_evidence(gmd_json *json, uint64_t request, const run_history *of
     gmd_json_array(json, "evidence");
     if (run_history_find(of, request, &index, &event)) {
         const history *h = &of->histories[index];
-        const parties p = find_parties(h, event);
+        const party_pair p = find_parties(h, event);
         begin_evidence(json, h, "timeline", event, p.label);
         put_blocks(json, h, &p);
         gmd_json_end(json);
