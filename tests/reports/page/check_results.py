@@ -106,6 +106,8 @@ def check_runs(work):
     assert [row[3] for row in table(page, "runs")] == [s["requests"] for s in told["scenarios"]]
     peaks = [s["stats"]["allocated_bytes_peak"] for s in told["scenarios"]]
     assert [h["peak"]["allocated"] for h in page.json["histories"]] == peaks
+    h = page.history(0)
+    assert all(h["b.line"]), "each block has the line of the script that asked for it"
     check_oracles(page, told["scenarios"])
     print("runs have their phases, peaks, oracles and histories")
 
