@@ -33,6 +33,11 @@ export class CompareView {
             this.text,
             this.upper.node,
             this.lower.node,
+            element(
+                'p',
+                { class: 'note keys' },
+                'Keys: ← → event (Shift: 10), A D pan, W S zoom (Shift: height), PgUp PgDn up and down, P peak, 0 all.',
+            ),
             this.legend,
             this.tip,
             this.list,
@@ -44,7 +49,6 @@ export class CompareView {
     half(label, range, pick) {
         const chart = new TimelineChart(label, { view: () => this.keepView(chart, range) });
         const title = element('h3');
-        const step = (by) => pick(Math.min(Math.max(chart.event + by, 0), chart.history.last));
         listenToChart(chart, {
             pick,
             span: () => {},
@@ -53,21 +57,35 @@ export class CompareView {
                 this.tip.textContent = place ? blockSummary(chart.history, place.block).join(' · ') : '';
                 chart.schedule();
             },
-            key: (event) => {
-                const steps = { ArrowLeft: -1, ArrowRight: 1 };
-                const { plot } = chart;
-                if (event.key in steps) step(steps[event.key] * (event.shiftKey ? 10 : 1));
-                else if (event.key === 'a' || event.key === 'd')
-                    chart.pan(event.key === 'a' ? plot.width / 5 : -plot.width / 5);
-                else if (event.key === 'w' || event.key === '+') chart.zoom(0.7);
-                else if (event.key === 's' || event.key === '-') chart.zoom(1 / 0.7);
-                else if (event.key === 'p') pick(chart.history.peak);
-                else if (event.key === '0') chart.move({ ...chart.full });
-                else return false;
-                return true;
-            },
+            key: (event) => this.key(event, chart, pick),
         });
         return { chart, range, title, node: element('section', { class: 'half' }, title, chart.node) };
+    }
+
+    key(event, chart, pick) {
+        if (event.ctrlKey || event.metaKey || event.altKey || !chart.history) return false;
+        const step = (by) =>
+            pick(Math.min(Math.max(chart.event + by * (event.shiftKey ? 10 : 1), 0), chart.history.last));
+        const actions = {
+            ArrowLeft: () => step(-1),
+            ArrowRight: () => step(1),
+            W: () => chart.zoomHeightByKey(0.7),
+            S: () => chart.zoomHeightByKey(1 / 0.7),
+            PageUp: () => chart.panHeightByKey(0.2),
+            PageDown: () => chart.panHeightByKey(-0.2),
+            a: () => chart.pan(chart.plot.width / 5),
+            d: () => chart.pan(-chart.plot.width / 5),
+            w: () => chart.zoom(0.7),
+            s: () => chart.zoom(1 / 0.7),
+            '+': () => chart.zoom(0.7),
+            '-': () => chart.zoom(1 / 0.7),
+            p: () => pick(chart.history.peak),
+            0: () => chart.move({ ...chart.full }),
+        };
+        const action = actions[event.key] ?? actions[event.key.toLowerCase()];
+        if (!action) return false;
+        action();
+        return true;
     }
 
     // A chart moved by itself: the address follows, and the other chart keeps to its scale of memory.

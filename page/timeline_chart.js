@@ -172,6 +172,15 @@ export class TimelineChart {
         this.handlers.view?.(this.view);
     }
 
+    // From the ground, for keys: they have no place.
+    zoomHeightByKey(factor) {
+        this.zoomHeight(factor, this.plot.y + this.plot.height);
+    }
+
+    panHeightByKey(share) {
+        this.pan(0, this.plot.height * share);
+    }
+
     // What is shown, as an address has it: null where it is all.
     range() {
         const { view, full } = this;

@@ -14,7 +14,8 @@ import { listenToChart } from './timeline_input.js';
 
 const HELP =
     'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
-    '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom, P peak, 0 all, [ ] span, Esc clear.';
+    '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom (Shift: height), PgUp PgDn up and down, P peak, 0 all, ' +
+    '[ ] span, Esc clear.';
 
 export class TimelineView {
     constructor(app) {
@@ -251,6 +252,10 @@ export class TimelineView {
             ArrowDown: () => this.stepBlock(-1),
             a: () => chart.pan(width / 5),
             d: () => chart.pan(-width / 5),
+            W: () => chart.zoomHeightByKey(0.7),
+            S: () => chart.zoomHeightByKey(1 / 0.7),
+            PageUp: () => chart.panHeightByKey(0.2),
+            PageDown: () => chart.panHeightByKey(-0.2),
             w: () => chart.zoom(0.7, this.cursorX()),
             s: () => chart.zoom(1 / 0.7, this.cursorX()),
             '+': () => chart.zoom(0.7, this.cursorX()),
