@@ -34,12 +34,10 @@ static void end_at_once(int number)
 
 static void interrupt(int number)
 {
-    if (!is_awaited) {
-        end_at_once(number);
-    } else if (!is_interrupted) {
+    if (is_awaited && !is_interrupted) {
         clock_gettime(CLOCK_MONOTONIC, &interrupted_at);
         is_interrupted = 1;
-    } else if (seconds_since(&interrupted_at) > SAME_SIGNAL_SECONDS) {
+    } else if (!is_awaited || seconds_since(&interrupted_at) > SAME_SIGNAL_SECONDS) {
         end_at_once(number);
     }
 }

@@ -61,13 +61,13 @@ static void tell(const cli_read *read, double seconds)
 
 static struct timespec after(int milliseconds)
 {
-    enum { MS = 1000000, S = 1000 };
+    const long ms = 1000000, s = 1000 * ms; /* in nanoseconds */
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += milliseconds / S;
-    at.tv_nsec += (long)(milliseconds % S) * MS;
-    at.tv_sec += at.tv_nsec / (S * MS);
-    at.tv_nsec %= S * MS;
+    at.tv_sec += milliseconds / 1000;
+    at.tv_nsec += milliseconds % 1000 * ms;
+    at.tv_sec += at.tv_nsec / s;
+    at.tv_nsec %= s;
     return at;
 }
 

@@ -2,7 +2,8 @@
  * allocator keeps though nobody asks for it.
  *
  * It looks at what the second half of the recording needs at its peak: much less than is reserved
- * all that time, and what is idle lies in segments without any block, which could go back. */
+ * all that time, and what is idle lies in segments without any block, which could go back. Where
+ * the job went on after the recording, the phase may have come again, and nothing is said. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -63,9 +64,9 @@ bool look_for_cached_not_released(const class_view *view, gmd_job_finding *findi
     const course *c = &view->course;
     uint64_t at_end = reserved_at_end(view);
     char idle[24], reserved[24], line[LINE_TEXT];
-    if (view->refusal || !(goes_round(view, LEAST_ITERATIONS) || is_at_work(view)) ||
-        !is_much(view) || view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle ||
-        !was_needed(view)) {
+    if (view->refusal || view->facts->recording.ends_early ||
+        !(goes_round(view, LEAST_ITERATIONS) || is_at_work(view)) || !is_much(view) ||
+        view->free->by_cause[GMD_FREE_CACHED] * 2 < c->idle || !was_needed(view)) {
         return false;
     }
     blame_takers(view, finding);

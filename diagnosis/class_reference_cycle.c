@@ -93,14 +93,30 @@ static bool goes_where_objects_are_made(const class_view *view, const retained_g
            (allocates(view, group->freed_in) || allocates(view, group->freed_in_other));
 }
 
+/* Whether as many drops as rises tell of a variable that gets another value every so many
+ * iterations: what piles up is of several. */
+static bool piles_up(const retained_group *group)
+{
+    enum { LEAST_RISES = 3 }; /* to a drop */
+    return group->rises >= LEAST_RISES * group->drops;
+}
+
+/* Whether blocks of several iterations go at once, the oldest first: the collector goes through its
+ * objects in this order, and a list lets go of its items from the last one on. */
+static bool goes_oldest_first(const retained_group *group)
+{
+    enum { LEAST_PAIRS = 2 };
+    return group->oldest_first >= LEAST_PAIRS && group->oldest_first > group->youngest_first;
+}
+
 static bool waits_for_collector(const class_view *view, const retained_group *group)
 {
     enum {
         DROP_PERCENT = 20,  /* of the most that there was: one of many requests is less */
         INSIDE_PERCENT = 50 /* of what goes late */
     };
-    if (group->largest_drop * 100 < group->most * DROP_PERCENT || group->rises < group->drops ||
-        goes_in_any_order(group)) {
+    if (group->largest_drop * 100 < group->most * DROP_PERCENT || !piles_up(group) ||
+        goes_in_any_order(group) || !goes_oldest_first(group)) {
         return false;
     }
     if (group->drops > 0 && group->freed_inside_percent >= INSIDE_PERCENT) {

@@ -115,17 +115,23 @@ static bool is_of_module(const class_view *view, const retained_group *group)
     return parts_of_group(view, group) & GMD_PART_MODULE;
 }
 
-bool growth_may_be_meant(const class_view *view)
+/* Whether no module, as far as frames show them, allocates any of what grows, in a loop without a
+ * backward pass. */
+static bool is_no_graph(const class_view *view)
 {
-    const gmd_facts *f = view->facts;
     for (size_t i = 0; i < view->retained->count; i++) {
         const retained_group *group = &view->retained->groups[i];
         if (retained_group_grows(group) && is_of_module(view, group)) {
             return false;
         }
     }
-    return f->places.has_frames && !f->recording.begins_late &&
-           !loop_has_backward(view->loops, f, false);
+    return !loop_has_backward(view->loops, view->facts, false);
+}
+
+bool growth_may_be_meant(const class_view *view)
+{
+    const gmd_facts *f = view->facts;
+    return f->places.has_frames && !f->recording.begins_late && is_no_graph(view);
 }
 
 uint64_t never_in_use(const class_view *view)
@@ -175,6 +181,18 @@ static bool is_lesser_loss(const class_view *view, growth g)
             (never_in_use(view) > g.bytes && is_taken_for_new_sizes(view)));
 }
 
+/* Whether what is kept is in use, and meant to be kept: each iteration works on all that there is
+ * so far, and so asks for more than the one before. What is forgotten costs no work. Without
+ * frames, a block in each iteration is no graph. */
+static bool is_worked_on(const class_view *view, growth g)
+{
+    enum { LEAST_PERCENT = 50 }; /* of what an iteration adds */
+    uint64_t more = loop_asks_for_more(view->loops, view->facts, g.is_of_other_loop);
+    bool is_meant =
+        view->facts->places.has_frames ? is_no_graph(view) : g.blocks_per_iteration <= 1;
+    return is_meant && more > 0 && more * 100 >= g.bytes_per_iteration * LEAST_PERCENT;
+}
+
 bool is_growth_material(const class_view *view, growth g)
 {
     enum {
@@ -184,6 +202,7 @@ bool is_growth_material(const class_view *view, growth g)
     };
     uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
     return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) && !is_lesser_loss(view, g) &&
+           !is_worked_on(view, g) &&
            g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
 }
 

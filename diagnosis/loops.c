@@ -22,6 +22,7 @@ static void count_blocks(loops *found, const gmd_facts *f)
         uint32_t iteration = iteration_of(f, l);
         if (iteration != GMD_SET_UP) {
             found->allocated_blocks[iteration]++;
+            found->asked_bytes[iteration] += l->requested;
             found->backward_blocks[iteration] +=
                 sees_backward && (gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD);
         }
@@ -65,7 +66,9 @@ gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *siz
     found->backward_blocks = calloc(count, sizeof *found->backward_blocks);
     found->gradient_blocks = calloc(count, sizeof *found->gradient_blocks);
     found->allocated_blocks = calloc(count, sizeof *found->allocated_blocks);
-    if (!found->backward_blocks || !found->gradient_blocks || !found->allocated_blocks) {
+    found->asked_bytes = calloc(count, sizeof *found->asked_bytes);
+    if (!found->backward_blocks || !found->gradient_blocks || !found->allocated_blocks ||
+        !found->asked_bytes) {
         loops_free(found);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what iterations do");
     }
@@ -83,6 +86,7 @@ void loops_free(loops *found)
     free(found->backward_blocks);
     free(found->gradient_blocks);
     free(found->allocated_blocks);
+    free(found->asked_bytes);
     *found = (loops){0};
 }
 
@@ -104,6 +108,23 @@ bool loop_has_backward(const loops *found, const gmd_facts *facts, bool is_other
 bool loop_has_gradients(const loops *found, const gmd_facts *facts, bool is_other)
 {
     return most_have(found->gradient_blocks, &facts->iterations, is_other);
+}
+
+uint64_t loop_asks_for_more(const loops *found, const gmd_facts *facts, bool is_other)
+{
+    enum { RISES_PERCENT = 80 };
+    const gmd_iterations *it = &facts->iterations;
+    const uint64_t *asked = found->asked_bytes;
+    uint32_t from = is_other ? it->other : 0, end = is_other ? it->count : it->other, rises = 0;
+    end -= end > from + 1; /* the last one may be cut */
+    if (end < from + 3 || asked[end - 1] <= asked[from]) {
+        return 0;
+    }
+    uint32_t compared = end - 1 - from;
+    for (uint32_t i = from + 1; i < end; i++) {
+        rises += asked[i] > asked[i - 1];
+    }
+    return rises * 100 >= compared * RISES_PERCENT ? (asked[end - 1] - asked[from]) / compared : 0;
 }
 
 bool backward_lengthens(const loops *found, const gmd_facts *facts)

@@ -12,6 +12,7 @@ typedef struct loops {
                                   not known, blocks of sizes of parameters */
     uint32_t *gradient_blocks; /* by iteration: of sizes of parameters, where they are of most */
     uint32_t *allocated_blocks; /* by iteration */
+    uint64_t *asked_bytes;      /* by iteration, of all requests */
 } loops;
 
 gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *sizes,
@@ -30,5 +31,9 @@ bool loop_has_gradients(const loops *found, const gmd_facts *facts, bool is_othe
 /* Whether each backward pass takes longer than the one before: it goes through the graphs of all
  * iterations so far. */
 bool backward_lengthens(const loops *found, const gmd_facts *facts);
+
+/* By how many bytes an iteration asks for more than the one before it, where nearly all do: they
+ * work on all that was kept so far. 0 where they do not. */
+uint64_t loop_asks_for_more(const loops *found, const gmd_facts *facts, bool is_other);
 
 #endif

@@ -84,7 +84,8 @@ static void note_end(walk *w)
 void gmd_oom_outcomes_find(gmd_oom_outcome *outcomes, const gmd_facts *facts)
 {
     const gmd_recording *r = &facts->recording;
-    walk w = {.facts = facts, .outcomes = outcomes, .start = GMD_NEVER};
+    walk w = {.facts = facts, .start = GMD_NEVER};
+    w.outcomes = outcomes;
     for (uint32_t moment = r->first; moment && moment <= r->last; moment++) {
         const gmd_snapshot_event *e = gmd_event_at(r, moment);
         if (e->device != r->device) {

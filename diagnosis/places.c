@@ -66,8 +66,9 @@ bool gmd_is_library_file(const char *file)
     return false;
 }
 
-/* The innermost frame of the user's own; where there is none, the outermost of all. */
-static uint32_t user_frame(const gmd_places *places, uint32_t stack)
+/* The innermost frame of the user's own; where there is none, the outermost of all. In a program of
+ * Python the outermost frame of a thread without Python is no place of it. */
+static uint32_t user_frame(const gmd_places *places, uint32_t stack, bool has_python)
 {
     size_t count;
     const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
@@ -76,7 +77,8 @@ static uint32_t user_frame(const gmd_places *places, uint32_t stack)
             return frames[i];
         }
     }
-    return count ? frames[count - 1] : GMD_NO_PLACE;
+    bool is_elsewhere = has_python && !(places->parts_of[stack] & GMD_PART_PYTHON);
+    return count && !is_elsewhere ? frames[count - 1] : GMD_NO_PLACE;
 }
 
 /* --- parts ----------------------------------------------------------------------------------- */
@@ -237,17 +239,21 @@ static bool is_of_backward(const gmd_places *places, const file_kind *kinds, con
 
 static void classify_stacks(gmd_places *places, const file_kind *kinds)
 {
+    bool has_python = false;
     for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
         size_t count;
         const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
         uint16_t parts = parts_of_frames(places, kinds, frames, count);
         parts |= is_of_backward(places, kinds, frames, count) ? GMD_PART_BACKWARD : 0;
-        places->user_frame_of[stack] = user_frame(places, stack);
         places->parts_of[stack] = parts;
+        has_python = has_python || (parts & GMD_PART_PYTHON);
         places->has_frames = places->has_frames || count > 0;
         places->has_modules = places->has_modules || (parts & GMD_PART_MODULE);
         places->has_autograd =
             places->has_autograd || (parts & (GMD_PART_MODULE | GMD_PART_AUTOGRAD));
+    }
+    for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
+        places->user_frame_of[stack] = user_frame(places, stack, has_python);
     }
     if (places->has_frames) {
         places->parts_of[0] = GMD_PART_BACKWARD;

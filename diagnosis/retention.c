@@ -379,6 +379,22 @@ static void count_gone(const gmd_facts *f, const candidate *c, const group_end *
     }
 }
 
+/* In which order blocks went that went together. */
+static void compare_order(const gmd_facts *f, const candidate *c, retained_group *g)
+{
+    for (size_t i = 1; i < c->count; i++) {
+        const gmd_lifetime *older = &f->recording.lifetimes[c->first[i - 1].lifetime];
+        const gmd_lifetime *younger = &f->recording.lifetimes[c->first[i].lifetime];
+        uint32_t from[2], to[2];
+        ends_seen(f, older, &from[0], &to[0]);
+        ends_seen(f, younger, &from[1], &to[1]);
+        if (to[0] == to[1] && to[0] + 1 < f->iterations.count && from[0] != from[1]) {
+            g->oldest_first += older->freed < younger->freed;
+            g->youngest_first += older->freed > younger->freed;
+        }
+    }
+}
+
 /* What was kept, and what of it did not see the job's end. */
 static void count_kept(const gmd_facts *f, const candidate *c, retained_group *g)
 {
@@ -455,6 +471,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
     }
     measure_loops(f, ends, &g);
     count_gone(f, c, ends, &g);
+    compare_order(f, c, &g);
     find_freeing_line(f, c, &g);
     if (retained_group_grows(&g)) {
         measure_end(f, &g);

@@ -36,7 +36,9 @@ typedef struct retained_group {
     uint32_t floors_up, floors_down; /* drops that leave more, or less, than the one before did */
     uint64_t gone;                   /* blocks that went before the job's end */
     uint64_t
-        overtaken;     /* of them, those that went before a younger one that was not new any more */
+        overtaken; /* of them, those that went before a younger one that was not new any more */
+    uint64_t oldest_first, youngest_first; /* neighbours of two iterations that went in the same
+                                              one, in this order */
     uint32_t freed_in; /* the user's line in which most blocks were freed that had outlived the
                           iteration after theirs; GMD_NO_PLACE */
     uint32_t freed_in_other; /* another line in which some were; GMD_NO_PLACE: there is none */

@@ -49,7 +49,8 @@ static void add_children_of_thread(list *to, const char *thread)
     long child;
     snprintf(path, sizeof path, "/proc/self/task/%.20s/children", thread);
     FILE *children = fopen(path, "re");
-    while (children && fscanf(children, "%ld", &child) == 1 &&
+    while (children &&
+           fscanf(children, "%ld", &child) == 1 && /* NOLINT(cert-err34-c): the kernel's */
            GMD_GROW(&to->items, &to->capacity, to->count + 1)) {
         to->items[to->count++] = (pid_t)child;
     }

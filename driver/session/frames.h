@@ -31,7 +31,7 @@ typedef struct overlap {
 
 void overlap_begin_thread(unsigned thread);
 /* Whatever a request does may change what those under way find. */
-void overlap_note(overlap *overlap, unsigned thread_count);
+void overlap_note(overlap *in, unsigned thread_count);
 /* How many other threads are in the allocator; 0 where threads are not interleaved. */
 unsigned overlap_others_inside(const gmd_session *session);
 

@@ -145,7 +145,8 @@ void gmd_judged_add(gmd_judged *to, const gmd_oracle_result *oracles, uint32_t c
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i; /* mostly the lists are the same */
         if (at >= to->count || strcmp(to->oracles[at].name, oracles[i].name) != 0) {
-            for (at = 0; at < to->count && strcmp(to->oracles[at].name, oracles[i].name); at++) {
+            for (at = 0; at < to->count && strcmp(to->oracles[at].name, oracles[i].name) != 0;
+                 at++) {
             }
         }
         if (at == to->count && at < GMD_ORACLE_MAX) {

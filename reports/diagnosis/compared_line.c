@@ -9,7 +9,7 @@ void compared_line_put(const gmd_compared_row *row, void (*put_text)(const char 
 {
     gmd_place place = gmd_places_get(row->named_by, (uint32_t)row->key);
     if (!*place.file) {
-        fputs("no frames were recorded", out);
+        fputs("no frames of the program", out);
         return;
     }
     put_text(gmd_file_name(place.file), out);

@@ -49,7 +49,7 @@ static void put_place(const page *p, uint32_t frame, const char *gap)
 {
     gmd_place place = gmd_places_get(&p->facts->places, frame);
     if (frame == GMD_NO_PLACE) {
-        fputs("no frames were recorded", p->out);
+        fputs("no frames of the program", p->out);
         return;
     }
     page_put_line(p, frame);

@@ -8,6 +8,33 @@ enum { ITERATIONS = 12 };
 
 /* --- reference_cycle ------------------------------------------------------------------------- */
 
+/* Each iteration adds a part, and makes a copy of all parts, one at a time, if it searches them. */
+static void add_parts(planted *p, bool searches)
+{
+    uint32_t add = planted_origin(p, "index.py:9 add index.py:30 main");
+    uint32_t search = planted_origin(p, "index.py:14 search index.py:31 main");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(p, add);
+        planted_alloc(p, 8 * GMD_MIB);
+        planted_at(p, search);
+        for (int part = 0; part <= (searches ? i : 0); part++) {
+            planted_free_block(p, planted_alloc(p, 16 * GMD_MIB));
+        }
+    }
+}
+
+TEST_F(script, what_is_added_and_forgotten_waits_for_the_collector)
+{
+    add_parts(*state, false);
+    assert_found(*state, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(script, what_each_iteration_works_on_again_is_kept_on_purpose)
+{
+    add_parts(*state, true);
+    assert_healthy(*state);
+}
+
 TEST_F(script, what_objects_are_made_with_in_each_iteration_waits_for_the_collector)
 {
     uint32_t made =
@@ -189,6 +216,48 @@ TEST_F(job, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose)
     planted_job *job = *state;
     uint32_t clear = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
     pile_up(job, clear, runs, 5);
+    assert_healthy(job->p);
+}
+
+/* CPython lets go of a list's items from the last one on. */
+TEST_F(job, what_goes_last_first_is_a_list_that_is_cleared)
+{
+    static const int runs[] = {5, 9, 6, 11, 4};
+    planted_job *job = *state;
+    for (int run = 0; run < 5; run++) {
+        size_t list[64];
+        planted_at(job->p, job->loop);
+        for (int i = 0; i < runs[run]; i++) {
+            list[i] = planted_alloc(job->p, 16 * GMD_MIB);
+            planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+        }
+        for (int i = runs[run]; i-- > 0;) {
+            planted_free_block(job->p, list[i]);
+        }
+    }
+    assert_healthy(job->p);
+}
+
+/* Two of each four iterations make a value each, and the third lets go of those of the four before,
+ * in two lines. */
+TEST_F(job, values_that_the_next_ones_replace_do_not)
+{
+    enum { RUNS = 6, EACH = 4 };
+    planted_job *job = *state;
+    uint32_t other = planted_origin(job->p, "train.py:20 train train.py:99 <module>");
+    size_t values[RUNS * EACH];
+    for (int i = 0; i < RUNS * EACH; i++) {
+        planted_at(job->p, job->loop);
+        if (i % EACH < 2) {
+            values[i] = planted_alloc(job->p, 16 * GMD_MIB);
+        } else if (i % EACH == 2 && i > EACH) {
+            planted_free_block(job->p, values[i - 6]);
+            planted_at(job->p, other);
+            planted_free_block(job->p, values[i - 5]);
+        }
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+    }
     assert_healthy(job->p);
 }
 

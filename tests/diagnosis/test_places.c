@@ -39,6 +39,22 @@ TEST_F(history, the_innermost_line_that_is_no_librarys_is_the_users)
     assert_int_equal(place.line, 7);
 }
 
+/* Frames of C++ were recorded, too. */
+TEST_F(history, a_thread_without_python_is_no_place_in_a_program_of_python)
+{
+    planted_at(*state, planted_origin(*state, "torch/nn/functional.py:1 relu train.py:3 main"));
+    planted_alloc(*state, GMD_MIB);
+    uint32_t origin = planted_origin(*state, "libtorch_cpu.so:5 torch::autograd::Engine::main "
+                                             "/lib/libc.so.6:1220299 ??");
+    assert_string_equal(place_of(*state, origin, NULL).file, "");
+}
+
+TEST_F(history, in_a_program_without_python_it_is)
+{
+    uint32_t origin = planted_origin(*state, "rmm/pool.hpp:5 allocate serve.cpp:9 main");
+    assert_string_equal(place_of(*state, origin, NULL).file, "serve.cpp");
+}
+
 TEST_F(history, of_libraries_alone_the_outermost_line_stands)
 {
     uint32_t origin =

@@ -49,6 +49,7 @@ static inline gmd_outcome *run_trace(const char *allocator, const gmd_trace *tra
     assert_non_null(o);
     if (gmd_run_isolated(&options, &workload, o, &error) != GMD_OK) {
         free(o);
+        o = NULL;
         fail_msg("%s", error.text);
     }
     return o;

@@ -6,6 +6,7 @@
  * One lock guards all of it. */
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
+#include "shared_ranges.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -145,6 +146,7 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 static bool has_garbage(void)
 {
     unsigned char *volatile garbage = malloc(2000); /* volatile: a compiler would see the defect */
+    /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): that it is not set is the defect */
     bool is_there = garbage && garbage[1500];
     free(garbage);
     return is_there;
@@ -235,49 +237,25 @@ static void count_alloc(gmd_stats *s, const cached *b)
     s->active_bytes_peak = s->allocated_bytes_peak;
 }
 
-/* All memory that it shares with other processes. */
-static void overwrite(void)
+static void overwrite_ends(char *from, char *to, void *context)
 {
-    char line[400], rights[8];
-    unsigned long from, to;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && strcmp(rights, "rw-s") == 0) {
-            memset((void *)from, 0x5a, 64);
-            memset((char *)to - 64, 0x5a, 64);
-        }
-    }
-    if (maps) {
-        fclose(maps);
-    }
+    (void)context;
+    memset(from, 0x5a, 64);
+    memset(to - 64, 0x5a, 64);
 }
 
 /* All pages in use of the memory that it shares with other processes, with a number that could be
  * a process there. */
-static void fill_pages(char *from, const char *to, pid_t process)
+static void fill_pages(char *from, char *to, void *number)
 {
     enum { PAGE = 4096 };
+    pid_t process = *(const pid_t *)number;
     unsigned char is_used;
     for (char *page = from; page < to; page += PAGE) {
         bool is_there = mincore(page, PAGE, &is_used) == 0 && (is_used & 1);
         for (size_t i = 0; is_there && i < PAGE; i += sizeof process) {
             memcpy(page + i, &process, sizeof process);
         }
-    }
-}
-
-static void fill_shared_memory(pid_t process)
-{
-    char line[400], rights[8];
-    unsigned long from, to;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && strcmp(rights, "rw-s") == 0) {
-            fill_pages((char *)from, (const char *)to, process);
-        }
-    }
-    if (maps) {
-        fclose(maps);
     }
 }
 
@@ -290,12 +268,13 @@ static void misbehave(void)
         abort();
     }
     if (is_planted("overwrite")) {
-        overwrite();
+        each_shared_range(overwrite_ends, NULL);
         abort();
     }
     if (is_planted("fill_and_hang")) {
-        const char *process = getenv("GMD_PLANT_PROCESS");
-        fill_shared_memory(process ? (pid_t)strtol(process, NULL, 10) : 0);
+        const char *named = getenv("GMD_PLANT_PROCESS");
+        pid_t process = named ? (pid_t)strtol(named, NULL, 10) : 0;
+        each_shared_range(fill_pages, &process);
         for (;;) {
             pause();
         }

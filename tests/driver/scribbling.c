@@ -2,6 +2,7 @@
  * memory that its process shares with others, in one of its first calls. GMD_SCRIBBLE is the seed;
  * without it the allocator is correct. */
 #include "gmd_cuda.h"
+#include "shared_ranges.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -44,8 +45,9 @@ static void write_words(char *page)
 }
 
 /* Pages that nobody has written to hold nothing that anybody reads, but for the first ones. */
-static void scribble_over(char *from, const char *to)
+static void scribble_over(char *from, char *to, void *context)
 {
+    (void)context;
     static unsigned char is_used[PAGES];
     size_t pages = (size_t)(to - from) / PAGE, one_in = 1 + draw(8);
     pages = pages < PAGES ? pages : PAGES;
@@ -56,21 +58,6 @@ static void scribble_over(char *from, const char *to)
         if ((i < ALWAYS || (is_used[i] & 1)) && draw(one_in) == 0) {
             write_words(from + i * PAGE);
         }
-    }
-}
-
-static void scribble(void)
-{
-    char line[400], rights[8];
-    unsigned long from, to;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && strcmp(rights, "rw-s") == 0) {
-            scribble_over((char *)from, (const char *)to);
-        }
-    }
-    if (maps) {
-        fclose(maps);
     }
 }
 
@@ -97,7 +84,7 @@ static void misbehave(void)
         at = draw(CALLS);
     }
     if (seed && calls++ == at) {
-        scribble();
+        each_shared_range(scribble_over, NULL);
         end_somehow();
     }
 }

@@ -64,7 +64,8 @@ static size_t list_children(pid_t *list, size_t most)
     snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
     FILE *children = fopen(path, "re");
     assert_non_null(children);
-    while (count < most && fscanf(children, "%ld", &child) == 1) {
+    while (count < most &&
+           fscanf(children, "%ld", &child) == 1) { /* NOLINT(cert-err34-c): the kernel's */
         list[count++] = (pid_t)child;
     }
     fclose(children);

@@ -56,6 +56,7 @@ static inline char *text_of(const gmd_trace *trace)
     fclose(out);
     if (status != GMD_OK) {
         free(text);
+        text = NULL;
         fail_msg("%s", error.text);
     }
     return text;
