@@ -124,66 +124,6 @@ def check_gate(work):
     print("a gate has its parts and items")
 
 
-def check_parties(page, number, name):
-    """The finding's case was run once more: its two blocks have the same memory, at the event of its request."""
-    finding = page.json["findings"][number]
-    for evidence in finding["evidence"]:
-        h = page.history(evidence["history"])
-        new, old = evidence["blocks"]
-        assert h["b.alloc"][new] == evidence["event"], "the request's own block"
-        first, second = sorted((old, new), key=lambda block: h["b.address"][block])
-        assert h["b.address"][first] + h["b.size"][first] > h["b.address"][second], "they share memory"
-        info = page.json["histories"][evidence["history"]]
-        assert info["name"] == os.path.basename(finding["case_path"])
-        assert (evidence["event"], name) in [(m["event"], m["label"]) for m in info["marks"]]
-        assert not info["truncated"]
-    assert [e["view"] for e in finding["evidence"]] == ["timeline", "state"]
-
-
-def check_findings_of_gate(work):
-    planted = dict(os.environ, GMD_PLANT="overlap")
-    options = ["--quick", "--allocator", os.path.join(TESTS, "libplanted.so"), "--quiet"]
-    to, result, cases = (os.path.join(work, name) for name in ("found.html", "found.json", "found"))
-    run(GMD, "gate", *options, "--only", "cases/general/cub329", "--out", cases, "--html", to, "--json", result,
-        expected=(1,), env=planted)
-    page = Page(to)
-    assert [f["title"] for f in page.json["findings"]] == [v["message"] for v in read_json(result)["violations"]]
-    assert page.json["findings"][0]["class"] == "overlap.shared"
-    check_parties(page, 0, "overlap")
-    assert len(page.json["histories"]) == len(page.json["findings"])
-    again = os.path.join(work, "found-again.html")
-    run(GMD, "report", result, "-o", again, expected=(1,))
-    for finding, shown in zip(Page(again).json["findings"], page.json["findings"]):
-        assert finding["case"] == shown["case"] and not finding["evidence"]
-        assert "a JSON result has no history" in finding["detail"][-1]
-    run(GMD, "gate", *options, "--only", "cases/general/cub329", "--out", "none", "--html", to, expected=(1,), env=planted)
-    page = Page(to)
-    assert "no case was written" in page.json["findings"][0]["detail"][-1] and not page.json["histories"]
-    print("a gate's findings have their blocks, or why they have none")
-
-
-def check_finding_that_ends_the_process(work):
-    to = os.path.join(work, "crash.html")
-    run(GMD, "gate", "--quick", "--fail-fast", "--only", "cases", "--allocator", os.path.join(TESTS, "libplanted.so"),
-        "--quiet", "--out", os.path.join(work, "crash"), "--html", to, expected=(1,),
-        env=dict(os.environ, GMD_PLANT="crash"))
-    page = Page(to)
-    assert page.json["findings"][0]["class"] == "progress.crash"
-    assert page.json["histories"][0]["events"] > 1
-    print("a crash has the history of what came before")
-
-
-def check_findings_of_campaign(work):
-    to = os.path.join(work, "campaign.html")
-    run(GMD, "fuzz", "--runs", "3000", "--without", "fault,budget", "--quiet", "--allocator",
-        os.path.join(TESTS, "libplanted.so"), "--out", os.path.join(work, "campaign"), "--html", to, expected=(1,),
-        env=dict(os.environ, GMD_PLANT="overlap"))
-    page = Page(to)
-    found = [f["class"] for f in page.json["findings"]]
-    check_parties(page, found.index("overlap.shared"), "overlap")
-    print("a campaign's findings have their blocks")
-
-
 def check_campaign(work):
     to, result = os.path.join(work, "fuzz.html"), os.path.join(work, "fuzz.json")
     run(GMD, "fuzz", "--runs", "300", "--out", "none", "--quiet", "--html", to, "--json", result, expected=(0,))
@@ -284,9 +224,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_foreign_case(folder)
     check_runs(folder)
     check_gate(folder)
-    check_findings_of_gate(folder)
-    check_finding_that_ends_the_process(folder)
-    check_findings_of_campaign(folder)
     check_campaign(folder)
     check_exhaustive(folder)
     check_tables(folder)
