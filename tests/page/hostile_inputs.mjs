@@ -15,8 +15,11 @@ export const HOSTILE_NAMES = [
 
 // The texts of a result that a stranger chooses; others are words that gmd knows.
 const FREE = new Set(
-    'allocator snapshot message name variant notes path case replay item detail reason skipped failed conf fix evidence what ' +
-        'processor governor label file function part ended_early'.split(' '),
+    [
+        ['allocator', 'snapshot', 'message', 'name', 'variant', 'notes', 'path', 'case', 'replay', 'item', 'detail'],
+        ['reason', 'skipped', 'failed', 'conf', 'fix', 'evidence', 'what', 'processor', 'governor', 'label', 'file'],
+        ['function', 'part', 'ended_early'],
+    ].flat(),
 );
 
 // RESULT with a hostile name in place of each free text, in turn.
