@@ -53,7 +53,7 @@ static const char *refusal(const cli_rerun *rerun, const gmd_violation *violatio
         return "the command was interrupted";
     }
     if (rerun->runs.count >= MOST_RUNS) {
-        return "only the cases of the first 20 findings are run again";
+        return "there are too many findings to run all of their cases again";
     }
     return gmd_clock_s() - start > MOST_SECONDS ? "the time for running cases again was over"
                                                 : NULL;
