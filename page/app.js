@@ -67,6 +67,7 @@ export class App {
         const other = report.histories[state.fromHistory ?? state.history];
         if (!other) state.from = state.fromHistory = null;
         else if (state.from >= other.events) state.from = other.events - 1;
+        if (state.fromRange && !(state.fromRange[0] < state.fromRange[1])) state.fromRange = null;
         if (!report.findings[state.finding]) state.finding = null;
     }
 
@@ -97,11 +98,16 @@ export class App {
         if (!this.changed.size) return;
         this.validate();
         this.scheduled ??= requestAnimationFrame(() => this.tell());
+        this.writeSoon();
+    }
+
+    writeSoon() {
         this.writing ??= setTimeout(() => this.write(), WRITE_AFTER);
     }
 
     withoutMoment() {
-        return { range: null, height: null, span: null, block: null, from: null, stack: null };
+        const none = { range: null, height: null, span: null, block: null, stack: null };
+        return { ...none, from: null, fromRange: null };
     }
 
     tell() {

@@ -15,7 +15,7 @@ import {
 } from './state_reasons.js';
 import { coloursOf } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
-import { layoutSegments, partsOf, pieceAt } from './state_layout.js';
+import { layoutSegments, partsOf, partsOfPiece, pieceAt } from './state_layout.js';
 import { legendEntries } from './legend.js';
 import { liveSentence, memorySums } from './line_sums.js';
 import { highlightOf } from './search.js';
@@ -90,9 +90,16 @@ export class StateView {
             ? oomSentences(history, oom)
             : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
         const sums = `${memorySums(history, state.event)}; ${liveSentence(history, state.event)}.`;
+        const shared = this.segments.reduce((sum, segment) => sum + segment.shared, 0);
         replaceChildren(
             this.text,
             element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
+            shared > 0 &&
+                element(
+                    'p',
+                    { class: 'bad' },
+                    `${formatBytes(shared)} belong to two live blocks at once: the second is the lower half of its bar.`,
+                ),
             sentences.length > 1 &&
                 element(
                     'ul',
@@ -179,9 +186,9 @@ export class StateView {
         for (const piece of segment.pieces) {
             if (piece.block === null) continue;
             const end = bar.start + (piece.address - segment.address + piece.size) / layout.perPixel;
-            if (end - drawn < 0.5) continue;
-            drawn = end;
-            const parts = partsOf(layout, bar, piece.address - segment.address, piece.size);
+            if (end - drawn < 0.5 && !piece.shared) continue;
+            drawn = Math.max(drawn, end);
+            const parts = partsOfPiece(layout, bar, piece);
             const named = parts.find((part) => part.width > SIZE_WIDTH);
             for (const part of parts) this.paintBlock(painter, piece, part, part === named, colours);
         }
@@ -196,7 +203,7 @@ export class StateView {
             );
     }
 
-    paintBlock(painter, { block, size }, part, isNamed, colours) {
+    paintBlock(painter, { block, size, shared, covered }, part, isNamed, colours) {
         const { history, found } = this;
         const { block: selected, event } = this.app.state;
         let colour = colours.blocks[this.colours.classes[block] - CLASS_FIRST];
@@ -210,14 +217,17 @@ export class StateView {
                 part.height - 1,
                 mixColours(colour, colours.ground, 0.5),
             );
+        if (shared) painter.frame(part.x, part.y, part.width, part.height, colours.bad, 2);
         if (isPending(history, block, event)) {
             painter.line(part.x, part.y, part.x + part.width, part.y + part.height, colours.text);
             painter.line(part.x, part.y + part.height, part.x + part.width, part.y, colours.text);
         }
-        if (isNamed)
-            painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), {
-                size: 10,
-            });
+        if (isNamed) {
+            const name = history.nameOf(block);
+            const text = name === null ? formatBytes(size) : `${formatBytes(size)} ${shortText(name, 24)}`;
+            const middle = part.y + part.height / (covered ? 4 : 2);
+            painter.text(text, part.x + 4, middle, inkOn(colour), { size: 10, clip: part.width - 6 });
+        }
         if (block === selected) painter.frame(part.x, part.y, part.width, part.height, colours.text, 3);
     }
 

@@ -78,6 +78,7 @@ export function drawAxes(painter, chart, colours) {
         painter.line(plot.x, y, plot.x + plot.width, y, colours.soft, [1, 7]);
         painter.text(formatBytes(at), plot.x - 6, y, colours.soft, { align: 'end' });
     }
+    painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
     const step = axisStep(view.to - view.from, plot.width / 90, false);
     const bottom = plot.y + plot.height;
     for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
@@ -187,7 +188,8 @@ export function drawBandNames(painter, chart, colours) {
             named.add(block);
             const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
             const dimmed = chart.dimmed && !chart.mask[block];
-            const text = `${formatBytes(history.blockSize[block])} ${shortText(nameOfClass(chart.colours, block), 60)}`;
+            const names = [history.nameOf(block), nameOfClass(chart.colours, block)].filter(Boolean);
+            const text = `${formatBytes(history.blockSize[block])} ${shortText(names.join(' · '), 60)}`;
             painter.text(text, x, (low + high) / 2, dimmed ? colours.text : inkOn(colour), {
                 align: 'center',
                 clip: LABEL_WIDTH,

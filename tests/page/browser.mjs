@@ -31,18 +31,29 @@ export function syntheticPage(kind) {
     return made.get(kind);
 }
 
-// The path of a page that gmd writes with the arguments that ARGS(path) gives. Exit code 1 is that of a finding.
-export function pageOfGmd(name, args, environment) {
-    const path = join(folder, 'pages', `${name}.html`);
+export function pageFolder() {
+    const path = join(folder, 'pages');
+    mkdirSync(path, { recursive: true });
+    return path;
+}
+
+// Exit code 1 is that of a finding.
+export function runGmd(args, environment) {
     try {
-        execFileSync(process.env.GMD, args(path), {
-            cwd: join(folder, 'pages'),
+        execFileSync(process.env.GMD, args, {
+            cwd: pageFolder(),
             stdio: ['ignore', 'ignore', 'pipe'],
             env: { ...process.env, ...environment },
         });
     } catch (error) {
         if (error.status !== 1) throw error;
     }
+}
+
+// The path of a page that gmd writes with the arguments that ARGS(path) gives.
+export function pageOfGmd(name, args, environment) {
+    const path = join(pageFolder(), `${name}.html`);
+    runGmd(args(path), environment);
     return path;
 }
 

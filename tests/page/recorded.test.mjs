@@ -175,24 +175,36 @@ test('a run with a planted early reuse shows both parties', async () => {
     await lookAtAll(path);
 });
 
-test('the page of a gate has its parts as tables', async () => {
-    const path = pageOfGmd(
-        'gate',
-        (to) => [
-            'gate',
-            '--quick',
-            '--only',
-            'cases',
-            '--allocator',
-            faulty,
-            '--out',
-            'none',
-            '--html',
-            to,
-            '-q',
-        ],
-        defect,
+// Follows the first evidence of the finding of a class: both blocks are highlighted, in the timeline and in the state.
+async function seeBothParties(page, name) {
+    const finding = page.locator('.finding').filter({ hasText: name }).first();
+    await finding.locator('.evidence a').first().click();
+    await settle(page);
+    assert.equal((await stateOf(page)).view, 'timeline');
+    assert.equal(await page.evaluate(() => window.gmdPage.app.highlight.count), 2);
+    await page.getByRole('button', { name: /Evidence 1 of 2/ }).click();
+    await settle(page);
+    assert.equal((await stateOf(page)).view, 'state');
+    assert.equal(await page.evaluate(() => window.gmdPage.views[2].found.count), 2);
+}
+
+// A gate or a campaign with a planted defect: its cases are written to CASES.
+function pageOfSearch(name, { allocator, environment, options, cases }) {
+    return pageOfGmd(
+        name,
+        (to) => [...options, '--allocator', allocator, '--out', cases, '--html', to, '-q'],
+        environment,
     );
+}
+
+test('the finding of a gate leads to both parties of an early reuse', async () => {
+    const path = pageOfSearch('gate', {
+        allocator: faulty,
+        environment: defect,
+        options: ['gate', '--quick', '--only', 'cases'],
+        cases: 'gate-cases',
+    });
+    await withPage(path, '', async (page) => seeBothParties(page, 'stream_order.reused_early'));
     await withPage(path, '#view=tables', async (page) => {
         assert.ok((await page.locator('.choices button').count()) >= 1);
         assert.ok((await page.locator('.tables tbody tr').count()) >= 1);
@@ -200,12 +212,30 @@ test('the page of a gate has its parts as tables', async () => {
     await lookAtAll(path);
 });
 
-test('the page of a campaign shows what it found', async () => {
-    const path = pageOfGmd(
-        'campaign',
-        (to) => ['fuzz', '--runs', '2000', '--allocator', faulty, '--out', 'none', '--html', to, '-q'],
-        defect,
-    );
-    await withPage(path, '', async (page) => assert.ok((await page.locator('.finding').count()) >= 1));
+test('the finding of a campaign leads to both parties of an overlap', async () => {
+    const path = pageOfSearch('campaign', {
+        allocator: process.env.GMD_TEST_PLANTED,
+        environment: { GMD_PLANT: 'overlap' },
+        options: ['fuzz', '--runs', '3000', '--without', 'fault,budget'],
+        cases: 'campaign-cases',
+    });
+    await withPage(path, '', async (page) => {
+        await seeBothParties(page, 'overlap.shared');
+        assert.match(await page.locator('.reasons').innerText(), /belong to two live blocks at once/);
+    });
+    await lookAtAll(path);
+});
+
+test('a gate whose cases are not written says why no view shows them', async () => {
+    const path = pageOfSearch('gate-without-cases', {
+        allocator: faulty,
+        environment: defect,
+        options: ['gate', '--quick', '--only', 'cases'],
+        cases: 'none',
+    });
+    await withPage(path, '', async (page) => {
+        assert.match(await page.locator('.finding').first().innerText(), /do not show its blocks: no case was written/);
+        assert.equal(await page.locator('.evidence').count(), 0);
+    });
     await lookAtAll(path);
 });
