@@ -297,6 +297,11 @@ static void note_figures(gmd_outcome *o, const gmd_search_result *result)
                  result->faults_unfired);
     }
     gmd_outcome_note_troubles(o, result->troubles.restarts, result->troubles.left_behind);
+    if (result->replaced) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%u process%s of the campaign, ended by SIGKILL, %s replaced", result->replaced,
+                 result->replaced == 1 ? "" : "es", result->replaced == 1 ? "was" : "were");
+    }
     if (result->cut_off) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " sequences had not ended when the time was over: they are not judged",

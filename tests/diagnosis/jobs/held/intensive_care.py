@@ -47,7 +47,7 @@ class StayTrainer:
         self.state, self.windows = None, 0
 
 
-@job("hidden_state")
+@job("hidden_state", contested="discharge() learns from the graph of the whole stay: through time in full, healthy")
 def stays_window_by_window(run):
     """Stays in intensive care are followed window by window. The state is carried along with its graph until the
     discharge, which is far away. Fixed: the state is detached after every other window."""

@@ -108,7 +108,7 @@ class StationNetwork(nn.Module):
         self.locate = nn.Linear(width, 3)
 
     def forward(self, stations, rows=None):
-        queries, keys, values = self.project(stations).chunk(3, 1)
+        queries, keys, values = self.project(stations).chunk(3, 1)  # guilty in great_earthquake
         parts = queries.split(rows or len(stations))
         return self.locate(torch.cat([self.attend(part, keys, values) for part in parts]).mean(0))
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from held.batching import ByteBudget
+from batching import ByteBudget
 from job import job
 
 
@@ -107,7 +107,7 @@ def larger_catchments(run):
         maps.add(sizes[number])
 
 
-@job("healthy")
+@job("healthy", contested="only the newest history is ever read: up to half of the peak is kept for nobody")
 def histories_of_gauges(run):
     """Gauges report at any time, with histories of different lengths. The latest of each is kept, in 64 MiB for all:
     when that is exceeded, half of the entries go, those that were renewed longest ago."""

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from held.batching import TokenBudget
+from batching import TokenBudget
 from job import job
 
 
