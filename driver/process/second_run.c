@@ -65,7 +65,8 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
     } else {
         status = gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
-    if (status == GMD_OK && second->outcome.violation_count && !out->difference.is_there) {
+    if (second && status == GMD_OK && second->outcome.violation_count &&
+        !out->difference.is_there) {
         const gmd_violation *v = &second->outcome.violations[0];
         snprintf(out->text, sizeof out->text, "%s: %.300s", v->oracle, v->message);
         memcpy(out->kind, v->identity.kind, sizeof out->kind);
