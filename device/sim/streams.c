@@ -15,7 +15,8 @@ stream_table streams;
 static bool grow_lists(void)
 {
     uint32_t capacity = streams.active_capacity;
-    stream ***lists[] = {&streams.all, &streams.active, &streams.open, &streams.due, &streams.by_value};
+    stream ***lists[] = {&streams.all, &streams.active, &streams.open, &streams.due,
+                         &streams.by_value};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         capacity = streams.active_capacity;
         if (!GMD_GROW(lists[i], &capacity, streams.stream_structs + 1)) {

@@ -168,7 +168,7 @@ static void put_a_live_block_into_a_set(fixture *f)
 
 static void move_a_block_in_the_map(fixture *f)
 {
-    live(f, f->small)->address += 64 * 512;
+    live(f, f->small)->address += UINT64_C(64) * 512;
 }
 
 static void let_the_other_kind_have_a_block(fixture *f)
@@ -268,7 +268,7 @@ static block tree_block(free_set *set, uint64_t address)
 /* The one of two blocks that outranks the other is the root, and the lower one is on the left. */
 TEST(a_tree_out_of_order_or_rank_is_found)
 {
-    static free_set set = {.is_small = true};
+    free_set set = {.is_small = true};
     block a = tree_block(&set, 512), b = tree_block(&set, 1024);
     free_set_insert(&set, &a);
     free_set_insert(&set, &b);

@@ -96,7 +96,7 @@ class Album:
 
 @job("fragmentation")
 def braking_train(run):
-    """A train brakes, and its pictures of the track become longer. Of ten pictures every second is kept; the others
+    """A train brakes, and its pictures of the track become longer. Every second of ten pictures is kept; the others
     leave gaps in which none of the longer ones fits. Fixed: pictures are taken into memory for the longest, and those
     to be kept are copied into one album."""
     lines = [int(560 * 1.13**stretch) for stretch in range(12)]
