@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "probe.h"
+#include "unknown_option.h"
 #include "values.h"
 
 #include "gmd_promises.h"
@@ -510,6 +511,9 @@ const struct argp cli_common_argp = {.parser = hand_on, .children = common_child
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
     argp_err_exit_status = CLI_EXIT_USAGE;
+    if (cli_tell_unknown_option(argp, argc, argv)) {
+        return CLI_EXIT_USAGE;
+    }
     return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 }
 

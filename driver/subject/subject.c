@@ -7,6 +7,7 @@
 #include "gmd_torch.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -103,8 +104,8 @@ gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error)
     subject_spec parsed;
     gmd_status status = parse_spec(source, &parsed, error);
     if (status == GMD_OK && access(parsed.path, R_OK) != 0) {
-        status = gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot read %s", source->spec,
-                          parsed.path);
+        status = gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot read %s: %s",
+                          source->spec, parsed.path, strerror(errno));
     }
     return status;
 }
