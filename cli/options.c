@@ -63,7 +63,7 @@ static const struct argp_option common_options[] = {
     {"promise", KEY_PROMISE, "NAMES", 0,
      "what the allocator promises, beside what it says itself (gmd_promises), and is judged by: "
      "misuse, determinism, pytorch, coalescing, alignment512, "
-     "prompt",
+     "prompt, throws",
      10},
     {"known", KEY_KNOWN, "FILE", 0,
      "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
