@@ -118,7 +118,10 @@ void cli_rerun_findings(cli_rerun *rerun, cli_results *results)
     rerun->runs.keeps_journals = true;
     rerun->items = calloc(count, sizeof *rerun->items);
     rerun->reasons = calloc(count, sizeof *rerun->reasons);
-    for (size_t i = 0; rerun->items && rerun->reasons && i < count; i++) {
+    if (!rerun->items || !rerun->reasons) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
         const gmd_violation *violation = violation_of(results, i);
         const char *reason = refusal(rerun, violation, &options, start);
         rerun->items[i].reason = reason ? reason : rerun->reasons[i];

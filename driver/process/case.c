@@ -166,7 +166,10 @@ static bool is_own_file(const gmd_run_options *options, const gmd_workload *work
     bool is_whole = options->cases.file_says_all && source && workload->path &&
                     strlen(workload->path) < path_size && cut->count == source->count;
     for (size_t i = 0; is_whole && i < cut->count; i++) {
-        is_whole = memcmp(&cut->requests[i], &source->requests[i], sizeof *cut->requests) == 0;
+        char said[200], was[200];
+        gmd_request_text(cut, &cut->requests[i], said, sizeof said);
+        gmd_request_text(source, &source->requests[i], was, sizeof was);
+        is_whole = strcmp(said, was) == 0 && cut->requests[i].thread == source->requests[i].thread;
     }
     return is_whole;
 }

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-/* False: it is an ELF file of 64 bits whose segments end beyond it: the dynamic loader maps what the
- * headers promise, and a page that the file has not ends the process with SIGBUS. What is no such
- * file, or cannot be read, is for the loader to refuse. */
+/* False: it is an ELF file of 64 bits whose segments end beyond it: the dynamic loader maps what
+ * the headers promise, and a page that the file has not ends the process with SIGBUS. What is no
+ * such file, or cannot be read, is for the loader to refuse. */
 bool elf_file_is_whole(const char *path);
 
 /* Visits the names of all functions that the library exports, in the order of its table. They are

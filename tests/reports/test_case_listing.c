@@ -93,9 +93,10 @@ TEST_F(listing, a_refusal_is_answered_by_out_of_memory)
 TEST_F(listing, a_case_of_more_lines_than_there_is_room_for_is_not_listed)
 {
     fixture *f = *state;
-    char text[400] = "gmd-trace 1\nalloc a 1 s1\n";
+    char text[400];
+    int used = snprintf(text, sizeof text, "gmd-trace 1\nalloc a 1 s1\n");
     for (int i = 0; i < GMD_CASE_LINES; i++) {
-        strcat(text, "use a s1 1us\n");
+        used += snprintf(text + used, sizeof text - (size_t)used, "use a s1 1us\n");
     }
     assert_int_equal(list(f, text)->count, 0);
 }
