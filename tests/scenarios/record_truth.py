@@ -30,6 +30,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from operation_cases import OPERATIONS
+
 PATTERNS = {}
 
 
@@ -645,10 +647,7 @@ FUNCTIONS = [
 ]
 
 
-@pattern(plain={})
-def functions(recorder):
-    """What scripts can call, one at a time."""
-
+def one_at_a_time(recorder, cases):
     def make(kinds):
         made = []
         for kind in kinds:
@@ -663,8 +662,20 @@ def functions(recorder):
         return made
 
     once(recorder, "warm", lambda: make([lambda: nn.Linear(64, 64), (64, 64)]), lambda m, x: m(x))
-    for label, kinds, call in FUNCTIONS:
+    for label, kinds, call in cases:
         once(recorder, label, lambda: make(kinds), call)
+
+
+@pattern(plain={})
+def functions(recorder):
+    """What scripts can call, one at a time."""
+    one_at_a_time(recorder, FUNCTIONS)
+
+
+@pattern(plain={})
+def operations(recorder):
+    """Operations under autocast, of other layouts, and by index, one at a time."""
+    one_at_a_time(recorder, OPERATIONS)
 
 
 @pattern(plain={})

@@ -1,6 +1,6 @@
 /* basic.c - elementwise operations of one tensor, and views of all of it. */
+#include "gmd_autocast.h"
 #include "gmd_layout.h"
-#include "gmd_operations.h"
 
 static struct tensor *new_grad(struct engine *engine, const struct node *node)
 {
@@ -64,12 +64,14 @@ static void power_backward(struct engine *engine, struct node *node, struct tens
 /* The power of 0 has a gradient of zeros. */
 struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent)
 {
-    if (!a) {
+    struct tensor *input = autocast_argument(engine, "pow", a);
+    if (!input) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
+    struct tensor *result = tensor_like(engine, input);
     node_over_saving(engine, "PowBackward", exponent == 0 ? elementwise_backward : power_backward,
-                     a, result, a);
+                     input, result, input);
+    tensor_drop(engine, input);
     return result;
 }
 
@@ -107,11 +109,26 @@ static void reciprocal_backward(struct engine *engine, struct node *node, struct
 
 struct tensor *op_reciprocal(struct engine *engine, struct tensor *a)
 {
-    if (!a) {
+    struct tensor *input = autocast_argument(engine, "reciprocal", a);
+    if (!input) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, "ReciprocalBackward", reciprocal_backward, a, result, result);
+    struct tensor *result = tensor_like(engine, input);
+    node_over_saving(engine, "ReciprocalBackward", reciprocal_backward, input, result, result);
+    tensor_drop(engine, input);
+    return result;
+}
+
+/* -0.5 * grad * result^3 has the same temporaries. */
+struct tensor *op_rsqrt(struct engine *engine, struct tensor *a)
+{
+    struct tensor *input = autocast_argument(engine, "rsqrt", a);
+    if (!input) {
+        return NULL;
+    }
+    struct tensor *result = tensor_like(engine, input);
+    node_over_saving(engine, "RsqrtBackward", reciprocal_backward, input, result, result);
+    tensor_drop(engine, input);
     return result;
 }
 

@@ -22,6 +22,7 @@ struct tensor *op_scale_in_place(struct engine *engine, struct tensor *a);
 struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent);
 struct tensor *op_sqrt(struct engine *engine, struct tensor *a);
 struct tensor *op_reciprocal(struct engine *engine, struct tensor *a);
+struct tensor *op_rsqrt(struct engine *engine, struct tensor *a);
 struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place);
 struct tensor *op_dropout(struct engine *engine, struct tensor *a, double p);
 struct tensor *op_clone(struct engine *engine, struct tensor *a);
@@ -37,7 +38,7 @@ struct tensor *op_max(struct engine *engine, struct tensor *a);
 struct tensor *op_max_along(struct engine *engine, struct tensor *a, int dimension, bool keepdim,
                             struct tensor **indices);
 
-/* activations and products (math.c) */
+/* activations and products (math.c), softmax (softmax.c) */
 enum activation {
     ACTIVATION_TANH,
     ACTIVATION_SIGMOID,
@@ -52,6 +53,8 @@ struct tensor *op_activation(struct engine *engine, enum activation kind, struct
 struct tensor *op_leaky_relu_in_place(struct engine *engine, struct tensor *a);
 struct tensor *op_softmax(struct engine *engine, struct tensor *input);
 struct tensor *op_log_softmax(struct engine *engine, struct tensor *input);
+/* In the input's own type, also under autocast. */
+struct tensor *op_log_softmax_as_it_is(struct engine *engine, struct tensor *input);
 struct tensor *op_bmm(struct engine *engine, struct tensor *a,
                       struct tensor *b); /* any batch dimensions */
 /* input [rows, in] by the transpose of weight [out, in] */
@@ -105,6 +108,9 @@ static inline struct conv conv_square(int64_t kernel, int64_t stride, int64_t pa
 struct tensor *op_linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias);
 struct tensor *op_conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
+                         struct tensor *bias, struct conv conv);
+/* Input and weight of three dimensions, seen as images of height 1. */
+struct tensor *op_conv1d(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias, struct conv conv);
 struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias, bool training);

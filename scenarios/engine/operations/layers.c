@@ -109,8 +109,9 @@ static struct tensor *linear(struct engine *engine, struct tensor *input, struct
 struct tensor *op_linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias)
 {
-    struct tensor *b = autocast_input(engine, bias), *w = autocast_input(engine, weight);
-    struct tensor *x = autocast_input(engine, input);
+    struct tensor *b = autocast_argument(engine, "linear", bias);
+    struct tensor *w = autocast_argument(engine, "linear", weight);
+    struct tensor *x = autocast_argument(engine, "linear", input);
     struct tensor *result = linear(engine, x, w, b);
     tensor_drop(engine, x);
     tensor_drop(engine, w);
@@ -201,14 +202,55 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     return result;
 }
 
+/* torch sees input and weight as images of height 1. */
+static struct tensor *conv1d(struct engine *engine, struct tensor *input, struct tensor *weight,
+                             struct tensor *bias, struct conv conv)
+{
+    char text[128];
+    if (!input || input->shape.dims != 3) {
+        if (input) {
+            engine_misuse(engine, "Conv1d takes [batch, channels, length], the input is %s",
+                          shape_text(&input->shape, text));
+        }
+        return NULL;
+    }
+    struct tensor *image = op_unsqueeze(engine, input, 2);
+    struct tensor *window = op_unsqueeze(engine, weight, 2);
+    struct tensor *rows = conv2d(engine, image, window, bias, conv);
+    struct tensor *result = op_squeeze(engine, rows, 1u << 2);
+    tensor_drop(engine, rows);
+    tensor_drop(engine, window);
+    tensor_drop(engine, image);
+    return result;
+}
+
+typedef struct tensor *(*conv_fn)(struct engine *engine, struct tensor *input,
+                                  struct tensor *weight, struct tensor *bias, struct conv conv);
+
+static struct tensor *under_autocast(struct engine *engine, const char *name, conv_fn apply,
+                                     struct tensor *const arguments[3], struct conv conv)
+{
+    struct tensor *as[3];
+    for (int i = 2; i >= 0; i--) {
+        as[i] = autocast_argument(engine, name, arguments[i]);
+    }
+    struct tensor *result = apply(engine, as[0], as[1], as[2], conv);
+    for (int i = 0; i < 3; i++) {
+        tensor_drop(engine, as[i]);
+    }
+    return result;
+}
+
 struct tensor *op_conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias, struct conv conv)
 {
-    struct tensor *b = autocast_input(engine, bias), *w = autocast_input(engine, weight);
-    struct tensor *x = autocast_input(engine, input);
-    struct tensor *result = conv2d(engine, x, w, b, conv);
-    tensor_drop(engine, x);
-    tensor_drop(engine, w);
-    tensor_drop(engine, b);
-    return result;
+    struct tensor *const arguments[3] = {input, weight, bias};
+    return under_autocast(engine, "conv2d", conv2d, arguments, conv);
+}
+
+struct tensor *op_conv1d(struct engine *engine, struct tensor *input, struct tensor *weight,
+                         struct tensor *bias, struct conv conv)
+{
+    struct tensor *const arguments[3] = {input, weight, bias};
+    return under_autocast(engine, "conv1d", conv1d, arguments, conv);
 }

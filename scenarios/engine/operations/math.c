@@ -10,16 +10,16 @@ static struct tensor *like_input(struct engine *engine, const struct node *node,
 /* --- activations: the derivative is a function of the result, or of the input ------------ */
 
 static const struct {
-    const char *node;
+    const char *node, *name;
     bool saves_result;
 } activations[ACTIVATIONS] = {
-    [ACTIVATION_TANH] = {"TanhBackward", true},
-    [ACTIVATION_SIGMOID] = {"SigmoidBackward", true},
-    [ACTIVATION_EXP] = {"ExpBackward", true},
-    [ACTIVATION_GELU] = {"GeluBackward", false},
-    [ACTIVATION_SILU] = {"SiluBackward", false},
-    [ACTIVATION_LOG] = {"LogBackward", false},
-    [ACTIVATION_LEAKY_RELU] = {"LeakyReluBackward", false},
+    [ACTIVATION_TANH] = {"TanhBackward", "tanh", true},
+    [ACTIVATION_SIGMOID] = {"SigmoidBackward", "sigmoid", true},
+    [ACTIVATION_EXP] = {"ExpBackward", "exp", true},
+    [ACTIVATION_GELU] = {"GeluBackward", "gelu", false},
+    [ACTIVATION_SILU] = {"SiluBackward", "silu", false},
+    [ACTIVATION_LOG] = {"LogBackward", "log", false},
+    [ACTIVATION_LEAKY_RELU] = {"LeakyReluBackward", "leaky_relu", false},
 };
 
 static void activation_backward(struct engine *engine, struct node *node, struct tensor **grads,
@@ -31,7 +31,7 @@ static void activation_backward(struct engine *engine, struct node *node, struct
 
 struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *a)
 {
-    struct tensor *input = kind == ACTIVATION_LOG ? autocast_wide(engine, a) : tensor_keep(a);
+    struct tensor *input = autocast_argument(engine, activations[kind].name, a);
     if (!input) {
         return NULL;
     }
@@ -42,39 +42,7 @@ struct tensor *op_activation(struct engine *engine, enum activation kind, struct
     return result;
 }
 
-/* --- softmax ----------------------------------------------------------------------------- */
-
-/* The kernel takes the product of gradient and result, which is computed first. */
-static void softmax_backward(struct engine *engine, struct node *node, struct tensor **grads,
-                             struct tensor **results)
-{
-    (void)grads;
-    results[0] = like_input(engine, node, 0);
-    tensor_drop(engine, like_input(engine, node, 0));
-}
-
-/* Neither kernel takes scratch memory, whatever the dimension. */
-struct tensor *op_softmax(struct engine *engine, struct tensor *input)
-{
-    struct tensor *a = autocast_wide(engine, input);
-    if (!a) {
-        return NULL;
-    }
-    struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, "SoftmaxBackward", softmax_backward, a, result, result);
-    tensor_drop(engine, a);
-    return result;
-}
-
-struct tensor *op_log_softmax(struct engine *engine, struct tensor *input)
-{
-    if (!input) {
-        return NULL;
-    }
-    struct tensor *result = tensor_like(engine, input);
-    node_over_saving(engine, "LogSoftmaxBackward", activation_backward, input, result, result);
-    return result;
-}
+/* --- in place ---------------------------------------------------------------------------- */
 
 struct tensor *op_leaky_relu_in_place(struct engine *engine, struct tensor *a)
 {
@@ -146,7 +114,8 @@ static struct tensor *bmm(struct engine *engine, struct tensor *a, struct tensor
 
 struct tensor *op_bmm(struct engine *engine, struct tensor *a, struct tensor *b)
 {
-    struct tensor *right = autocast_input(engine, b), *left = autocast_input(engine, a);
+    struct tensor *right = autocast_argument(engine, "matmul", b);
+    struct tensor *left = autocast_argument(engine, "matmul", a);
     struct tensor *result = bmm(engine, left, right);
     tensor_drop(engine, left);
     tensor_drop(engine, right);

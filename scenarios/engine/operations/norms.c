@@ -75,9 +75,13 @@ struct tensor *op_layer_norm(struct engine *engine, struct tensor *input, struct
         return NULL;
     }
     int64_t rows = (int64_t)(shape_count(&input->shape) / (uint64_t)features);
-    struct tensor *wide = autocast_wide(engine, input);
-    struct tensor *result = normalise(engine, "NativeLayerNormBackward", wide, weight, bias, rows);
-    tensor_drop(engine, wide);
+    struct tensor *b = autocast_argument(engine, "layer_norm", bias);
+    struct tensor *w = autocast_argument(engine, "layer_norm", weight);
+    struct tensor *x = autocast_argument(engine, "layer_norm", input);
+    struct tensor *result = normalise(engine, "NativeLayerNormBackward", x, w, b, rows);
+    tensor_drop(engine, x);
+    tensor_drop(engine, w);
+    tensor_drop(engine, b);
     return result;
 }
 
@@ -139,23 +143,19 @@ static void scale_channels(struct engine *engine, const struct tensor *input)
     }
 }
 
-struct tensor *op_group_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
-                             struct tensor *bias, int64_t groups)
+static struct tensor *group_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
+                                 struct tensor *bias, int64_t groups)
 {
-    if (!input || !weight || !takes_channels(engine, "GroupNorm", input, weight->shape.size[0])) {
-        return NULL;
-    }
     struct shape shape = {2, {input->shape.size[0], groups}};
-    struct tensor *x = autocast_wide(engine, input);
-    struct tensor *result = tensor_like(engine, x);
-    struct tensor *mean = tensor_new(engine, &shape, x->dtype);
-    struct tensor *deviation = tensor_new(engine, &shape, x->dtype);
-    scale_channels(engine, x);
+    struct tensor *result = tensor_like(engine, input);
+    struct tensor *mean = tensor_new(engine, &shape, input->dtype);
+    struct tensor *deviation = tensor_new(engine, &shape, input->dtype);
+    scale_channels(engine, input);
     struct node *node =
-        layer_node(engine, "NativeGroupNormBackward", group_norm_backward, x, weight, bias);
+        layer_node(engine, "NativeGroupNormBackward", group_norm_backward, input, weight, bias);
     if (node) {
         node->recipe.number[GROUPS] = (uint64_t)groups;
-        node_save(node, x);
+        node_save(node, input);
         node_save(node, weight);
         node_save(node, mean);
         node_save(node, deviation);
@@ -164,7 +164,22 @@ struct tensor *op_group_norm(struct engine *engine, struct tensor *input, struct
     }
     tensor_drop(engine, mean);
     tensor_drop(engine, deviation);
+    return result;
+}
+
+struct tensor *op_group_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
+                             struct tensor *bias, int64_t groups)
+{
+    if (!input || !weight || !takes_channels(engine, "GroupNorm", input, weight->shape.size[0])) {
+        return NULL;
+    }
+    struct tensor *b = autocast_argument(engine, "group_norm", bias);
+    struct tensor *w = autocast_argument(engine, "group_norm", weight);
+    struct tensor *x = autocast_argument(engine, "group_norm", input);
+    struct tensor *result = group_norm(engine, x, w, b, groups);
     tensor_drop(engine, x);
+    tensor_drop(engine, w);
+    tensor_drop(engine, b);
     return result;
 }
 
@@ -180,19 +195,11 @@ static void rms_norm_backward(struct engine *engine, struct node *node, struct t
     }
 }
 
-struct tensor *op_rms_norm(struct engine *engine, struct tensor *input, struct tensor *weight)
+static struct tensor *fused_rms_norm(struct engine *engine, struct tensor *input,
+                                     struct tensor *weight)
 {
-    char text[128];
-    if (!input || !weight) {
-        return NULL;
-    }
-    int64_t features = weight->shape.size[0];
-    if (input->shape.dims < 1 || input->shape.size[input->shape.dims - 1] != features) {
-        engine_misuse(engine, "RMSNorm takes %lld features as the last dimension, the input is %s",
-                      (long long)features, shape_text(&input->shape, text));
-        return NULL;
-    }
-    struct shape rows = {1, {(int64_t)(shape_count(&input->shape) / (uint64_t)features)}};
+    uint64_t features = (uint64_t)weight->shape.size[0];
+    struct shape rows = {1, {(int64_t)(shape_count(&input->shape) / features)}};
     struct tensor *result = tensor_like(engine, input);
     struct tensor *deviation = tensor_new(engine, &rows, DTYPE_FLOAT32);
     struct node *node =
@@ -206,4 +213,43 @@ struct tensor *op_rms_norm(struct engine *engine, struct tensor *input, struct t
     }
     tensor_drop(engine, deviation);
     return result;
+}
+
+/* Input and weight of different types, as under autocast, are no case of the fused kernel: each
+ * step is an operation of its own, in 32 bits, and what it needs on the way back is kept. */
+static struct tensor *rms_norm_in_steps(struct engine *engine, struct tensor *input,
+                                        struct tensor *weight)
+{
+    struct tensor *x = op_cast(engine, input, DTYPE_FLOAT32);
+    struct tensor *square = op_pow(engine, x, 2);
+    struct tensor *mean = op_mean(engine, square, 1u << (x->shape.dims - 1), true);
+    tensor_drop(engine, square);
+    struct tensor *shifted = op_shift(engine, mean, true);
+    struct tensor *factor = op_rsqrt(engine, shifted);
+    tensor_drop(engine, shifted);
+    tensor_drop(engine, mean);
+    struct tensor *normal = op_mul(engine, x, factor, false);
+    struct tensor *scaled = op_mul(engine, normal, weight, false);
+    tensor_drop(engine, normal);
+    struct tensor *result = op_cast(engine, scaled, input->dtype);
+    tensor_drop(engine, scaled);
+    tensor_drop(engine, factor);
+    tensor_drop(engine, x);
+    return result;
+}
+
+struct tensor *op_rms_norm(struct engine *engine, struct tensor *input, struct tensor *weight)
+{
+    char text[128];
+    if (!input || !weight) {
+        return NULL;
+    }
+    int64_t features = weight->shape.size[0];
+    if (input->shape.dims < 1 || input->shape.size[input->shape.dims - 1] != features) {
+        engine_misuse(engine, "RMSNorm takes %lld features as the last dimension, the input is %s",
+                      (long long)features, shape_text(&input->shape, text));
+        return NULL;
+    }
+    return input->dtype == weight->dtype ? fused_rms_norm(engine, input, weight)
+                                         : rms_norm_in_steps(engine, input, weight);
 }

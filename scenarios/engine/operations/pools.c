@@ -1,5 +1,6 @@
 /* pools.c - pooling, and images made larger. Facts: AveragePool2d.cu, AdaptiveAveragePooling.cu and
  * UpSample*2d.cu of PyTorch 2.11. */
+#include "gmd_autocast.h"
 #include "layer_node.h"
 
 static void pool_backward(struct engine *engine, struct node *node, struct tensor **grads,
@@ -89,6 +90,10 @@ struct tensor *op_upsample(struct engine *engine, struct tensor *input, struct u
         engine_misuse(engine, "Upsample leaves nothing of the image");
         return NULL;
     }
-    return resized(engine, to.bilinear ? "UpsampleBilinear2DBackward" : "UpsampleNearest2DBackward",
-                   input, &shape, false);
+    struct tensor *wide = autocast_argument(engine, "upsample", input);
+    struct tensor *result =
+        resized(engine, to.bilinear ? "UpsampleBilinear2DBackward" : "UpsampleNearest2DBackward",
+                wide, &shape, false);
+    tensor_drop(engine, wide);
+    return result;
 }

@@ -1,6 +1,6 @@
 /* reductions.c - sums, means and largest elements, of all of a tensor or along dimensions. Facts:
  * ATen/native/ReduceOps.cpp, TensorCompare.cpp and FunctionsManual.cpp of PyTorch 2.11. */
-#include "gmd_operations.h"
+#include "gmd_autocast.h"
 #include "reduce.h"
 
 /* The shape with the dimensions reduced to 1; 0 of them: all. */
@@ -61,10 +61,15 @@ struct tensor *op_mean(struct engine *engine, struct tensor *a, uint32_t dimensi
     return result;
 }
 
-/* The gradient of a sum is expanded to the shape: a view without memory of its own. */
+/* The gradient of a sum is expanded to the shape: a view without memory of its own. Where the sum
+ * has more bits than its input, the view is converted, to a tensor of the full size. */
 static void sum_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
+    if (grads[0]->dtype != node->recipe.dtype) {
+        results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
+        return;
+    }
     results[0] = tensor_view(engine, grads[0], &node->recipe.shape[0]);
     results[0]->expanded = true;
 }
@@ -75,7 +80,8 @@ struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensio
     if (!a) {
         return NULL;
     }
-    enum dtype dtype = dtype_is_floating(a->dtype) ? a->dtype : DTYPE_INT64;
+    enum dtype dtype =
+        dtype_is_floating(a->dtype) ? autocast_result(engine, "sum", a->dtype) : DTYPE_INT64;
     struct tensor *result = reduce(engine, a, dimensions, keepdim, dtype);
     node_drop(engine, node_over(engine, "SumBackward", sum_backward, a, result));
     return result;

@@ -1,7 +1,7 @@
 /* rnn.c - LSTM and GRU as cuDNN runs them: one call for all layers and steps, a reserve space
  * that lives as long as the graph, and a workspace for the call. */
+#include "gmd_autocast.h"
 #include "gmd_layout.h"
-#include "gmd_operations.h"
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
 /* indices of recipe.number; MATRIX_BYTES: the weights without the biases */
@@ -32,8 +32,8 @@ static uint64_t workspace_bytes(const struct recipe *recipe)
     const uint64_t *number = recipe->number;
     bool lstm = number[KIND] == RNN_LSTM, both = number[DIRECTIONS] == 2, packed = number[PACKED];
     uint64_t networks = number[LAYERS] * number[DIRECTIONS];
-    uint64_t states = shape_count(&recipe->shape[1]) * 4;
-    uint64_t input = shape_count(&recipe->shape[0]) * 4;
+    uint64_t states = shape_count(&recipe->shape[1]) * dtype_bytes(recipe->dtype);
+    uint64_t input = shape_count(&recipe->shape[0]) * dtype_bytes(recipe->dtype);
     uint64_t apart = both && !packed ? 2 : 0;
     uint64_t outputs = (lstm ? 5 : 4) + apart + packed;
     uint64_t inputs = !lstm && (number[LAYERS] > 1) == both ? 2 : 1;
@@ -56,11 +56,13 @@ static struct tensor *by_step(struct engine *engine, const struct node *node, in
 static void weights_backward(struct engine *engine, struct node *node, struct tensor **results)
 {
     struct tensor *input = by_step(engine, node, 0);
-    struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / 4)}};
-    struct tensor *flat = tensor_new(engine, &all, DTYPE_FLOAT32);
+    enum dtype dtype = node->recipe.dtype;
+    struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / dtype_bytes(dtype))}};
+    struct tensor *flat = tensor_new(engine, &all, dtype);
     storage_scratch(engine, workspace_bytes(&node->recipe));
     for (uint32_t i = EDGE_WEIGHTS; i < node->edge_count; i++) {
-        results[i] = tensor_view(engine, flat, &all);
+        struct shape part = {1, {node->sizes[i - EDGE_WEIGHTS]}};
+        results[i] = tensor_view(engine, flat, &part);
     }
     tensor_drop(engine, flat);
     tensor_drop(engine, input);
@@ -107,10 +109,12 @@ static void record(struct engine *engine, const struct rnn *rnn, struct tensor *
     uint32_t weights = (uint32_t)rnn->weight_count;
     struct node *node = node_new(engine, "CudnnRnnBackward", rnn_backward, EDGE_WEIGHTS + weights);
     node->recipe = *recipe;
+    node->sizes = host_take(engine, weights * sizeof(int64_t));
     for (uint32_t i = 0; i < 3; i++) {
         node_connect(engine, node, i, inputs[i]);
     }
     for (uint32_t i = 0; i < weights; i++) {
+        node->sizes[i] = (int64_t)shape_count(&rnn->weights[i]->shape);
         node_connect(engine, node, EDGE_WEIGHTS + i, rnn->weights[i]);
     }
     node_save(node, inputs[EDGE_C]);
@@ -160,13 +164,10 @@ static uint64_t matrix_bytes(const struct rnn *rnn)
     return bytes;
 }
 
-bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, struct tensor *h,
-            struct tensor *c, struct tensor *results[3])
+static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *const inputs[3],
+                struct tensor *results[3])
 {
-    struct tensor *const inputs[3] = {input, h, c};
-    if (!input || !h || (rnn->kind == RNN_LSTM && !c) || !fits(engine, rnn, inputs)) {
-        return false;
-    }
+    struct tensor *input = inputs[EDGE_INPUT], *h = inputs[EDGE_H], *c = inputs[EDGE_C];
     struct shape shape = input->shape;
     shape.size[2] = rnn->hidden * rnn->directions;
     struct tensor *copy = rnn->batch_first ? tensor_like(engine, input) : NULL;
@@ -195,4 +196,80 @@ bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, 
     tensor_drop(engine, reserve);
     tensor_drop(engine, copy);
     return true;
+}
+
+/* --- under autocast: all in float16, and the weights in a block of their own -------------- */
+
+/* Each weight was copied into its part of the block: its gradient is converted back. */
+static void copied_weights_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                    struct tensor **results)
+{
+    for (uint32_t i = 0; i < node->edge_count; i++) {
+        if (grads[i] && node_wants(node, i)) {
+            results[i] = op_cast(engine, grads[i], DTYPE_FLOAT32);
+        }
+    }
+}
+
+static struct rnn in_half(struct engine *engine, const struct rnn *rnn)
+{
+    struct rnn half = *rnn;
+    uint32_t count = (uint32_t)rnn->weight_count;
+    struct shape all = {1, {(int64_t)(rnn->flat->bytes / dtype_bytes(rnn->weights[0]->dtype))}};
+    struct tensor *flat = tensor_new(engine, &all, DTYPE_FLOAT16);
+    half.weights = host_take(engine, count * sizeof(struct tensor *));
+    half.flat = storage_keep(flat->storage);
+    bool tracked = tensor_tracked(engine, rnn->weights[0]);
+    struct node *node =
+        tracked ? node_new(engine, "CopySlices", copied_weights_backward, count) : NULL;
+    if (node) {
+        node_outputs(engine, node, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        half.weights[i] = tensor_view(engine, flat, &rnn->weights[i]->shape);
+        if (node) {
+            node_connect(engine, node, i, rnn->weights[i]);
+            node_result(node, i, half.weights[i]);
+        }
+    }
+    node_drop(engine, node);
+    tensor_drop(engine, flat);
+    return half;
+}
+
+static void give_back(struct engine *engine, struct rnn *half)
+{
+    for (size_t i = 0; i < half->weight_count; i++) {
+        tensor_drop(engine, half->weights[i]);
+    }
+    host_give(engine, half->weights);
+    storage_drop(engine, half->flat);
+}
+
+/* The weights are copied at each call. */
+static bool run_in_half(struct engine *engine, const struct rnn *rnn,
+                        struct tensor *const inputs[3], struct tensor *results[3])
+{
+    struct tensor *as[3];
+    struct rnn half = in_half(engine, rnn);
+    for (int i = 2; i >= 0; i--) {
+        as[i] = autocast_argument(engine, "rnn", inputs[i]);
+    }
+    bool done = run(engine, &half, as, results);
+    for (int i = 0; i < 3; i++) {
+        tensor_drop(engine, as[i]);
+    }
+    give_back(engine, &half);
+    return done;
+}
+
+bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, struct tensor *h,
+            struct tensor *c, struct tensor *results[3])
+{
+    struct tensor *const inputs[3] = {input, h, c};
+    if (!input || !h || (rnn->kind == RNN_LSTM && !c) || !fits(engine, rnn, inputs)) {
+        return false;
+    }
+    bool converts = autocast_converts(engine, "rnn", rnn->weights[0]);
+    return converts ? run_in_half(engine, rnn, inputs, results) : run(engine, rnn, inputs, results);
 }
