@@ -30,7 +30,7 @@ def narrow(m, a):
     return m(a.bfloat16())
 
 
-FLAT, IMAGE = (640, 300), (16, 64, 32, 32)
+FLAT, IMAGE, HEADS = (640, 300), (16, 64, 32, 32), (8, 64, 12, 32)
 
 OPERATIONS = [
     ("amp square", [FLAT], amp(torch.square)),
@@ -60,4 +60,25 @@ OPERATIONS = [
     ("amp upsample", [lambda: nn.Upsample(scale_factor=2), IMAGE], amp_module(narrow)),
     ("amp gru cell", [lambda: nn.GRUCell(300, 300), FLAT], amp_module(lambda m, a: m(a, a))),
     ("amp lstm", [lambda: nn.LSTM(256, 256), (20, 32, 256)], amp_module(lambda m, a: m(a)[0])),
+    ("bmm heads moved", [HEADS, HEADS], lambda a, b: a.transpose(1, 2) @ b.transpose(1, 2).transpose(2, 3)),
+    ("bmm columns", [(64, 60, 40), (64, 50, 40)], lambda a, b: torch.bmm(a, b.transpose(1, 2))),
+    ("bmm innermost", [(60, 40, 64), (50, 40, 64)], lambda a, b: torch.bmm(a.permute(2, 0, 1), b.permute(2, 1, 0))),
+    ("matmul matrix", [(32, 60, 40), (40, 50)], torch.matmul),
+    ("linear columns", [lambda: nn.Linear(300, 500), (300, 640)], lambda m, a: m(a.t())),
+    ("linear moved", [lambda: nn.Linear(300, 500), (20, 32, 300)], lambda m, a: m(a.transpose(0, 1))),
+    ("linear part", [lambda: nn.Linear(300, 500), (20, 32, 600)], lambda m, a: m(a[:, :, :300])),
+    ("softmax columns", [FLAT], lambda a: a.t().softmax(-1)),
+    ("log_softmax columns", [FLAT], lambda a: a.t().log_softmax(-1)),
+    ("layer norm columns", [lambda: nn.LayerNorm(640), FLAT], lambda m, a: m(a.t())),
+    ("group norm columns", [lambda: nn.GroupNorm(8, 64), IMAGE], lambda m, a: m(a.transpose(2, 3))),
+    ("batch norm columns", [lambda: nn.BatchNorm2d(64), IMAGE], lambda m, a: m(a.transpose(2, 3))),
+    ("ce columns", [FLAT], lambda a: F.cross_entropy(a.t(), torch.randint(0, 640, (300,), device="cuda"))),
+    ("gelu columns", [FLAT], lambda a: F.gelu(a.t()).contiguous()),
+    ("add columns", [FLAT, (300, 640)], lambda a, b: (a.t() + b).contiguous()),
+    ("mul other columns", [FLAT, (300, 640)], lambda a, b: b * a.t()),
+    ("mul in place", [FLAT, FLAT], lambda a, b: (a * 1).mul_(b)),
+    ("avg pool columns", [IMAGE], lambda a: F.avg_pool2d(a.transpose(2, 3), 2)),
+    ("lstm batch of one", [lambda: nn.LSTM(256, 256, batch_first=True), (1, 200, 256)], lambda m, a: m(a)[0]),
+    ("lstm batch", [lambda: nn.LSTM(256, 256, batch_first=True), (8, 100, 256)], lambda m, a: m(a)[0]),
+    ("lstm twice", [lambda: nn.LSTM(256, 256, batch_first=True), (8, 100, 256)], lambda m, a: m(m(a)[0])[0]),
 ]

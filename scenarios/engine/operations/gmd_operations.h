@@ -55,8 +55,9 @@ struct tensor *op_softmax(struct engine *engine, struct tensor *input);
 struct tensor *op_log_softmax(struct engine *engine, struct tensor *input);
 /* In the input's own type, also under autocast. */
 struct tensor *op_log_softmax_as_it_is(struct engine *engine, struct tensor *input);
-struct tensor *op_bmm(struct engine *engine, struct tensor *a,
-                      struct tensor *b); /* any batch dimensions */
+/* products of matrices (products.c), with any dimensions before the last two, which are broadcast
+ */
+struct tensor *op_bmm(struct engine *engine, struct tensor *a, struct tensor *b);
 /* input [rows, in] by the transpose of weight [out, in] */
 struct tensor *op_product(struct engine *engine, struct tensor *input, struct tensor *weight);
 

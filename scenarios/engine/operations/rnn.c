@@ -5,7 +5,17 @@
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
 /* indices of recipe.number; MATRIX_BYTES: the weights without the biases */
-enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, MATRIX_BYTES, BATCH_FIRST, PACKED };
+enum {
+    KIND,
+    STEP_BYTES,
+    LAYERS,
+    DIRECTIONS,
+    WEIGHT_BYTES,
+    MATRIX_BYTES,
+    BATCH_FIRST,
+    PACKED,
+    COPIES_INPUT
+};
 
 #define PRODUCT_ROOM ((uint64_t)8 << 20)
 
@@ -46,16 +56,31 @@ static struct tensor *shaped(struct engine *engine, const struct node *node, int
     return tensor_new(engine, &node->recipe.shape[index], node->recipe.dtype);
 }
 
-/* cuDNN wants the length first; a batch that comes first is copied. */
-static struct tensor *by_step(struct engine *engine, const struct node *node, int index)
+/* The length first, as cuDNN wants it: a view. */
+static struct tensor *by_length(struct engine *engine, struct tensor *tensor, bool batch_first)
 {
-    return node->recipe.number[BATCH_FIRST] ? shaped(engine, node, index) : NULL;
+    static const int swapped[SHAPE_MAX_DIMS] = {1, 0, 2, 3, 4, 5};
+    return batch_first ? tensor_permuted(engine, tensor, swapped) : tensor_keep(tensor);
+}
+
+/* Its copy where it does not lie so; a batch of one does, in both orders. NULL: there is none. */
+static struct tensor *copy_by_step(struct engine *engine, struct tensor *tensor, bool batch_first)
+{
+    struct tensor *view = by_length(engine, tensor, batch_first);
+    struct tensor *copy = view->transposed ? tensor_like(engine, tensor) : NULL;
+    tensor_drop(engine, view);
+    return copy;
+}
+
+static struct tensor *saved_input_by_step(struct engine *engine, const struct node *node)
+{
+    return node->recipe.number[COPIES_INPUT] ? shaped(engine, node, 0) : NULL;
 }
 
 /* A second call gives the gradients of all weights, as views of one buffer. */
 static void weights_backward(struct engine *engine, struct node *node, struct tensor **results)
 {
-    struct tensor *input = by_step(engine, node, 0);
+    struct tensor *input = saved_input_by_step(engine, node);
     enum dtype dtype = node->recipe.dtype;
     struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / dtype_bytes(dtype))}};
     struct tensor *flat = tensor_new(engine, &all, dtype);
@@ -75,8 +100,9 @@ static void rnn_backward(struct engine *engine, struct node *node, struct tensor
     struct tensor *zero_output = grads[0] ? NULL : shaped(engine, node, 2);
     struct tensor *zero_h = grads[1] ? NULL : shaped(engine, node, 1);
     struct tensor *zero_c = grads[2] || !lstm ? NULL : shaped(engine, node, 1);
-    struct tensor *input = by_step(engine, node, 0);
-    struct tensor *grad = by_step(engine, node, 2);
+    struct tensor *input = saved_input_by_step(engine, node);
+    struct tensor *output = grads[0] ? grads[0] : zero_output;
+    struct tensor *grad = copy_by_step(engine, output, node->recipe.number[BATCH_FIRST]);
     struct tensor *data[3] = {NULL};
     data[0] = shaped(engine, node, 0);
     if (node->recipe.number[BATCH_FIRST]) {
@@ -170,7 +196,7 @@ static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *con
     struct tensor *input = inputs[EDGE_INPUT], *h = inputs[EDGE_H], *c = inputs[EDGE_C];
     struct shape shape = input->shape;
     shape.size[2] = rnn->hidden * rnn->directions;
-    struct tensor *copy = rnn->batch_first ? tensor_like(engine, input) : NULL;
+    struct tensor *copy = copy_by_step(engine, input, rnn->batch_first);
     results[0] = tensor_new(engine, &shape, input->dtype);
     results[1] = tensor_like(engine, h);
     results[2] = c ? tensor_like(engine, c) : NULL;
@@ -179,7 +205,7 @@ static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *con
         .dtype = input->dtype,
         .number = {rnn->kind, tensor_bytes(results[0]), (uint64_t)rnn->layers,
                    (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn), rnn->batch_first,
-                   rnn->packed},
+                   rnn->packed, copy != NULL},
     };
     struct shape flat = {1, {(int64_t)reserve_bytes(&recipe)}};
     bool tracked = tensor_tracked(engine, input) || tensor_tracked(engine, h) ||

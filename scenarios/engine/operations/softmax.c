@@ -1,13 +1,7 @@
 /* softmax.c - softmax and its logarithm. Facts: ATen/native/SoftMax.cpp and cuda/SoftMax.cu of
  * PyTorch 2.11. */
 #include "gmd_autocast.h"
-#include "gmd_operations.h"
-
-/* The kernels read rows that lie one after the other. */
-static struct tensor *in_order(struct engine *engine, const struct tensor *tensor)
-{
-    return tensor->transposed || tensor->expanded ? tensor_like(engine, tensor) : NULL;
-}
+#include "gmd_layout.h"
 
 /* The result's type is that of the gradient, recipe.dtype that of the input. The product of
  * gradient and result is computed first, in the gradient's layout. */
@@ -15,8 +9,8 @@ static void softmax_backward(struct engine *engine, struct node *node, struct te
                              struct tensor **results)
 {
     results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
-    struct tensor *product = tensor_like(engine, grads[0]);
-    struct tensor *rows = grads[0]->transposed ? tensor_like(engine, grads[0]) : NULL;
+    struct tensor *product = tensor_like_it_lies(engine, grads[0]);
+    struct tensor *rows = tensor_expect(engine, product, FORMAT_ROWS);
     tensor_drop(engine, rows);
     tensor_drop(engine, product);
 }
@@ -25,15 +19,16 @@ static void log_softmax_backward(struct engine *engine, struct node *node, struc
                                  struct tensor **results)
 {
     results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
-    tensor_drop(engine, in_order(engine, grads[0]));
+    tensor_drop(engine, tensor_expect(engine, grads[0], FORMAT_ROWS));
 }
 
-/* Neither kernel takes scratch memory, whatever the dimension. */
+/* The kernels read rows that lie one after the other; what lies in another way is copied for the
+ * call. Neither takes scratch memory, whatever the dimension. */
 static struct tensor *softmax(struct engine *engine, const char *name, backward_fn backward,
                               struct tensor *a, enum dtype dtype)
 {
     struct tensor *result = tensor_new(engine, &a->shape, dtype);
-    tensor_drop(engine, in_order(engine, a));
+    tensor_drop(engine, tensor_expect(engine, a, FORMAT_ROWS));
     node_over_saving(engine, name, backward, a, result, result);
     return result;
 }
