@@ -221,8 +221,8 @@ static growth checkpoint_cache = {"checkpoint_cache", "iterations=6", "2", "5", 
 static growth checkpoint_cache_of_other_sizes = {
     "checkpoint_cache", "iterations=4 layers=3 batch=256", "2", "3", MIB * 3 * 1};
 static growth awaitable = {"awaitable_cycle", "iterations=8 objects=0", "2", "7", 5 * MIB * 4 * 8};
-static growth closure = {"closure_cycle", "iterations=6 objects=0 interval=1", "1", "4",
-                         3 * (uint64_t)4 * 4 * (MIB * 4 + 4096)};
+static growth closure = {"closure_cycle", "iterations=6 layers=1 interval=1", "1", "4",
+                         3 * (uint64_t)4 * 4 * (MIB + 1024)};
 static growth evaluation = {"evaluation", "iterations=6", "1", "5", 0};
 
 TEST_ROW("metrics grows", grows_by_what_its_header_says, &metrics);

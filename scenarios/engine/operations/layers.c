@@ -112,7 +112,7 @@ static void record_linear(struct engine *engine, struct tensor *const arguments[
     }
 }
 
-/* A matrix is read as it lies. Of more dimensions the rows are: where they do not lie as one
+/* A matrix is read as it lies. With more dimensions the rows are one: where they do not lie as one
  * matrix, they are copied, and the copy is what the gradient of the weight needs. */
 static struct tensor *linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias)
