@@ -54,6 +54,8 @@ extern const struct script_function operation_functions[],
     loss_functions[];                                                   /* operations.c, losses.c */
 extern const struct script_function block_functions[];                  /* blocks.c */
 extern const struct script_function nn_functions[];                     /* nn.c */
+extern const struct script_function nn_more_functions[];                /* nn_more.c */
+extern const struct script_function index_functions[];                  /* indexing.c */
 extern const struct script_function optim_functions[];                  /* optim.c */
 extern const struct script_function object_functions[], gc_functions[]; /* objects.c */
 extern const struct script_function run_functions[], cuda_functions[],
@@ -65,6 +67,7 @@ extern const struct script_function tensor_methods[], module_methods[];        /
 extern const struct script_function optimizer_methods[];                       /* optim.c */
 extern const struct script_function list_methods[];                            /* objects.c */
 extern const struct script_function tensor_operations[];                       /* operations.c */
+extern const struct script_function tensor_indexing[];                         /* indexing.c */
 extern const struct script_function tensor_views[];                            /* views.c */
 extern const struct script_function tensor_changes[];                          /* changes.c */
 extern const struct script_function tensor_stream_methods[], stream_methods[]; /* streams.c */

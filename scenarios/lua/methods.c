@@ -194,7 +194,15 @@ static int call_module_require_grad(lua_State *lua)
     return push_result(lua, thing_keep(&module->thing));
 }
 
+static int call_module_channels_last(lua_State *lua)
+{
+    struct module *module = (struct module *)check_thing(lua, 1, &module_class);
+    module_to_channels_last(engine_of(lua), module);
+    return push_result(lua, thing_keep(&module->thing));
+}
+
 const struct script_function module_methods[] = {
+    {"to_channels_last", call_module_channels_last, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"append", call_module_append, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("module", MODULE))},
     {"nbytes", call_module_nbytes, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
     {"train", call_module_train, FUNCTION_CALL, STYLE_CALL, TAKES(MAY_TAKE("mode", TRUTH, "true"))},

@@ -161,6 +161,9 @@ static const struct {
     CREATED("ones"),
     CREATED("empty"),
     CREATED("randint"),
+    {"arange", "last", "b = arange(2, 9)\nphase(b:nbytes())", "b = arange(2)\nphase(b:nbytes())"},
+    {"arange", "dtype", "b = arange(9, { dtype = 'bool' })", "b = arange(9)"},
+    {"full", "dtype", "b = full { 9, value = 1, dtype = 'bool' }", "b = full { 9, value = 1 }"},
     {"bound", "allocated", "bound { allocated = 9, reserved = 9 }", "bound { reserved = 9 }"},
     {"bound", "reserved", "bound { allocated = 9, reserved = 9 }", "bound { allocated = 9 }"},
     {"bound", "leaks", "bound { allocated = 9, leaks = true }", "bound { allocated = 9 }"},
@@ -230,6 +233,20 @@ static const struct {
     }
     RECURRENT("nn.LSTM"),
     RECURRENT("nn.GRU"),
+#define DROPS(name)                                                                                \
+    {                                                                                              \
+        name, "dropout", "b = " name " { 4, 4, layers = 2, dropout = 0.5 }(randn { 3, 5, 4 })",    \
+            "b = " name " { 4, 4, layers = 2 }(randn { 3, 5, 4 })"                                 \
+    }
+    DROPS("nn.LSTM"),
+    DROPS("nn.GRU"),
+    CONVOLUTION("nn.ConvTranspose2d", "randn { 2, 4, 16, 16 }"),
+    {"nn.ConvTranspose2d", "output_padding",
+     "a = nn.ConvTranspose2d { 4, 8, 3, stride = 2, output_padding = 1 }\n"
+     "b = a(randn { 2, 4, 8, 8 })",
+     "a = nn.ConvTranspose2d { 4, 8, 3, stride = 2 }\nb = a(randn { 2, 4, 8, 8 })"},
+    {"nn.InstanceNorm2d", "affine", "a = nn.InstanceNorm2d { 4, affine = true }",
+     "a = nn.InstanceNorm2d { 4 }"},
 #define ENCODER "nn.TransformerEncoder { layers = 1, features = 8, heads = 2"
 #define ENCODED "}\nb = a(randn { 2, 4, 8 }):sum():backward()"
     {"nn.TransformerEncoder", "hidden", "a = " ENCODER ", hidden = 8" ENCODED,
@@ -301,6 +318,21 @@ static const struct {
     REDUCED("sum"),
     REDUCED("mean"),
     REDUCED("max"),
+    REDUCED("min"),
+    REDUCED("var"),
+    REDUCED("std"),
+    {"t:argmax", "keepdim", FIRST "b = a:argmax(1, { keepdim = true })" SHAPE,
+     FIRST "b = a:argmax(1)" SHAPE},
+    {"t:sort", "dimension", "b = randn { 5000, 2 }:sort(1)", "b = randn { 5000, 2 }:sort()"},
+    {"t:topk", "dimension", FIRST "b = a:topk(2, 1)" SHAPE, FIRST "b = a:topk(2)" SHAPE},
+#define CLAMPED(bounds)                                                                            \
+    "a = randn { 40, requires_grad = true }\na:clamp(" bounds "):sum():backward()"
+    {"t:clamp", "least", CLAMPED("0, 1"), CLAMPED("nil, 1")},
+    {"t:clamp", "most", CLAMPED("0, 1"), CLAMPED("0")},
+    {"t:to", "dtype", FIRST "b = a:to('bfloat16')",
+     FIRST "b = a:to { memory_format = 'contiguous' }"},
+    {"t:to", "memory_format", IMAGE "b = i:to { memory_format = 'channels_last' }",
+     IMAGE "b = i:to('float32')"},
     {"t:squeeze", "dimension", "b = randn { 1, 4, 1 }:squeeze(1)\nphase(b:dim())",
      "b = randn { 1, 4, 1 }:squeeze()\nphase(b:dim())"},
     {"t:unbind", "dimension", FIRST "phase(#a:unbind(2))", FIRST "phase(#a:unbind())"},

@@ -223,9 +223,10 @@ static const int channels_last[SHAPE_MAX_DIMS] = {1, 3, 2,
 
 enum memory_format tensor_format(const struct tensor *tensor)
 {
-    int64_t stride[SHAPE_MAX_DIMS], least = 0;
-    if (tensor->shape.dims != 4 || !tensor->transposed || !tensor_layout(tensor, stride) ||
-        stride[1] == 0) {
+    const int64_t *stride = tensor->stride; /* also where sizes of 1 make it lie by rows */
+    int64_t least = 0;
+    bool is_known = !tensor->transposed || !lies_by_rows(&tensor->shape, stride);
+    if (tensor->shape.dims != 4 || !is_known || stride[1] == 0) {
         return FORMAT_ROWS;
     }
     for (int i = 0; i < 4; i++) {

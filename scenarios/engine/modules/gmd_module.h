@@ -85,8 +85,16 @@ struct module *nn_layer_norm(struct engine *engine, int64_t features);
 struct module *nn_embedding(struct engine *engine, int64_t entries, int64_t features);
 struct module *nn_activation(struct engine *engine, enum activation kind);
 struct module *nn_softmax(struct engine *engine, int64_t dimension); /* as of Flatten */
-/* Recurrent networks (modules_rnn.c). They read kind, layers, directions, hidden and batch_first of
- * `shape`. */
+/* modules_more.c */
+struct module *nn_identity(struct engine *engine);
+struct module *nn_conv_transpose2d(struct engine *engine, int64_t in, int64_t out,
+                                   struct conv conv, const int64_t output_padding[2], bool bias);
+struct module *nn_lstm_cell(struct engine *engine, int64_t in, int64_t hidden);
+struct module *nn_instance_norm(struct engine *engine, int64_t channels, bool affine);
+/* Lays the windows of convolutions with the channels last. */
+void module_to_channels_last(struct engine *engine, struct module *module);
+/* Recurrent networks (modules_rnn.c). They read kind, layers, directions, hidden, batch_first and
+ * dropout of `shape`. */
 struct module *nn_rnn(struct engine *engine, const struct rnn *shape, int64_t in);
 struct module *nn_gru_cell(struct engine *engine, int64_t in, int64_t hidden);
 

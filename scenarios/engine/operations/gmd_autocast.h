@@ -20,6 +20,7 @@ enum autocast_class {
     AUTOCAST_WIDE,        /* to 32 bits */
     AUTOCAST_WIDE_RESULT, /* its result has 32 bits; whether it copies its input is its own choice
                            */
+    AUTOCAST_WIDEST,      /* to 32 bits where one of them has them, else to the block's type */
     AUTOCAST_PARTS,       /* it consists of operations that have a class of their own */
 };
 
@@ -31,6 +32,9 @@ bool autocast_class_of(const char *name, enum autocast_class *class);
  * computes the operation now. NULL gives NULL. */
 struct tensor *autocast_argument(struct engine *engine, const char *name, struct tensor *tensor);
 bool autocast_converts(struct engine *engine, const char *name, const struct tensor *tensor);
+/* The same for an operation of two that takes both in the wider type. */
+struct tensor *autocast_widest(struct engine *engine, const char *name, struct tensor *tensor,
+                               const struct tensor *other);
 /* The type of the operation's result for inputs of type `dtype`, where only the result is
  * converted. */
 enum dtype autocast_result(struct engine *engine, const char *name, enum dtype dtype);

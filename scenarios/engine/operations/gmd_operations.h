@@ -143,7 +143,8 @@ struct rnn {
     enum rnn_kind kind;
     int64_t layers, directions, hidden;
     bool batch_first;
-    bool packed; /* its input is of op_pack_sequences() */
+    double dropout; /* between layers, while it trains */
+    bool packed;    /* its input is of op_pack_sequences() */
     struct storage *flat;
     struct tensor **weights; /* 4 for each layer and direction */
     size_t weight_count;
@@ -171,6 +172,8 @@ struct tensor *op_split_attention(struct engine *engine, struct tensor *packed, 
 /* cublas.c: the memory that cuBLAS keeps for a (thread, stream) from its first product on;
  * `with_bias`: also that of cuBLASLt, which fuses the bias. */
 void cublas_workspace_use(struct engine *engine, bool with_bias);
+/* The states of cuDNN's random numbers, which the process keeps from its first dropout on. */
+void cudnn_dropout_use(struct engine *engine);
 void cublas_workspace_release(struct engine *engine); /* at the end of the process */
 
 #endif

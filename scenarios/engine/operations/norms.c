@@ -2,6 +2,7 @@
  * PyTorch 2.11. */
 #include "gmd_autocast.h"
 #include "gmd_layout.h"
+#include "gmd_more_operations.h"
 #include "layer_node.h"
 
 /* --- normalisation ----------------------------------------------------------------------- */
@@ -83,6 +84,13 @@ struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct
         normalise(engine, "CudnnBatchNormBackward", x, weight, bias, groups, format);
     tensor_drop(engine, x);
     return result;
+}
+
+struct tensor *op_plain_norm(struct engine *engine, struct tensor *input, int64_t channels)
+{
+    return input ? normalise(engine, "NativeBatchNormBackward", input, NULL, NULL, channels,
+                             FORMAT_ANY)
+                 : NULL;
 }
 
 struct tensor *op_layer_norm(struct engine *engine, struct tensor *input, struct tensor *weight,

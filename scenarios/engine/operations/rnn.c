@@ -14,21 +14,22 @@ enum {
     MATRIX_BYTES,
     BATCH_FIRST,
     PACKED,
-    COPIES_INPUT
+    COPIES_INPUT,
+    DROPS
 };
 
 #define PRODUCT_ROOM ((uint64_t)8 << 20)
 
 /* What cuDNN 9 took (shared/traces/hidden_*, seq2seq, and the "ops" recording): for each element of
  * an output of one layer and direction the gates and states that the way back needs, and the
- * outputs between layers. */
+ * outputs between layers. A dropout between them keeps a byte for each of these; that is assumed
+ * and not recorded. */
 static uint64_t reserve_bytes(const struct recipe *recipe)
 {
     uint64_t step = recipe->number[STEP_BYTES], layers = recipe->number[LAYERS];
-    if (recipe->number[KIND] == RNN_LSTM) {
-        return step * (6 * layers - 1) + 256;
-    }
-    return step * (7 * layers - 1) + 256;
+    uint64_t gates = recipe->number[KIND] == RNN_LSTM ? 6 : 7;
+    uint64_t masks = recipe->number[DROPS] ? step * (layers - 1) / dtype_bytes(recipe->dtype) : 0;
+    return step * (gates * layers - 1) + masks + 256;
 }
 
 /* The workspace holds the gradients of one layer's gates and output, copies of the weights and of
@@ -205,8 +206,11 @@ static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *con
         .dtype = input->dtype,
         .number = {rnn->kind, tensor_bytes(results[0]), (uint64_t)rnn->layers,
                    (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn), rnn->batch_first,
-                   rnn->packed, copy != NULL},
+                   rnn->packed, copy != NULL, rnn->dropout > 0},
     };
+    if (rnn->dropout > 0) {
+        cudnn_dropout_use(engine);
+    }
     struct shape flat = {1, {(int64_t)reserve_bytes(&recipe)}};
     bool tracked = tensor_tracked(engine, input) || tensor_tracked(engine, h) ||
                    tensor_tracked(engine, c) || tensor_tracked(engine, rnn->weights[0]);
