@@ -181,23 +181,6 @@ struct tensor *op_clone(struct engine *engine, struct tensor *a)
     return result;
 }
 
-struct tensor *op_reshape(struct engine *engine, struct tensor *a, const struct shape *shape)
-{
-    char from[128], to[128];
-    if (!a) {
-        return NULL;
-    }
-    if (shape_count(&a->shape) != shape_count(shape)) {
-        engine_misuse(engine,
-                      "a view of %s cannot have the shape %s: the number of elements differs",
-                      shape_text(&a->shape, from), shape_text(shape, to));
-        return NULL;
-    }
-    struct tensor *result = tensor_view(engine, a, shape);
-    node_drop(engine, node_over(engine, "ViewBackward", view_backward, a, result));
-    return result;
-}
-
 struct tensor *op_swap(struct engine *engine, struct tensor *a)
 {
     if (!a) {

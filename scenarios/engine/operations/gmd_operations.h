@@ -26,8 +26,6 @@ struct tensor *op_rsqrt(struct engine *engine, struct tensor *a);
 struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place);
 struct tensor *op_dropout(struct engine *engine, struct tensor *a, double p);
 struct tensor *op_clone(struct engine *engine, struct tensor *a);
-struct tensor *op_reshape(struct engine *engine, struct tensor *a,
-                          const struct shape *shape); /* a view */
 /* A view with its first two dimensions swapped; kernels copy it, gradients come back copied. */
 struct tensor *op_swap(struct engine *engine, struct tensor *a);
 
