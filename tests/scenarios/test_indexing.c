@@ -212,6 +212,18 @@ TEST_F(bench, the_layout_is_kept_through_a_model)
     assert_string_equal(bench_asked_in(run, "c"), "+1024");
 }
 
+TEST_F(bench, images_that_are_joined_keep_their_layout_if_all_have_it)
+{
+    bench *run =
+        bench_run("a = randn { 2, 8, 8, 8 }\nb = a:to { memory_format = 'channels_last' }\n"
+                  "c, d = cat({ b, b }, 2), cat({ a, b }, 2)\nphase 'a'\n"
+                  "y = c:to { memory_format = 'channels_last' }\nphase 'b'\n"
+                  "y = d:contiguous()\nphase 'c'");
+    bench_assert_ok(run);
+    assert_string_equal(bench_asked_in(run, "b"), "");
+    assert_string_equal(bench_asked_in(run, "c"), "");
+}
+
 TEST_F(bench, an_image_in_rows_is_copied_for_weights_with_channels_last)
 {
     bench *run = bench_run("m = nn.Conv2d { 8, 8, 1, bias = false }\nm:to_channels_last()\n"

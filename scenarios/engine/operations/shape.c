@@ -191,6 +191,17 @@ static bool any_tracked(const struct engine *engine, struct tensor *const *parts
     return false;
 }
 
+/* That of all parts, or rows. */
+static enum memory_format format_of_all(struct tensor *const *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tensor_format(parts[i]) != FORMAT_CHANNELS_LAST) {
+            return FORMAT_ROWS;
+        }
+    }
+    return FORMAT_CHANNELS_LAST;
+}
+
 static struct tensor *join(struct engine *engine, const char *name, backward_fn backward,
                            struct tensor *const *parts, size_t count, int dimension,
                            const struct shape *shape)
@@ -199,7 +210,7 @@ static struct tensor *join(struct engine *engine, const char *name, backward_fn 
     for (size_t i = 1; i < count; i++) {
         dtype = dtype_promoted(dtype, parts[i]->dtype);
     }
-    struct tensor *result = tensor_new(engine, shape, dtype);
+    struct tensor *result = tensor_new_as(engine, shape, dtype, format_of_all(parts, count));
     if (!any_tracked(engine, parts, count)) {
         return result;
     }
