@@ -158,7 +158,8 @@ TEST_F(bench, the_weights_of_a_cell_are_copied_once)
     bench *run = bench_run("m = nn.GRUCell { 8, 8 }\n"
                            "x, h = randn { 2, 8 }, randn { 2, 8 }\nphase 'a'\n" TWICE("m", "x, h"));
     bench_assert_ok(run);
-    assert_string_equal(bench_asked_in(run, "once"), "+48 +48 +384 +384 +32 +32 +96 +33554432 +96 +160 +32");
+    assert_string_equal(bench_asked_in(run, "once"),
+                        "+48 +48 +384 +384 +32 +32 +96 +33554432 +96 +160 +32");
     assert_string_equal(bench_asked_in(run, "twice"), "+32 +32 +96 +96 +160 +32");
 }
 
@@ -169,9 +170,7 @@ TEST_F(bench, a_recurrent_network_runs_in_float16)
     bench *run = bench_run("m = nn.LSTM { 8, 8, batch_first = false }\nx = randn { 4, 2, 8 }\n"
                            "phase 'a'\n" TWICE("m", "x"));
     bench_assert_ok(run);
-    uint64_t weights = 2 * (4 * 8 * 8 + 4 * 8 * 8 + 4 * 8 + 4 * 8);
-    char block[32];
-    snprintf(block, sizeof block, "+%llu ", (unsigned long long)weights);
+    static const char block[] = "+1152 "; /* 2 bytes for each of 2 * 4 * 8 * 8 + 2 * 4 * 8 */
     assert_true(strstr(bench_asked_in(run, "once"), block) != NULL);
     assert_true(strstr(bench_asked_in(run, "twice"), block) != NULL);
     bench_free(run);
