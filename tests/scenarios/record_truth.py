@@ -704,6 +704,12 @@ def ops(recorder):
                 del net
 
 
+def register_models():
+    """Those of truth_models.py, which needs a newer torch than the rest."""
+    import truth_models
+    PATTERNS.update(truth_models.MODELS)
+
+
 # --- the command -----------------------------------------------------------------------------------
 
 
@@ -714,6 +720,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--here", action="store_true", help="in this process")
     options = parser.parse_args()
+    register_models()
     names = options.names or list(PATTERNS)
     if options.list:
         print("\n".join(names))

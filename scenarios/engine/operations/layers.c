@@ -87,6 +87,9 @@ static struct tensor *linear(struct engine *engine, struct tensor *input, struct
                       (long long)weight->shape.size[1], shape_text(&shape, text));
         return NULL;
     }
+    if (!same_types(engine, "Linear", input, weight)) {
+        return NULL;
+    }
     shape.size[shape.dims - 1] = weight->shape.size[0];
     struct tensor *rows = input->transposed ? tensor_like(engine, input) : tensor_keep(input);
     struct tensor *result = tensor_new(engine, &shape, input->dtype);
@@ -183,6 +186,9 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     if (shape.size[1] != channels) {
         engine_misuse(engine, "Conv2d takes %lld channels, the input has %lld", (long long)channels,
                       (long long)shape.size[1]);
+        return NULL;
+    }
+    if (!same_types(engine, "Conv2d", input, weight)) {
         return NULL;
     }
     shape.size[1] = weight->shape.size[0];
