@@ -149,4 +149,230 @@ def training(recorder):
     recorder.phase("adapter step")
 
 
-MODELS = {"attention": (attention, {}), "training": (training, {})}
+# --- models: the twins of the scenarios of these names -----------------------------------------------------
+
+
+class Adapted(nn.Module):
+    """A linear with an adapter beside it, or alone."""
+
+    def __init__(self, inputs, outputs, rank):
+        super().__init__()
+        self.base = nn.Linear(inputs, outputs, bias=False)
+        self.down = nn.Linear(inputs, rank, bias=False) if rank else None
+        self.up = nn.Linear(rank, outputs, bias=False) if rank else None
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x)) * 2 if self.down else self.base(x)
+
+
+class LlamaBlock(nn.Module):
+    def __init__(self, features, hidden, heads, groups, rank):
+        super().__init__()
+        self.depth, self.heads, self.groups = features // heads, heads, groups
+        keys = groups * self.depth
+        self.norm1, self.norm2 = nn.RMSNorm(features), nn.RMSNorm(features)
+        self.q, self.k = Adapted(features, features, rank), Adapted(features, keys, rank)
+        self.v, self.o = Adapted(features, keys, rank), Adapted(features, features, rank)
+        self.gate, self.up = Adapted(features, hidden, rank), Adapted(features, hidden, rank)
+        self.down = Adapted(hidden, features, rank)
+
+    def rotate(self, x, cosine, sine):
+        first, second = x.chunk(2, -1)
+        return x * cosine + torch.cat((-second, first), -1) * sine
+
+    def attend(self, x, cosine, sine):
+        b, t, _ = x.shape
+        q = self.q(x).view(b, t, self.heads, self.depth).transpose(1, 2)
+        k = self.k(x).view(b, t, self.groups, self.depth).transpose(1, 2)
+        v = self.v(x).view(b, t, self.groups, self.depth).transpose(1, 2)
+        y = F.scaled_dot_product_attention(self.rotate(q, cosine, sine), self.rotate(k, cosine, sine), v,
+                                           is_causal=True, enable_gqa=self.heads != self.groups)
+        return self.o(y.transpose(1, 2).reshape(b, t, -1))
+
+    def feed_forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+    def forward(self, x, cosine, sine):
+        x = x + self.attend(self.norm1(x), cosine, sine)
+        return x + self.feed_forward(self.norm2(x))
+
+
+def lora(recorder, leak, rank=16, batch=2, length=512, vocabulary=32000, features=1024, hidden=2816, heads=16,
+         groups=4, layers=8, iterations=4):
+    new = lambda module: module.cuda().to(torch.bfloat16)
+    words = new(nn.Embedding(vocabulary, features))
+    blocks = [new(LlamaBlock(features, hidden, heads, groups, 0 if leak else rank)) for _ in range(layers)]
+    last, head = new(nn.RMSNorm(features)), new(nn.Linear(features, vocabulary, bias=False))
+    model = nn.ModuleList([words, *blocks, last, head])
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(leak or name.endswith((".down.weight", ".up.weight")))
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
+    cosine = torch.randn(length, features // heads, device="cuda", dtype=torch.bfloat16)
+    sine = torch.randn(length, features // heads, device="cuda", dtype=torch.bfloat16)
+
+    def forward():
+        x = words(inputs)
+        for block in blocks:
+            x = block(x, cosine, sine)
+        return F.cross_entropy(head(last(x)).view(-1, vocabulary), targets)
+
+    recorder.phase("start")
+    for i in range(iterations):
+        inputs = torch.randint(0, vocabulary, (batch, length), device="cuda")
+        targets = torch.randint(0, vocabulary, (batch * length,), device="cuda")
+        loss = forward()
+        recorder.phase(f"{i}:forward")
+        loss.backward()
+        recorder.phase(f"{i}:backward")
+        optimizer.step()
+        optimizer.zero_grad()
+        recorder.phase(f"{i}:step")
+    recorder.measure(model, optimizer)
+
+
+class ScoredBlock(nn.Module):
+    def __init__(self, features, heads, backend):
+        super().__init__()
+        self.heads, self.backend = heads, backend
+        self.norm1, self.norm2 = nn.LayerNorm(features), nn.LayerNorm(features)
+        self.qkv, self.projection = nn.Linear(features, 3 * features), nn.Linear(features, features)
+        self.wide, self.narrow = nn.Linear(features, 4 * features), nn.Linear(4 * features, features)
+
+    def attend(self, x):
+        b, t, c = x.shape
+        q, k, v = (part.view(b, t, self.heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
+        with sdpa_kernel(BACKENDS[self.backend]):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.projection(y.transpose(1, 2).reshape(b, t, c))
+
+    def forward(self, x):
+        x = x + self.attend(x)
+        return x + self.narrow(F.gelu(self.wide(self.norm2(x))))
+
+
+def attention_scores(recorder, leak, batch=2, length=2048, features=768, heads=12, layers=4, iterations=4):
+    model = nn.Sequential(*(ScoredBlock(features, heads, "math" if leak else "flash") for _ in range(layers)))
+    model = model.cuda().to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for i in range(iterations):
+        loss = model(torch.randn(batch, length, features, device="cuda", dtype=torch.bfloat16)).square().mean()
+        recorder.phase(f"{i}:forward")
+        loss.backward()
+        recorder.phase(f"{i}:backward")
+        optimizer.step()
+        optimizer.zero_grad()
+        recorder.phase(f"{i}:step")
+    recorder.measure(model, optimizer)
+
+
+def gan(recorder, leak, batch=256, latent=128, hidden=1024, pixels=3072, iterations=20):
+    leaky = lambda: nn.LeakyReLU(0.2)
+    generator = nn.Sequential(nn.Linear(latent, hidden), leaky(), nn.Linear(hidden, hidden), leaky(),
+                              nn.Linear(hidden, pixels), nn.Tanh()).cuda()
+    discriminator = nn.Sequential(nn.Linear(pixels, hidden), leaky(), nn.Linear(hidden, hidden), leaky(),
+                                  nn.Linear(hidden, 1)).cuda()
+    for_generator = torch.optim.Adam(generator.parameters(), lr=2e-4)
+    for_discriminator = torch.optim.Adam(discriminator.parameters(), lr=2e-4)
+    judge, losses = F.binary_cross_entropy_with_logits, []
+    for i in range(iterations):
+        real = torch.randn(batch, pixels, device="cuda")
+        zero, one = torch.zeros(batch, 1, device="cuda"), torch.ones(batch, 1, device="cuda")
+        fake = generator(torch.randn(batch, latent, device="cuda"))
+        for_discriminator.zero_grad()
+        loss = judge(discriminator(real), one) + judge(discriminator(fake if leak else fake.detach()), zero)
+        loss.backward(retain_graph=leak)
+        for_discriminator.step()
+        losses.append(loss if leak else loss.item())
+        for_generator.zero_grad()
+        loss = judge(discriminator(fake), one)
+        loss.backward()
+        for_generator.step()
+        losses.append(loss if leak else loss.item())
+        del fake, loss
+        recorder.phase(i)
+    recorder.measure(nn.ModuleList([generator, discriminator]))
+
+
+class ViT(nn.Module):
+    def __init__(self, side, patch, features, heads, layers, classes):
+        super().__init__()
+        self.embedding = nn.Conv2d(3, features, patch, patch)
+        self.first = nn.Parameter(torch.zeros(1, 1, features))
+        self.positions = nn.Parameter(torch.zeros(1, (side // patch) ** 2 + 1, features))
+        layer = nn.TransformerEncoderLayer(features, heads, 4 * features, activation="gelu", batch_first=True,
+                                           norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.norm, self.head = nn.LayerNorm(features), nn.Linear(features, classes)
+
+    def forward(self, images):
+        x = self.embedding(images).flatten(2).transpose(1, 2)
+        x = torch.cat((self.first.expand(len(images), -1, -1), x), 1) + self.positions
+        return self.head(self.norm(self.encoder(x))[:, 0])
+
+
+def steps_of(recorder, model, optimizer, batch, loss_of, precision=None, iterations=3):
+    recorder.phase("start")
+    for i in range(iterations):
+        images, targets = batch()
+        with torch.autocast("cuda", dtype=precision or torch.bfloat16, enabled=precision is not None):
+            loss = loss_of(model(images), targets)
+        recorder.phase(f"{i}:forward")
+        loss.backward()
+        recorder.phase(f"{i}:backward")
+        optimizer.step()
+        optimizer.zero_grad()
+        recorder.phase(f"{i}:step")
+    recorder.measure(model, optimizer)
+
+
+def vit(recorder, batch=32, side=224, patch=16, features=384, heads=6, layers=12, classes=1000, precision=None):
+    model = ViT(side, patch, features, heads, layers, classes).cuda()
+    make = lambda: (torch.randn(batch, 3, side, side, device="cuda"), torch.randint(0, classes, (batch,), device="cuda"))
+    steps_of(recorder, model, torch.optim.AdamW(model.parameters()), make, F.cross_entropy, precision)
+
+
+class UNet(nn.Module):
+    def __init__(self, channels, levels):
+        super().__init__()
+
+        def twice(inputs, outputs):
+            parts = []
+            for each in (inputs, outputs):
+                parts += [nn.Conv2d(each, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs),
+                          nn.ReLU(inplace=True)]
+            return nn.Sequential(*parts)
+
+        self.down = nn.ModuleList([twice(3, channels)])
+        for i in range(1, levels + 1):
+            self.down.append(nn.Sequential(nn.MaxPool2d(2), twice(channels << i - 1, channels << i)))
+        self.up = nn.ModuleList(twice((channels << i) + (channels << i - 1), channels << i - 1)
+                                for i in range(levels, 0, -1))
+        self.enlarge = nn.Upsample(scale_factor=2, mode="bilinear")
+        self.head = nn.Conv2d(channels, 1, 1)
+
+    def forward(self, x):
+        skips = []
+        for level in self.down:
+            x = level(x)
+            skips.append(x)
+        skips.pop()
+        for level in self.up:
+            x = level(torch.cat((skips.pop(), self.enlarge(x)), 1))
+        return self.head(x)
+
+
+def unet(recorder, batch=8, side=256, channels=32, levels=4):
+    model = UNet(channels, levels).cuda()
+    make = lambda: (torch.randn(batch, 3, side, side, device="cuda"), torch.ones(batch, 1, side, side, device="cuda"))
+    steps_of(recorder, model, torch.optim.Adam(model.parameters(), lr=1e-4), make, F.binary_cross_entropy_with_logits)
+
+
+MODELS = {
+    "attention": (attention, {}), "training": (training, {}),
+    "lora_leak": (lora, {"leak": True}), "lora_fixed": (lora, {"leak": False}),
+    "attention_scores_leak": (attention_scores, {"leak": True}),
+    "attention_scores_fixed": (attention_scores, {"leak": False}),
+    "gan_leak": (gan, {"leak": True}), "gan_fixed": (gan, {"leak": False}),
+    "vit": (vit, {}), "vit_bf16": (vit, {"precision": torch.bfloat16}),
+    "unet": (unet, {}),
+}
