@@ -47,7 +47,7 @@ optimizer = optim.AdamW { trained }
 
 parameters = 2 * layers * (12 * features * features + 13 * features)
 activation = 2 * batch * length * features
-bound { allocated = 5 * parameters + (17 * layers + 16) * activation + 72 * MiB, leaks = leak }
+bound { allocated = 5.2 * parameters + (17 * layers + 16) * activation + 72 * MiB, leaks = leak }
 
 function attend(block, x)
   local parts <close> = hold(block.qkv(block.norm1(x)):chunk(3, -1))

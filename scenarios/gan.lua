@@ -36,9 +36,9 @@ for_discriminator = optim.Adam { discriminator, lr = 2e-4 }
 losses = list()
 
 parameters = 4 * (latent * hidden + 2 * hidden * hidden + 2 * hidden * pixels + 5 * hidden + pixels + 1)
-images = 4 * batch * pixels
+images, noise = 4 * batch * pixels, 4 * batch * latent
 activations = 4 * batch * hidden
-bound { allocated = 5 * parameters + 8 * images + 20 * activations + 72 * MiB, leaks = leak }
+bound { allocated = 5.2 * parameters + 8 * images + 3 * noise + 20 * activations + 72 * MiB, leaks = leak }
 
 judge = binary_cross_entropy_with_logits
 

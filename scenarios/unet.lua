@@ -4,7 +4,8 @@
 --          from the first operation of the forward pass to the last of the backward pass.
 -- Params   batch; side: of an image; channels: of the first level, twice as many in each next one;
 --          levels; iterations: steps.
--- Bound    what the first step peaked at and the optimizer's state: no later step takes more.
+-- Bound    what the first step peaked at, the optimizer's state, and the images of the step before: no
+--          later step takes more.
 -- Source   O. Ronneberger et al., https://arxiv.org/abs/1505.04597; bilinear upsampling in place of
 --          transposed convolutions, as in https://github.com/milesial/Pytorch-UNet (bilinear=True).
 scenario {
@@ -67,6 +68,6 @@ for i = 0, iterations - 1 do
   optimizer:zero_grad()
   phase(i .. ":step")
   if i == 0 then
-    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes()) }
+    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes() + images:nbytes()) + 2 * MiB }
   end
 end

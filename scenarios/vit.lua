@@ -4,7 +4,8 @@
 --          attention keeps one number for each of them and head.
 -- Params   batch; side: of an image; patch: side of a patch; features, heads, layers, classes: the model;
 --          precision: of autocast; iterations: steps.
--- Bound    what the first step peaked at and the optimizer's state: no later step takes more.
+-- Bound    what the first step peaked at, the optimizer's state, and the images of the step before: no
+--          later step takes more.
 -- Source   A. Dosovitskiy et al., https://arxiv.org/abs/2010.11929 (ViT-S/16 by default).
 scenario {
   name = "vit",
@@ -54,6 +55,6 @@ for i = 0, iterations - 1 do
   optimizer:zero_grad()
   phase(i .. ":step")
   if i == 0 then
-    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes()) }
+    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes() + images:nbytes()) + 2 * MiB }
   end
 end
