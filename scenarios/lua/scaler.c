@@ -1,4 +1,4 @@
-/* scaler.c - amp.GradScaler() and its methods. */
+/* scaler.c - GradScaler() and its methods. */
 #include "gmd_grad_scaler.h"
 #include "library_parts.h"
 

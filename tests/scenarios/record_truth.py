@@ -317,7 +317,7 @@ def train(recorder, model, batch, loss_of, optimizer="adamw", iterations=3, set_
           accumulate=1, amp=None):
     """zero_grad, forward, backward, step; a phase after each. `batch()` gives input and target."""
     optimizer = OPTIMIZERS[optimizer](model.parameters())
-    scaler = torch.amp.GradScaler("cuda") if amp == torch.float16 else None
+    scaler = torch.GradScaler("cuda") if amp == torch.float16 else None
     recorder.phase("start")
     for i in range(iterations):
         optimizer.zero_grad(set_to_none=set_to_none)

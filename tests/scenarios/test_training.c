@@ -134,7 +134,7 @@ TEST_F(bench, a_recurrent_network_is_not_converted)
 
 /* --- GradScaler -------------------------------------------------------------------------- */
 
-#define SCALED "o = optim.SGD { a }\ng = amp.GradScaler()\n"
+#define SCALED "o = optim.SGD { a }\ng = GradScaler()\n"
 #define LOSS   "loss = g:scale(randn { 1 }:sum())\n"
 
 TEST_F(bench, a_scaler_makes_its_scale_and_a_counter_when_it_is_first_used)
@@ -152,7 +152,7 @@ TEST_F(bench, a_step_looks_for_infinities_and_keeps_whether_it_found_one_until_t
 
 TEST_F(bench, a_scaler_that_is_off_does_nothing_but_step)
 {
-    assert_asks("o = optim.SGD { a, momentum = 0.9 }\ng = amp.GradScaler { enabled = false }\n"
+    assert_asks("o = optim.SGD { a, momentum = 0.9 }\ng = GradScaler { enabled = false }\n"
                 "l = randn { 1 }:sum()",
                 "l = g:scale(l)\ng:unscale_(o)\ng:step(o)\ng:update()", "+4096");
 }

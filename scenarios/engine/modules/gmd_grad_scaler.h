@@ -1,4 +1,4 @@
-/* gmd_grad_scaler.h - torch.amp.GradScaler: the scale, and for each optimizer whether a gradient
+/* gmd_grad_scaler.h - torch.GradScaler: the scale, and for each optimizer whether a gradient
  * overflowed. What is in the numbers is not computed: no step is skipped. */
 #ifndef GMD_GRAD_SCALER_H
 #define GMD_GRAD_SCALER_H

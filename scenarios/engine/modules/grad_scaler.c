@@ -1,4 +1,4 @@
-/* grad_scaler.c - torch.amp.GradScaler. Facts: torch/amp/grad_scaler.py of 2.11. */
+/* grad_scaler.c - torch.GradScaler. Facts: torch/amp/grad_scaler.py of 2.11. */
 #include "gmd_grad_scaler.h"
 
 enum stage { STAGE_READY, STAGE_UNSCALED, STAGE_STEPPED };

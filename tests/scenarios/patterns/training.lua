@@ -52,7 +52,7 @@ steps("sgd fused", function() return optim.SGD { m, momentum = 0.9, fused = true
 steps("adam fused amsgrad", function() return optim.Adam { m, amsgrad = true, fused = true } end)
 steps("adamw bfloat16", function() return optim.AdamW { m } end, "bfloat16")
 steps("adamw float16 in turn", function() return optim.AdamW { m, foreach = false } end, "float16")
-scaler = amp.GradScaler()
+scaler = GradScaler()
 steps("scaled", function() return optim.SGD { m, momentum = 0.9 } end, nil, true)
 
 extra = nn.Linear { 300, 512 }
