@@ -267,6 +267,7 @@ static int transformer(lua_State *lua)
                             .features = integer(lua, 2),
                             .heads = integer(lua, 3),
                             .hidden = integer(lua, 4),
+                            .dropout = 0.1,
                             .gelu = lua_toboolean(lua, 5),
                             .norm_first = lua_toboolean(lua, 6)};
     shape.hidden = lua_isnil(lua, 4) ? 4 * shape.features : shape.hidden;

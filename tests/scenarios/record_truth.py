@@ -319,7 +319,7 @@ def train(recorder, model, batch, loss_of, optimizer="adamw", iterations=3, set_
           accumulate=1, amp=None):
     """zero_grad, forward, backward, step; a phase after each. `batch()` gives input and target."""
     optimizer = OPTIMIZERS[optimizer](model.parameters())
-    scaler = torch.amp.GradScaler("cuda") if amp == torch.float16 else None
+    scaler = torch.GradScaler("cuda") if amp == torch.float16 else None
     recorder.phase("start")
     for i in range(iterations):
         optimizer.zero_grad(set_to_none=set_to_none)
@@ -715,6 +715,12 @@ def ops(recorder):
                 del net
 
 
+def register_models():
+    """Those of truth_models.py, which needs a newer torch than the rest."""
+    import truth_models
+    PATTERNS.update(truth_models.MODELS)
+
+
 # --- the command -----------------------------------------------------------------------------------
 
 
@@ -725,6 +731,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--here", action="store_true", help="in this process")
     options = parser.parse_args()
+    register_models()
     names = options.names or list(PATTERNS)
     if options.list:
         print("\n".join(names))

@@ -255,6 +255,43 @@ static const struct {
      "a = " ENCODER ENCODED},
     {"nn.TransformerEncoder", "norm_first", "a = " ENCODER ", norm_first = true" ENCODED,
      "a = " ENCODER ENCODED},
+#define HEADS(n)         "q = randn { 2, 4, 8, 16 }\nk = randn { 2, " n ", 8, 16 }\n"
+#define ATTENDS(options) HEADS("4") "b = scaled_dot_product_attention(q, k, k, { " options " })"
+    {"scaled_dot_product_attention", "attn_mask",
+     ATTENDS("attn_mask = zeros { 8, 9 }:narrow(2, 1, 8)"), ATTENDS("")},
+    {"scaled_dot_product_attention", "dropout_p", ATTENDS("backend = 'math', dropout_p = 0.5"),
+     ATTENDS("backend = 'math'")},
+    {"scaled_dot_product_attention", "is_causal", ATTENDS("backend = 'math', is_causal = true"),
+     ATTENDS("backend = 'math'")},
+    {"scaled_dot_product_attention", "enable_gqa",
+     HEADS("2") "b = scaled_dot_product_attention(q, k, k, { enable_gqa = true })",
+     HEADS("2") "pcall(function() scaled_dot_product_attention(q, k, k) end)"},
+    {"scaled_dot_product_attention", "backend", ATTENDS("backend = 'math'"), ATTENDS("")},
+#define MULTIHEAD(options)                                                                         \
+    "a = nn.MultiheadAttention { 8, 2" options " }\nc = randn { 2, 4, 8 }\nb = a(c, c, c)"
+    {"nn.MultiheadAttention", "dropout", MULTIHEAD(", dropout = 0.5"), MULTIHEAD()},
+    {"nn.MultiheadAttention", "bias", MULTIHEAD(", bias = false"), MULTIHEAD()},
+    {"nn.MultiheadAttention", "batch_first", MULTIHEAD(", batch_first = true"), MULTIHEAD()},
+    {"nn.MultiheadAttention", "need_weights", MULTIHEAD(", need_weights = false"), MULTIHEAD()},
+#define ENCODES(options)                                                                           \
+    "a = nn.TransformerEncoderLayer { 8, 2" options " }\nb = a(randn { 2, 4, 8 "                   \
+                                                    "}):sum():backward()"
+#define DECODES(options)                                                                           \
+    "a = nn.TransformerDecoderLayer { 8, 2" options " }\n"                                         \
+    "b = a(randn { 2, 4, 8 }, randn { 2, 5, 8 }):sum():backward()"
+#define DECODER(options)                                                                           \
+    "a = nn.TransformerDecoder { layers = 2, features = 8, heads = 2" options " }\n"               \
+    "b = a(randn { 2, 4, 8 }, randn { 2, 5, 8 }):sum():backward()"
+#define LAYER(name, RUNS)                                                                          \
+    {name, "hidden", RUNS(", hidden = 16"), RUNS()},                                               \
+        {name, "dropout", RUNS(", dropout = 0"), RUNS()},                                          \
+        {name, "gelu", RUNS(", gelu = true"), RUNS()},                                             \
+    {                                                                                              \
+        name, "norm_first", RUNS(", norm_first = true"), RUNS()                                    \
+    }
+    LAYER("nn.TransformerEncoderLayer", ENCODES),
+    LAYER("nn.TransformerDecoderLayer", DECODES),
+    LAYER("nn.TransformerDecoder", DECODER),
     {"nn.resnet50", "classes", "b = nn.resnet50 { classes = 10 }", "b = nn.resnet50()"},
 #define GPT   "nn.gpt { vocabulary = 9, features = 8, heads = 2, layers = 1"
 #define READS "}(randint { 2, 4 }):sum():backward()"
@@ -273,6 +310,30 @@ static const struct {
     OPTIMIZER("optim.SGD"),
     OPTIMIZER("optim.Adam"),
     OPTIMIZER("optim.AdamW"),
+#define STEPS(name, options) MODEL "o = optim." name " { h" options " }\no:step()\no:step()"
+#define STEPPED(name, parameter, value, others)                                                    \
+    {                                                                                              \
+        "optim." name, parameter, STEPS(name, ", " parameter " = " value others),                  \
+            STEPS(name, others)                                                                    \
+    }
+    STEPPED("SGD", "nesterov", "true", ", momentum = 0.9, foreach = false"),
+    STEPPED("Adam", "amsgrad", "true", ""),
+    STEPPED("AdamW", "amsgrad", "true", ""),
+    STEPPED("RMSprop", "weight_decay", "0.1", ""),
+    STEPPED("RMSprop", "foreach", "false", ""),
+    STEPPED("RMSprop", "momentum", "0.9", ""),
+    STEPPED("RMSprop", "centered", "true", ""),
+    STEPPED("Adagrad", "weight_decay", "0.1", ", foreach = false"),
+    STEPPED("Adagrad", "foreach", "false", ""),
+    {"o:add_param_group", "weight_decay",
+     MODEL "o = optim.Adam { y }\no:add_param_group { h, weight_decay = 0.1 }\no:step()",
+     MODEL "o = optim.Adam { y }\no:add_param_group { h }\no:step()"},
+    {"GradScaler", "enabled",
+     "g = GradScaler { enabled = false }\nb = g:scale(randn { 1 })",
+     "g = GradScaler()\nb = g:scale(randn { 1 })"},
+    {"t:chunk", "dimension", FIRST "b = a:chunk(2, 3)[1]" SHAPE, FIRST "b = a:chunk(2)[1]" SHAPE},
+    {"t:split", "dimension", FIRST "b = a:split({ 1, 3, 4 }, 3)[2]" SHAPE,
+     "a = randn { 8, 8 }\nb = a:split { 1, 3, 4 }[2]" SHAPE},
     {"optim.SGD", "weight_decay", MODEL "o = optim.SGD { h, weight_decay = 0.1 }\no:step()",
      MODEL "o = optim.SGD { h }\no:step()"},
     {"optim.SGD", "momentum", MODEL "o = optim.SGD { h, momentum = 0.9 }\no:step()",

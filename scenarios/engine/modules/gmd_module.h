@@ -34,6 +34,7 @@ struct module {
     int takes;     /* the most tensors that it takes as inputs */
     int level;     /* how deep it is nested in others, at most; limited because passes recurse */
     bool in_place, training, gelu, norm_first, of_images;
+    bool batch_first, gives_weights; /* of attention */
 };
 
 extern const struct thing_class module_class;
@@ -57,6 +58,8 @@ struct module_sizes {
 };
 struct module_sizes module_measure(struct engine *engine, struct module *module);
 void module_train(struct module *module, bool training);
+/* Parameters, their gradients and floating buffers in another type (module_dtype.c). */
+void module_to(struct engine *engine, struct module *module, enum dtype dtype);
 
 /* One input, one result; NULL after engine_misuse() and for a NULL input. */
 struct tensor *module_apply(struct engine *engine, struct module *module, struct tensor *input);
@@ -106,9 +109,22 @@ struct module *nn_resnet50(struct engine *engine, int64_t classes);
 /* Transformers (model_transformer.c). */
 struct encoder {
     int64_t layers, features, heads, hidden;
+    double dropout;
     bool gelu, norm_first; /* else ReLU, and normalisation last */
 };
 struct module *nn_transformer(struct engine *engine, const struct encoder *shape);
+struct module *nn_encoder_layer(struct engine *engine, const struct encoder *shape);
+/* The decoder's take two tensors: what is decoded, and the encoder's result. */
+struct module *nn_decoder(struct engine *engine, const struct encoder *shape);
+struct module *nn_decoder_layer(struct engine *engine, const struct encoder *shape);
+/* multihead.c: takes one to three tensors: queries, keys, values. */
+struct multihead {
+    int64_t features, heads;
+    double dropout; /* of the weights */
+    bool bias, batch_first;
+    bool gives_weights; /* need_weights: attention is written out, and its mean weights are given */
+};
+struct module *nn_multihead_attention(struct engine *engine, const struct multihead *shape);
 struct module *nn_gpt_block(struct engine *engine, int64_t features, int64_t heads);
 struct module *nn_causal_block(struct engine *engine, int64_t features, int64_t heads);
 struct gpt {

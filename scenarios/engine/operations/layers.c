@@ -127,6 +127,9 @@ static struct tensor *linear(struct engine *engine, struct tensor *input, struct
                       (long long)weight->shape.size[1], shape_text(&shape, text));
         return NULL;
     }
+    if (!same_types(engine, "Linear", input, weight)) {
+        return NULL;
+    }
     shape.size[shape.dims - 1] = weight->shape.size[0];
     bool is_fused = shape.dims == 2 || !input->transposed;
     struct tensor *rows = seen_as_rows(engine, input);
@@ -237,6 +240,9 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     if (shape.size[1] != channels) {
         engine_misuse(engine, "Conv2d takes %lld channels, the input has %lld", (long long)channels,
                       (long long)shape.size[1]);
+        return NULL;
+    }
+    if (!same_types(engine, "Conv2d", input, weight)) {
         return NULL;
     }
     shape.size[1] = weight->shape.size[0];

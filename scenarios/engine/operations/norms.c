@@ -20,8 +20,8 @@ static void norm_backward(struct engine *engine, struct node *node, struct tenso
     struct tensor *input =
         tensor_new_as(engine, &node->recipe.shape[0], node->recipe.dtype, format);
     if (node_wants(node, 1)) {
-        results[1] = tensor_new(engine, &node->recipe.shape[1], DTYPE_FLOAT32);
-        results[2] = tensor_new(engine, &node->recipe.shape[1], DTYPE_FLOAT32);
+        results[1] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
+        results[2] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
     }
     if (node_wants(node, 0)) {
         results[0] = input;
@@ -139,7 +139,7 @@ static void group_norm_backward(struct engine *engine, struct node *node, struct
     results[0] = node_wants(node, 0) ? grad_of_input(engine, node) : NULL;
     for (uint32_t i = 1; i < 3; i++) {
         if (node_wants(node, i)) {
-            results[i] = tensor_new(engine, &node->recipe.shape[1], DTYPE_FLOAT32);
+            results[i] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
         }
     }
     struct tensor *sums = wide(engine, rows, channels), *products = wide(engine, rows, channels);
@@ -228,7 +228,7 @@ static void rms_norm_backward(struct engine *engine, struct node *node, struct t
     struct tensor *grad = tensor_expect(engine, grads[0], FORMAT_ROWS);
     results[0] = node_wants(node, 0) ? grad_of_input(engine, node) : NULL;
     if (node_wants(node, 1)) {
-        results[1] = tensor_new(engine, &node->recipe.shape[1], DTYPE_FLOAT32);
+        results[1] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
     }
     tensor_drop(engine, grad);
 }
