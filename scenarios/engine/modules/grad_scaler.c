@@ -115,7 +115,8 @@ static bool has_narrow_gradient(const struct optimizer *optimizer)
     return false;
 }
 
-/* The reciprocal of the scale is computed in 64 bits; gradients are unscaled in place. */
+/* The reciprocal of the scale is computed in 64 bits. Both numbers are copied for the gradients'
+ * device, even where it is their own; the copy of the second one is kept. */
 static void look_for_overflow(struct engine *engine, struct per_optimizer *state)
 {
     struct tensor *wide = tensor_new(engine, &scalar, DTYPE_FLOAT64);
@@ -124,9 +125,11 @@ static void look_for_overflow(struct engine *engine, struct per_optimizer *state
     struct tensor *inverse = tensor_new(engine, &scalar, DTYPE_FLOAT32);
     tensor_drop(engine, reciprocal);
     struct tensor *found_inf = tensor_new(engine, &scalar, DTYPE_FLOAT32);
-    tensor_drop(engine, state->found_inf);
-    state->found_inf = found_inf;
+    state->found_inf = tensor_new(engine, &scalar, DTYPE_FLOAT32);
+    struct tensor *inverse_there = tensor_new(engine, &scalar, DTYPE_FLOAT32);
+    tensor_drop(engine, inverse_there);
     tensor_drop(engine, inverse);
+    tensor_drop(engine, found_inf);
 }
 
 void grad_scaler_unscale(struct engine *engine, struct grad_scaler *scaler,
