@@ -7,6 +7,8 @@
 --          there is no cycle; iterations; tables: awaitables in a step; batch, features: the size of
 --          each result; interval: gc.collect() after so many steps, the remedy without a change
 --          of the code (0: never); objects: containers that the rest of the program creates in a step.
+-- Count    an awaitable is 5 containers: itself, its tensor, the lambda, the tuple of its closure and the
+--          cell in it. `objects` is an assumption.
 -- Bound    fixed: the results of one step, before and after the callback; leak: the results of all steps
 --          since the last collection.
 -- Source   https://github.com/meta-pytorch/torchrec/pull/1226 (SequenceEmbeddingsAwaitable);
@@ -32,12 +34,14 @@ bound { allocated = 2 * results, leaks = leak }
 function request()
   awaitable = object()
   awaitable.tensor = empty { batch, features }
+  awaitable.wrapper = object() -- the tensor as Python sees it
   awaitable.callback = object() -- a lambda
   awaitable.callback.closure = list()
+  awaitable.callback.closure:append(object()) -- a cell
   if leak then
-    awaitable.callback.closure:append(awaitable)
+    awaitable.callback.closure[1].contents = awaitable
   else
-    awaitable.callback.closure:append(awaitable.tensor)
+    awaitable.callback.closure[1].contents = awaitable.tensor
   end
   return awaitable
 end

@@ -1,4 +1,5 @@
 /* changes.c - operations in place: t:mul_(2). */
+#include "gmd_more_operations.h"
 #include "library_parts.h"
 
 static struct tensor *changeable(lua_State *lua)
@@ -58,6 +59,13 @@ static int relu_in_place(lua_State *lua)
     return changed(lua, tensor, op_relu(engine_of(lua), tensor, true));
 }
 
+static int masked_fill_in_place(lua_State *lua)
+{
+    struct tensor *tensor = changeable(lua);
+    check_fit(lua, "masked_fill_", tensor);
+    return changed(lua, tensor, op_masked_fill(engine_of(lua), tensor, check_tensor(lua, 2), true));
+}
+
 /* zero_(), fill_(0): new values, no memory and no graph. */
 static int overwrite(lua_State *lua)
 {
@@ -74,6 +82,9 @@ static int copy(lua_State *lua)
 const struct script_function tensor_changes[] = {
     {"add_", add_in_place, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("other", OPERAND))},
     {"mul_", multiply_in_place, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("other", OPERAND))},
+    {"masked_fill_", masked_fill_in_place, FUNCTION_CALL, STYLE_CALL,
+     TAKES(NEEDS("mask", TENSOR),
+           {.name = "value", .value = VALUE_NUMBER, .is_checked_only = true})},
     {"relu_", relu_in_place, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"zero_", overwrite, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"fill_", overwrite, FUNCTION_CALL, STYLE_CALL,

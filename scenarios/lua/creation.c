@@ -33,6 +33,30 @@ static int create_like(lua_State *lua)
     return give_tensor(lua, tensor);
 }
 
+/* arange(n) or arange(first, last): one number each, the last one not among them. */
+static int arange(lua_State *lua)
+{
+    bool has_first = !lua_isnil(lua, 2);
+    lua_Integer first = has_first ? lua_tointeger(lua, 1) : 0;
+    lua_Integer last = lua_tointeger(lua, has_first ? 2 : 1);
+    if (last < first) {
+        return luaL_error(lua, "arange: the last number, %I, lies before the first, %I",
+                          (LUAI_UACINT)last, (LUAI_UACINT)first);
+    }
+    struct shape shape = {1, {last - first}};
+    struct tensor *tensor = tensor_new(engine_of(lua), &shape, dtype_at(lua, 3, DTYPE_INT64));
+    storage_mark(tensor->storage, GMD_INPUT);
+    return give_tensor(lua, tensor);
+}
+
+static int full(lua_State *lua)
+{
+    struct shape shape = shape_at(lua, SIZES);
+    struct tensor *tensor = tensor_new(engine_of(lua), &shape, dtype_at(lua, 3, DTYPE_FLOAT32));
+    storage_mark(tensor->storage, GMD_INPUT);
+    return give_tensor(lua, tensor);
+}
+
 #define SIZES_AND_TYPE(dtype)                                                                      \
     TAKES(NEEDS_IN("sizes", SIZES, 0, (double)MAX_DIMENSION_SIZE), OPTION("dtype", DTYPE, dtype),  \
           OPTION("requires_grad", TRUTH, "false"))
@@ -46,7 +70,21 @@ static int create_like(lua_State *lua)
     }
 
 const struct script_function creation_functions[] = {
-    CREATE("randn", "\"float32\""), CREATE("rand", "\"float32\""),  CREATE("zeros", "\"float32\""),
-    CREATE("ones", "\"float32\""),  CREATE("empty", "\"float32\""), CREATE("randint", "\"int64\""),
-    CREATE_LIKE("randn_like"),      CREATE_LIKE("zeros_like"),      END_OF_FUNCTIONS,
+    CREATE("randn", "\"float32\""),
+    CREATE("rand", "\"float32\""),
+    CREATE("zeros", "\"float32\""),
+    CREATE("ones", "\"float32\""),
+    CREATE("empty", "\"float32\""),
+    CREATE("randint", "\"int64\""),
+    CREATE_LIKE("randn_like"),
+    CREATE_LIKE("zeros_like"),
+    {"arange", arange, FUNCTION_CALL, STYLE_CALL,
+     TAKES(NEEDS_IN("first", INTEGER, 0, (double)MAX_DIMENSION_SIZE),
+           MAY_TAKE_IN("last", INTEGER, "nil", 0, (double)MAX_DIMENSION_SIZE),
+           OPTION("dtype", DTYPE, "\"int64\""))},
+    {"full", full, FUNCTION_CALL, STYLE_ITEMS,
+     TAKES(NEEDS_IN("sizes", SIZES, 0, (double)MAX_DIMENSION_SIZE),
+           {.name = "value", .value = VALUE_NUMBER, .by_name = true, .is_checked_only = true},
+           OPTION("dtype", DTYPE, "\"float32\""))},
+    END_OF_FUNCTIONS,
 };

@@ -2,6 +2,7 @@
 #include "library.h"
 #include "library_parts.h"
 
+#include "gmd_grad_scaler.h"
 #include "gmd_module.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
@@ -13,9 +14,14 @@ const struct script_group script_groups[] = {
     {"", NULL, creation_functions},
     {"", NULL, operation_functions},
     {"", NULL, loss_functions},
+    {"", NULL, attention_functions},
     {"", NULL, block_functions},
     {"", NULL, object_functions},
+    {"", NULL, index_functions},
+    {"nn.", NULL, nn_more_functions},
+    {"", NULL, scaler_functions},
     {"nn.", NULL, nn_functions},
+    {"nn.", NULL, nn_attention_functions},
     {"optim.", NULL, optim_functions},
     {"gc.", NULL, gc_functions},
     {"cuda.", NULL, cuda_functions},
@@ -23,11 +29,14 @@ const struct script_group script_groups[] = {
     {"cudnn.", NULL, cudnn_functions},
     {"t:", &tensor_class, tensor_methods},
     {"t:", &tensor_class, tensor_operations},
+    {"t:", &tensor_class, tensor_indexing},
+    {"t:", &tensor_class, tensor_parts},
     {"t:", &tensor_class, tensor_views},
     {"t:", &tensor_class, tensor_changes},
     {"t:", &tensor_class, tensor_stream_methods},
     {"m:", &module_class, module_methods},
     {"o:", &optimizer_class, optimizer_methods},
+    {"g:", &grad_scaler_class, scaler_methods},
     {"l:", &list_class, list_methods},
     {"s:", &stream_class, stream_methods},
     {NULL, NULL, NULL},

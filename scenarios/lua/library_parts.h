@@ -51,11 +51,16 @@
 
 extern const struct script_function creation_functions[]; /* creation.c */
 extern const struct script_function operation_functions[],
-    loss_functions[];                                                   /* operations.c, losses.c */
-extern const struct script_function block_functions[];                  /* blocks.c */
-extern const struct script_function nn_functions[];                     /* nn.c */
-extern const struct script_function optim_functions[];                  /* optim.c */
-extern const struct script_function object_functions[], gc_functions[]; /* objects.c */
+    loss_functions[]; /* operations.c, losses.c */
+extern const struct script_function attention_functions[],
+    nn_attention_functions[];                          /* attention.c */
+extern const struct script_function block_functions[]; /* blocks.c */
+extern const struct script_function nn_functions[];    /* nn.c */
+extern const struct script_function nn_more_functions[],
+    index_functions[]; /* nn_more.c, indexing.c */
+extern const struct script_function scaler_functions[], scaler_methods[]; /* scaler.c */
+extern const struct script_function optim_functions[];                    /* optim.c */
+extern const struct script_function object_functions[], gc_functions[];   /* objects.c */
 extern const struct script_function run_functions[], cuda_functions[],
     cudnn_functions[];                                  /* run_functions.c */
 extern const struct script_function stream_functions[]; /* streams.c */
@@ -65,6 +70,8 @@ extern const struct script_function tensor_methods[], module_methods[];        /
 extern const struct script_function optimizer_methods[];                       /* optim.c */
 extern const struct script_function list_methods[];                            /* objects.c */
 extern const struct script_function tensor_operations[];                       /* operations.c */
+extern const struct script_function tensor_indexing[];                         /* indexing.c */
+extern const struct script_function tensor_parts[];                            /* parts.c */
 extern const struct script_function tensor_views[];                            /* views.c */
 extern const struct script_function tensor_changes[];                          /* changes.c */
 extern const struct script_function tensor_stream_methods[], stream_methods[]; /* streams.c */

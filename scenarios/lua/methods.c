@@ -194,7 +194,41 @@ static int call_module_require_grad(lua_State *lua)
     return push_result(lua, thing_keep(&module->thing));
 }
 
+static int call_module_channels_last(lua_State *lua)
+{
+    struct module *module = (struct module *)check_thing(lua, 1, &module_class);
+    module_to_channels_last(engine_of(lua), module);
+    return push_result(lua, thing_keep(&module->thing));
+}
+
+static int convert_module(lua_State *lua, enum dtype dtype)
+{
+    struct module *module = (struct module *)check_thing(lua, 1, &module_class);
+    module_to(engine_of(lua), module, dtype);
+    raise_failure(lua);
+    return push_result(lua, thing_keep(&module->thing));
+}
+
+static int call_module_to(lua_State *lua)
+{
+    return convert_module(lua, dtype_at(lua, 2, DTYPE_FLOAT32));
+}
+
+static int call_module_half(lua_State *lua)
+{
+    return convert_module(lua, DTYPE_FLOAT16);
+}
+
+static int call_module_float(lua_State *lua)
+{
+    return convert_module(lua, DTYPE_FLOAT32);
+}
+
 const struct script_function module_methods[] = {
+    {"to_channels_last", call_module_channels_last, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
+    {"to", call_module_to, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("dtype", DTYPE))},
+    {"half", call_module_half, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
+    {"float", call_module_float, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"append", call_module_append, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("module", MODULE))},
     {"nbytes", call_module_nbytes, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
     {"train", call_module_train, FUNCTION_CALL, STYLE_CALL, TAKES(MAY_TAKE("mode", TRUTH, "true"))},

@@ -196,7 +196,7 @@ static int embedding(lua_State *lua)
     return give_module(lua, nn_embedding(engine_of(lua), integer(lua, 1), integer(lua, 2)));
 }
 
-enum { RNN_INPUT = 1, RNN_HIDDEN, RNN_LAYERS, RNN_BOTH, RNN_BATCH_FIRST };
+enum { RNN_INPUT = 1, RNN_HIDDEN, RNN_LAYERS, RNN_BOTH, RNN_BATCH_FIRST, RNN_DROPOUT };
 
 static int rnn(lua_State *lua, enum rnn_kind kind)
 {
@@ -204,7 +204,8 @@ static int rnn(lua_State *lua, enum rnn_kind kind)
                         .hidden = integer(lua, RNN_HIDDEN),
                         .layers = integer(lua, RNN_LAYERS),
                         .directions = lua_toboolean(lua, RNN_BOTH) ? 2 : 1,
-                        .batch_first = lua_toboolean(lua, RNN_BATCH_FIRST)};
+                        .batch_first = lua_toboolean(lua, RNN_BATCH_FIRST),
+                        .dropout = lua_tonumber(lua, RNN_DROPOUT)};
     return give_module(lua, nn_rnn(engine_of(lua), &shape, integer(lua, RNN_INPUT)));
 }
 
@@ -266,6 +267,7 @@ static int transformer(lua_State *lua)
                             .features = integer(lua, 2),
                             .heads = integer(lua, 3),
                             .hidden = integer(lua, 4),
+                            .dropout = 0.1,
                             .gelu = lua_toboolean(lua, 5),
                             .norm_first = lua_toboolean(lua, 6)};
     shape.hidden = lua_isnil(lua, 4) ? 4 * shape.features : shape.hidden;
@@ -323,7 +325,8 @@ static int seq2seq(lua_State *lua)
           OPTION_IN("padding", PAIR, "0", 0, MAX_WINDOW))
 #define RECURRENT                                                                                  \
     TAKES(SIZE("input"), SIZE("hidden"), OPTION_IN("layers", INTEGER, "1", 1, 32),                 \
-          OPTION("bidirectional", TRUTH, "false"), OPTION("batch_first", TRUTH, "true"))
+          OPTION("bidirectional", TRUTH, "false"), OPTION("batch_first", TRUTH, "true"),           \
+          OPTION_IN("dropout", NUMBER, "0", 0, 1))
 #define MODULE(name, function, ...)                                                                \
     {                                                                                              \
         name, function, FUNCTION_CALL, STYLE_TABLE, TAKES(__VA_ARGS__)                             \

@@ -1,6 +1,5 @@
 /* operations.c - operations on tensors that make new ones: elementwise, reductions, products,
  * joins. Those of one tensor are functions and methods. */
-#include "gmd_autocast.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
 #include "library_parts.h"
@@ -54,6 +53,11 @@ static int sqrt_of(lua_State *lua)
     return give_tensor(lua, op_sqrt(engine_of(lua), check_tensor(lua, 1)));
 }
 
+static int rsqrt_of(lua_State *lua)
+{
+    return give_tensor(lua, op_rsqrt(engine_of(lua), check_tensor(lua, 1)));
+}
+
 static int relu(lua_State *lua)
 {
     return give_tensor(lua, op_relu(engine_of(lua), check_tensor(lua, 1), false));
@@ -85,12 +89,8 @@ static int softmax(lua_State *lua)
 static int log_softmax(lua_State *lua)
 {
     struct tensor *tensor = check_tensor(lua, 1);
-    struct engine *engine = engine_of(lua);
     dimension_at(lua, 2, tensor->shape.dims);
-    struct tensor *wide = autocast_wide(engine, tensor);
-    struct tensor *result = op_log_softmax(engine, wide);
-    tensor_drop(engine, wide);
-    return give_tensor(lua, result);
+    return give_tensor(lua, op_log_softmax(engine_of(lua), tensor));
 }
 
 /* --- reductions -------------------------------------------------------------------------- */
@@ -249,6 +249,7 @@ const struct script_function tensor_operations[] = {
     OF_ITSELF("exp", exp_of),
     OF_ITSELF("log", log_of),
     OF_ITSELF("sqrt", sqrt_of),
+    OF_ITSELF("rsqrt", rsqrt_of),
     OF_ITSELF("square", square),
     METHOD("pow", power, NEEDS("exponent", NUMBER)),
     METHOD("softmax", softmax, ALONG),

@@ -25,61 +25,106 @@ static void add_trainable(lua_State *lua, struct optimizer *optimizer, struct th
     }
 }
 
-enum { TRAINABLES = 1, WEIGHT_DECAY, FOREACH, FUSED, MOMENTUM };
-
-static int new_optimizer(lua_State *lua, enum optimizer_method method, bool adds_decay,
-                         bool has_momentum)
+/* Items are trained from here on, as a group of their own. */
+static void add_group(lua_State *lua, struct optimizer *optimizer, int items, bool decays)
 {
-    struct optimizer *optimizer = optimizer_new(engine_of(lua), method, has_momentum);
-    if (adds_decay && lua_tonumber(lua, WEIGHT_DECAY) > 0) {
-        optimizer_decay(optimizer);
-    }
-    if (lua_toboolean(lua, FUSED)) {
-        optimizer_implementation(optimizer, OPTIMIZER_FUSED);
-    } else if (!lua_toboolean(lua, FOREACH)) {
-        optimizer_implementation(optimizer, OPTIMIZER_FOR_LOOP);
-    }
-    push_result(lua, (struct thing *)optimizer);
-    lua_Integer count = (lua_Integer)lua_rawlen(lua, TRAINABLES);
+    optimizer_group(engine_of(lua), optimizer, decays);
+    lua_Integer count = (lua_Integer)lua_rawlen(lua, items);
     for (lua_Integer i = 1; i <= count; i++) {
-        lua_rawgeti(lua, TRAINABLES, i);
+        lua_rawgeti(lua, items, i);
         add_trainable(lua, optimizer, thing_at(lua, -1));
         lua_pop(lua, 1);
     }
+}
+
+enum { TRAINABLES = 1, WEIGHT_DECAY, FOREACH, OWN };
+
+static int new_optimizer(lua_State *lua, struct optimizer_options options)
+{
+    if (!lua_toboolean(lua, FOREACH) && options.implementation == OPTIMIZER_FOREACH) {
+        options.implementation = OPTIMIZER_FOR_LOOP;
+    }
+    struct optimizer *optimizer = optimizer_new(engine_of(lua), &options);
+    push_result(lua, (struct thing *)optimizer);
+    add_group(lua, optimizer, TRAINABLES, lua_tonumber(lua, WEIGHT_DECAY) > 0);
     return 1;
+}
+
+/* One kernel takes precedence over many tensors at once. */
+static enum optimizer_implementation fused_at(lua_State *lua, int index)
+{
+    return lua_toboolean(lua, index) ? OPTIMIZER_FUSED : OPTIMIZER_FOREACH;
 }
 
 static int sgd(lua_State *lua)
 {
-    return new_optimizer(lua, OPTIMIZER_SGD, true, lua_tonumber(lua, MOMENTUM) > 0);
+    struct optimizer_options options = {.method = OPTIMIZER_SGD,
+                                        .implementation = fused_at(lua, OWN),
+                                        .momentum = lua_tonumber(lua, OWN + 1) > 0,
+                                        .nesterov = lua_toboolean(lua, OWN + 2)};
+    if (options.nesterov && !options.momentum) {
+        return luaL_error(lua, "optim.SGD: nesterov: a momentum is needed");
+    }
+    return new_optimizer(lua, options);
+}
+
+static struct optimizer_options adam_at(lua_State *lua, bool decays_in_place)
+{
+    return (struct optimizer_options){.method = OPTIMIZER_ADAM,
+                                      .implementation = fused_at(lua, OWN),
+                                      .decays_in_place = decays_in_place,
+                                      .amsgrad = lua_toboolean(lua, OWN + 1)};
 }
 
 static int adam(lua_State *lua)
 {
-    return new_optimizer(lua, OPTIMIZER_ADAM, true, false);
+    return new_optimizer(lua, adam_at(lua, false));
 }
 
 static int adamw(lua_State *lua)
 {
-    return new_optimizer(lua, OPTIMIZER_ADAM, false, false);
+    return new_optimizer(lua, adam_at(lua, true));
+}
+
+static int rmsprop(lua_State *lua)
+{
+    return new_optimizer(lua, (struct optimizer_options){.method = OPTIMIZER_RMSPROP,
+                                                         .momentum = lua_tonumber(lua, OWN) > 0,
+                                                         .centered = lua_toboolean(lua, OWN + 1)});
+}
+
+static int adagrad(lua_State *lua)
+{
+    return new_optimizer(lua, (struct optimizer_options){.method = OPTIMIZER_ADAGRAD});
 }
 
 #define TRAINED               NEEDS("parameters", TRAINABLES)
-#define IMPLEMENTATION        OPTION("foreach", TRUTH, "true"), OPTION("fused", TRUTH, "false")
+#define DECAY                 OPTION_IN("weight_decay", NUMBER, "0", 0, HUGE_VAL)
+#define AT_ONCE               OPTION("foreach", TRUTH, "true")
+#define ONE_KERNEL            OPTION("fused", TRUTH, "false")
 #define LEARNING_RATE(absent) CHECKED("lr", NUMBER, absent, 0, HUGE_VAL)
-#define MOMENTS                                                                                    \
-    CHECKED("betas", CHOICES, "{ 0.9, 0.999 }", 0, 0), CHECKED("eps", NUMBER, "1e-8", 0, 1)
+#define EPSILON(absent)       CHECKED("eps", NUMBER, absent, 0, 1)
+#define BETAS                 CHECKED("betas", CHOICES, "{ 0.9, 0.999 }", 0, 0)
+#define ADAM(name, function, decay)                                                                \
+    {                                                                                              \
+        name, function, FUNCTION_CALL, STYLE_ITEMS,                                                \
+            TAKES(TRAINED, decay, AT_ONCE, ONE_KERNEL, OPTION("amsgrad", TRUTH, "false"),          \
+                  LEARNING_RATE("1e-3"), BETAS, EPSILON("1e-8"))                                   \
+    }
 
 const struct script_function optim_functions[] = {
     {"SGD", sgd, FUNCTION_CALL, STYLE_ITEMS,
-     TAKES(TRAINED, OPTION_IN("weight_decay", NUMBER, "0", 0, HUGE_VAL), IMPLEMENTATION,
-           OPTION_IN("momentum", NUMBER, "0", 0, 1), LEARNING_RATE("1e-3"))},
-    {"Adam", adam, FUNCTION_CALL, STYLE_ITEMS,
-     TAKES(TRAINED, OPTION_IN("weight_decay", NUMBER, "0", 0, HUGE_VAL), IMPLEMENTATION,
-           LEARNING_RATE("1e-3"), MOMENTS)},
-    {"AdamW", adamw, FUNCTION_CALL, STYLE_ITEMS,
-     TAKES(TRAINED, CHECKED("weight_decay", NUMBER, "0.01", 0, HUGE_VAL), IMPLEMENTATION,
-           LEARNING_RATE("1e-3"), MOMENTS)},
+     TAKES(TRAINED, DECAY, AT_ONCE, ONE_KERNEL, OPTION_IN("momentum", NUMBER, "0", 0, 1),
+           OPTION("nesterov", TRUTH, "false"), LEARNING_RATE("1e-3"))},
+    ADAM("Adam", adam, DECAY),
+    ADAM("AdamW", adamw, CHECKED("weight_decay", NUMBER, "0.01", 0, HUGE_VAL)),
+    {"RMSprop", rmsprop, FUNCTION_CALL, STYLE_ITEMS,
+     TAKES(TRAINED, DECAY, AT_ONCE, OPTION_IN("momentum", NUMBER, "0", 0, 1),
+           OPTION("centered", TRUTH, "false"), LEARNING_RATE("1e-2"),
+           CHECKED("alpha", NUMBER, "0.99", 0, 1), EPSILON("1e-8"))},
+    {"Adagrad", adagrad, FUNCTION_CALL, STYLE_ITEMS,
+     TAKES(TRAINED, DECAY, AT_ONCE, LEARNING_RATE("1e-2"),
+           CHECKED("lr_decay", NUMBER, "0", 0, HUGE_VAL), EPSILON("1e-10"))},
     END_OF_FUNCTIONS,
 };
 
@@ -108,7 +153,15 @@ static int nbytes(lua_State *lua)
     return 1;
 }
 
+static int add_param_group(lua_State *lua)
+{
+    add_group(lua, check_optimizer(lua), 2, lua_tonumber(lua, 3) > 0);
+    return 0;
+}
+
 const struct script_function optimizer_methods[] = {
+    {"add_param_group", add_param_group, FUNCTION_STATEMENT, STYLE_ITEMS,
+     TAKES(TRAINED, DECAY, LEARNING_RATE("1e-3"))},
     {"nbytes", nbytes, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
     {"step", step, FUNCTION_STATEMENT, STYLE_CALL, TAKES_NOTHING},
     {"zero_grad", zero_grad, FUNCTION_STATEMENT, STYLE_CALL,

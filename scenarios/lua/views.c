@@ -1,6 +1,9 @@
 /* views.c - views of tensors, parts of them, and copies of other layouts and types. */
+#include "gmd_more_operations.h"
 #include "gmd_object.h"
 #include "library_parts.h"
+
+#include <string.h>
 
 #define MAX_PARTS 65536
 
@@ -141,9 +144,25 @@ static int cast_to(lua_State *lua, enum dtype dtype)
     return give_tensor(lua, op_cast(engine_of(lua), check_tensor(lua, 1), dtype));
 }
 
+/* t:to("bfloat16"), t:to { memory_format = "channels_last" } */
 static int to_type(lua_State *lua)
 {
-    return cast_to(lua, dtype_at(lua, 2, DTYPE_FLOAT32));
+    struct engine *engine = engine_of(lua);
+    struct tensor *tensor = check_tensor(lua, 1);
+    const char *format = lua_isnil(lua, 3) ? NULL : lua_tostring(lua, 3);
+    enum dtype dtype = dtype_at(lua, 2, tensor->dtype);
+    if (!format) {
+        return cast_to(lua, dtype);
+    }
+    if (strcmp(format, "channels_last") != 0 && strcmp(format, "contiguous") != 0) {
+        return luaL_error(
+            lua, "to: memory_format: channels_last or contiguous expected, got \"%s\"", format);
+    }
+    struct tensor *cast = op_cast(engine, tensor, dtype);
+    struct tensor *result = strcmp(format, "contiguous") == 0 ? op_contiguous(engine, cast)
+                                                              : op_to_channels_last(engine, cast);
+    tensor_drop(engine, cast);
+    return give_tensor(lua, result);
 }
 
 static int to_half(lua_State *lua)
@@ -187,7 +206,8 @@ const struct script_function tensor_views[] = {
     PLAIN("detach", detach),
     PLAIN("contiguous", contiguous),
     PLAIN("clone", clone),
-    {"to", to_type, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("dtype", DTYPE))},
+    {"to", to_type, FUNCTION_CALL, STYLE_CALL,
+     TAKES(MAY_TAKE("dtype", DTYPE, "nil"), OPTION("memory_format", TEXT, "nil"))},
     PLAIN("half", to_half),
     PLAIN("float", to_float),
     END_OF_FUNCTIONS,

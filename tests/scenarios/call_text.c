@@ -28,6 +28,7 @@ const char *call_receiver(const struct script_group *group)
            : strcmp(group->prefix, "m:") == 0 ? "m"
            : strcmp(group->prefix, "l:") == 0 ? "l"
            : strcmp(group->prefix, "o:") == 0 ? "o"
+           : strcmp(group->prefix, "g:") == 0 ? "g"
                                               : "s";
 }
 
@@ -175,7 +176,8 @@ static void put_value(call *out, const struct script_parameter *parameter, gmd_r
         put_number(out, parameter, random);
         break;
     case VALUE_TEXT:
-        PUT_ONE_OF(out, random, "'mean'", "'sum'", "'none'", "'batchmean'", "'bilinear'");
+        PUT_ONE_OF(out, random, "'mean'", "'sum'", "'none'", "'batchmean'", "'bilinear'",
+                   "'flash'", "'efficient'", "'math'");
         break;
     case VALUE_DTYPE:
         PUT_ONE_OF(out, random, "'float32'", "'bfloat16'", "'float16'", "'int64'", "'bool'");

@@ -30,6 +30,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from operation_cases import OPERATIONS
+
 PATTERNS = {}
 
 
@@ -317,7 +319,7 @@ def train(recorder, model, batch, loss_of, optimizer="adamw", iterations=3, set_
           accumulate=1, amp=None):
     """zero_grad, forward, backward, step; a phase after each. `batch()` gives input and target."""
     optimizer = OPTIMIZERS[optimizer](model.parameters())
-    scaler = torch.amp.GradScaler("cuda") if amp == torch.float16 else None
+    scaler = torch.GradScaler("cuda") if amp == torch.float16 else None
     recorder.phase("start")
     for i in range(iterations):
         optimizer.zero_grad(set_to_none=set_to_none)
@@ -645,10 +647,7 @@ FUNCTIONS = [
 ]
 
 
-@pattern(plain={})
-def functions(recorder):
-    """What scripts can call, one at a time."""
-
+def one_at_a_time(recorder, cases):
     def make(kinds):
         made = []
         for kind in kinds:
@@ -663,8 +662,20 @@ def functions(recorder):
         return made
 
     once(recorder, "warm", lambda: make([lambda: nn.Linear(64, 64), (64, 64)]), lambda m, x: m(x))
-    for label, kinds, call in FUNCTIONS:
+    for label, kinds, call in cases:
         once(recorder, label, lambda: make(kinds), call)
+
+
+@pattern(plain={})
+def functions(recorder):
+    """What scripts can call, one at a time."""
+    one_at_a_time(recorder, FUNCTIONS)
+
+
+@pattern(plain={})
+def operations(recorder):
+    """Operations under autocast, of other layouts, and by index, one at a time."""
+    one_at_a_time(recorder, OPERATIONS)
 
 
 @pattern(plain={})
@@ -704,6 +715,12 @@ def ops(recorder):
                 del net
 
 
+def register_models():
+    """Those of truth_models.py, which needs a newer torch than the rest."""
+    import truth_models
+    PATTERNS.update(truth_models.MODELS)
+
+
 # --- the command -----------------------------------------------------------------------------------
 
 
@@ -714,6 +731,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--here", action="store_true", help="in this process")
     options = parser.parse_args()
+    register_models()
     names = options.names or list(PATTERNS)
     if options.list:
         print("\n".join(names))

@@ -8,12 +8,14 @@
 #define BENCH_BLOCKS (1 << 20)
 #define BENCH_PHASES 1024
 
+#define ASKED_SIZE 1600 /* of the text of what a phase asked for */
+
 typedef struct bench_phase {
     char label[128];
     uint64_t allocated, max_allocated;
     uint64_t requested, max_requested; /* not rounded */
     /* "+4096 -4096": bytes allocated and freed since the phase before, in order */
-    char asked[480];
+    char asked[ASKED_SIZE];
 } bench_phase;
 
 typedef struct bench_bound {
@@ -32,7 +34,7 @@ typedef struct bench {
     size_t phase_count;
     bench_phase phases[BENCH_PHASES];
     uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
-    char asked[480];              /* since the last phase */
+    char asked[ASKED_SIZE];              /* since the last phase */
     size_t bound_count;
     bench_bound bounds[8];
     bool broken; /* a block was freed twice, or an id used again */

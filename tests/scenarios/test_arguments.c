@@ -161,6 +161,9 @@ static const struct {
     CREATED("ones"),
     CREATED("empty"),
     CREATED("randint"),
+    {"arange", "last", "b = arange(2, 9)\nphase(b:nbytes())", "b = arange(2)\nphase(b:nbytes())"},
+    {"arange", "dtype", "b = arange(9, { dtype = 'bool' })", "b = arange(9)"},
+    {"full", "dtype", "b = full { 9, value = 1, dtype = 'bool' }", "b = full { 9, value = 1 }"},
     {"bound", "allocated", "bound { allocated = 9, reserved = 9 }", "bound { reserved = 9 }"},
     {"bound", "reserved", "bound { allocated = 9, reserved = 9 }", "bound { allocated = 9 }"},
     {"bound", "leaks", "bound { allocated = 9, leaks = true }", "bound { allocated = 9 }"},
@@ -230,6 +233,20 @@ static const struct {
     }
     RECURRENT("nn.LSTM"),
     RECURRENT("nn.GRU"),
+#define DROPS(name)                                                                                \
+    {                                                                                              \
+        name, "dropout", "b = " name " { 4, 4, layers = 2, dropout = 0.5 }(randn { 3, 5, 4 })",    \
+            "b = " name " { 4, 4, layers = 2 }(randn { 3, 5, 4 })"                                 \
+    }
+    DROPS("nn.LSTM"),
+    DROPS("nn.GRU"),
+    CONVOLUTION("nn.ConvTranspose2d", "randn { 2, 4, 16, 16 }"),
+    {"nn.ConvTranspose2d", "output_padding",
+     "a = nn.ConvTranspose2d { 4, 8, 3, stride = 2, output_padding = 1 }\n"
+     "b = a(randn { 2, 4, 8, 8 })",
+     "a = nn.ConvTranspose2d { 4, 8, 3, stride = 2 }\nb = a(randn { 2, 4, 8, 8 })"},
+    {"nn.InstanceNorm2d", "affine", "a = nn.InstanceNorm2d { 4, affine = true }",
+     "a = nn.InstanceNorm2d { 4 }"},
 #define ENCODER "nn.TransformerEncoder { layers = 1, features = 8, heads = 2"
 #define ENCODED "}\nb = a(randn { 2, 4, 8 }):sum():backward()"
     {"nn.TransformerEncoder", "hidden", "a = " ENCODER ", hidden = 8" ENCODED,
@@ -238,6 +255,43 @@ static const struct {
      "a = " ENCODER ENCODED},
     {"nn.TransformerEncoder", "norm_first", "a = " ENCODER ", norm_first = true" ENCODED,
      "a = " ENCODER ENCODED},
+#define HEADS(n)         "q = randn { 2, 4, 8, 16 }\nk = randn { 2, " n ", 8, 16 }\n"
+#define ATTENDS(options) HEADS("4") "b = scaled_dot_product_attention(q, k, k, { " options " })"
+    {"scaled_dot_product_attention", "attn_mask",
+     ATTENDS("attn_mask = zeros { 8, 9 }:narrow(2, 1, 8)"), ATTENDS("")},
+    {"scaled_dot_product_attention", "dropout_p", ATTENDS("backend = 'math', dropout_p = 0.5"),
+     ATTENDS("backend = 'math'")},
+    {"scaled_dot_product_attention", "is_causal", ATTENDS("backend = 'math', is_causal = true"),
+     ATTENDS("backend = 'math'")},
+    {"scaled_dot_product_attention", "enable_gqa",
+     HEADS("2") "b = scaled_dot_product_attention(q, k, k, { enable_gqa = true })",
+     HEADS("2") "pcall(function() scaled_dot_product_attention(q, k, k) end)"},
+    {"scaled_dot_product_attention", "backend", ATTENDS("backend = 'math'"), ATTENDS("")},
+#define MULTIHEAD(options)                                                                         \
+    "a = nn.MultiheadAttention { 8, 2" options " }\nc = randn { 2, 4, 8 }\nb = a(c, c, c)"
+    {"nn.MultiheadAttention", "dropout", MULTIHEAD(", dropout = 0.5"), MULTIHEAD()},
+    {"nn.MultiheadAttention", "bias", MULTIHEAD(", bias = false"), MULTIHEAD()},
+    {"nn.MultiheadAttention", "batch_first", MULTIHEAD(", batch_first = true"), MULTIHEAD()},
+    {"nn.MultiheadAttention", "need_weights", MULTIHEAD(", need_weights = false"), MULTIHEAD()},
+#define ENCODES(options)                                                                           \
+    "a = nn.TransformerEncoderLayer { 8, 2" options " }\nb = a(randn { 2, 4, 8 "                   \
+                                                    "}):sum():backward()"
+#define DECODES(options)                                                                           \
+    "a = nn.TransformerDecoderLayer { 8, 2" options " }\n"                                         \
+    "b = a(randn { 2, 4, 8 }, randn { 2, 5, 8 }):sum():backward()"
+#define DECODER(options)                                                                           \
+    "a = nn.TransformerDecoder { layers = 2, features = 8, heads = 2" options " }\n"               \
+    "b = a(randn { 2, 4, 8 }, randn { 2, 5, 8 }):sum():backward()"
+#define LAYER(name, RUNS)                                                                          \
+    {name, "hidden", RUNS(", hidden = 16"), RUNS()},                                               \
+        {name, "dropout", RUNS(", dropout = 0"), RUNS()},                                          \
+        {name, "gelu", RUNS(", gelu = true"), RUNS()},                                             \
+    {                                                                                              \
+        name, "norm_first", RUNS(", norm_first = true"), RUNS()                                    \
+    }
+    LAYER("nn.TransformerEncoderLayer", ENCODES),
+    LAYER("nn.TransformerDecoderLayer", DECODES),
+    LAYER("nn.TransformerDecoder", DECODER),
     {"nn.resnet50", "classes", "b = nn.resnet50 { classes = 10 }", "b = nn.resnet50()"},
 #define GPT   "nn.gpt { vocabulary = 9, features = 8, heads = 2, layers = 1"
 #define READS "}(randint { 2, 4 }):sum():backward()"
@@ -256,6 +310,30 @@ static const struct {
     OPTIMIZER("optim.SGD"),
     OPTIMIZER("optim.Adam"),
     OPTIMIZER("optim.AdamW"),
+#define STEPS(name, options) MODEL "o = optim." name " { h" options " }\no:step()\no:step()"
+#define STEPPED(name, parameter, value, others)                                                    \
+    {                                                                                              \
+        "optim." name, parameter, STEPS(name, ", " parameter " = " value others),                  \
+            STEPS(name, others)                                                                    \
+    }
+    STEPPED("SGD", "nesterov", "true", ", momentum = 0.9, foreach = false"),
+    STEPPED("Adam", "amsgrad", "true", ""),
+    STEPPED("AdamW", "amsgrad", "true", ""),
+    STEPPED("RMSprop", "weight_decay", "0.1", ""),
+    STEPPED("RMSprop", "foreach", "false", ""),
+    STEPPED("RMSprop", "momentum", "0.9", ""),
+    STEPPED("RMSprop", "centered", "true", ""),
+    STEPPED("Adagrad", "weight_decay", "0.1", ", foreach = false"),
+    STEPPED("Adagrad", "foreach", "false", ""),
+    {"o:add_param_group", "weight_decay",
+     MODEL "o = optim.Adam { y }\no:add_param_group { h, weight_decay = 0.1 }\no:step()",
+     MODEL "o = optim.Adam { y }\no:add_param_group { h }\no:step()"},
+    {"GradScaler", "enabled",
+     "g = GradScaler { enabled = false }\nb = g:scale(randn { 1 })",
+     "g = GradScaler()\nb = g:scale(randn { 1 })"},
+    {"t:chunk", "dimension", FIRST "b = a:chunk(2, 3)[1]" SHAPE, FIRST "b = a:chunk(2)[1]" SHAPE},
+    {"t:split", "dimension", FIRST "b = a:split({ 1, 3, 4 }, 3)[2]" SHAPE,
+     "a = randn { 8, 8 }\nb = a:split { 1, 3, 4 }[2]" SHAPE},
     {"optim.SGD", "weight_decay", MODEL "o = optim.SGD { h, weight_decay = 0.1 }\no:step()",
      MODEL "o = optim.SGD { h }\no:step()"},
     {"optim.SGD", "momentum", MODEL "o = optim.SGD { h, momentum = 0.9 }\no:step()",
@@ -301,6 +379,21 @@ static const struct {
     REDUCED("sum"),
     REDUCED("mean"),
     REDUCED("max"),
+    REDUCED("min"),
+    REDUCED("var"),
+    REDUCED("std"),
+    {"t:argmax", "keepdim", FIRST "b = a:argmax(1, { keepdim = true })" SHAPE,
+     FIRST "b = a:argmax(1)" SHAPE},
+    {"t:sort", "dimension", "b = randn { 5000, 2 }:sort(1)", "b = randn { 5000, 2 }:sort()"},
+    {"t:topk", "dimension", FIRST "b = a:topk(2, 1)" SHAPE, FIRST "b = a:topk(2)" SHAPE},
+#define CLAMPED(bounds)                                                                            \
+    "a = randn { 40, requires_grad = true }\na:clamp(" bounds "):sum():backward()"
+    {"t:clamp", "least", CLAMPED("0, 1"), CLAMPED("nil, 1")},
+    {"t:clamp", "most", CLAMPED("0, 1"), CLAMPED("0")},
+    {"t:to", "dtype", FIRST "b = a:to('bfloat16')",
+     FIRST "b = a:to { memory_format = 'contiguous' }"},
+    {"t:to", "memory_format", IMAGE "b = i:to { memory_format = 'channels_last' }",
+     IMAGE "b = i:to('float32')"},
     {"t:squeeze", "dimension", "b = randn { 1, 4, 1 }:squeeze(1)\nphase(b:dim())",
      "b = randn { 1, 4, 1 }:squeeze()\nphase(b:dim())"},
     {"t:unbind", "dimension", FIRST "phase(#a:unbind(2))", FIRST "phase(#a:unbind())"},

@@ -221,8 +221,12 @@ static growth checkpoint_cache = {"checkpoint_cache", "iterations=6", "2", "5", 
 static growth checkpoint_cache_of_other_sizes = {
     "checkpoint_cache", "iterations=4 layers=3 batch=256", "2", "3", MIB * 3 * 1};
 static growth awaitable = {"awaitable_cycle", "iterations=8 objects=0", "2", "7", 5 * MIB * 4 * 8};
-static growth closure = {"closure_cycle", "iterations=6 objects=0 interval=1", "1", "4",
-                         3 * (uint64_t)4 * 4 * (MIB * 4 + 4096)};
+static growth closure = {"closure_cycle", "iterations=6 layers=1 interval=1", "1", "4",
+                         3 * (uint64_t)4 * 4 * (MIB + 1024)};
+/* Two passes of the discriminator: images, what four layers made of them, one number and a target
+ * for each image; two losses. */
+static growth gan = {"gan", "iterations=8", "4", "6",
+                     2 * (2 * (MIB * 3 + 4 * MIB + 1024 + 1024) + 2 * 512)};
 static growth evaluation = {"evaluation", "iterations=6", "1", "5", 0};
 
 TEST_ROW("metrics grows", grows_by_what_its_header_says, &metrics);
@@ -233,6 +237,7 @@ TEST_ROW("checkpoint_cache of other sizes grows", grows_by_what_its_header_says,
          &checkpoint_cache_of_other_sizes);
 TEST_ROW("awaitable_cycle grows", grows_by_what_its_header_says, &awaitable);
 TEST_ROW("closure_cycle grows", grows_by_what_its_header_says, &closure);
+TEST_ROW("gan grows", grows_by_what_its_header_says, &gan);
 TEST_ROW("evaluation does not grow", grows_by_what_its_header_says, &evaluation);
 
 /* --- claims of single scenarios ---------------------------------------------------------- */
@@ -339,6 +344,27 @@ TEST(one_forward_one_backward_keeps_as_many_as_it_warms_up_with)
     uint64_t two_ranks = activations_of_pipeline("iterations=1 leak=false ranks=2");
     assert_int_equal(twenty, sixteen);
     assert_int_equal(sixteen - two_ranks, pass * 4); /* two stages of two ranks fewer */
+}
+
+/* 64 tokens more: 4 layers of 2 * 12 heads, 128^2 - 64^2 scores of 4 bytes. */
+TEST_F(bench, written_scores_grow_with_the_square_of_the_length)
+{
+    bench *leak = bench_run_named("attention_scores", "iterations=1 length=128", 0);
+    bench *fixed = bench_run_named("attention_scores", "iterations=1 length=128 leak=false", 0);
+    bench_assert_ok(leak);
+    bench_assert_ok(fixed);
+    uint64_t scores = (uint64_t)4 * 2 * 12 * 128 * 128 * 4;
+    uint64_t more = bench_at(leak, "0:forward") - bench_at(fixed, "0:forward");
+    assert_true(more > scores && more < 2 * scores);
+}
+
+TEST_F(bench, a_frozen_base_has_neither_gradients_nor_moments)
+{
+    bench *leak = bench_run_named("lora", "iterations=1", 0);
+    bench *fixed = bench_run_named("lora", "iterations=1 leak=false", 0);
+    uint64_t base = bench_at(leak, "start"), grown = bench_at(leak, "0:step") - base;
+    assert_in_range(grown, 2 * base, 2 * base + 160 * MIB); /* two moments, and workspaces */
+    assert_true(bench_at(fixed, "0:step") < bench_at(fixed, "start") + 120 * MIB);
 }
 
 TEST_F(bench, a_capacity_makes_every_step_the_same)

@@ -2,6 +2,8 @@
 #include "gmd_test.h"
 #include "scenario_bench.h"
 
+#include <stdio.h>
+
 #define CYCLE                                                                                      \
     "function cycle()\n"                                                                           \
     "  a, b = object(), object()\n"                                                                \
@@ -124,4 +126,42 @@ TEST_F(bench, a_full_collection_waits_for_a_quarter_of_new_objects)
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "skipped"), 1024);
     assert_int_equal(bench_at(run, "due"), 0);
+}
+
+/* --- against CPython --------------------------------------------------------------------- */
+
+/* What CPython 3.12.1 counted (collector_counts.py): pairs that refer to each other are garbage at
+ * once, singles are kept. */
+static const struct {
+    const char *kind;
+    int count;
+    const char *counts; /* of the youngest generation, the middle one, the oldest one */
+} counted[] = {
+    {"pairs", 100, "200 0 0"},   {"pairs", 349, "698 0 0"},     {"pairs", 350, "700 0 0"},
+    {"pairs", 351, "1 1 0"},     {"pairs", 1000, "598 2 0"},    {"pairs", 4199, "687 11 0"},
+    {"pairs", 4210, "8 0 1"},    {"pairs", 20000, "43 9 4"},    {"pairs", 100000, "215 9 23"},
+    {"singles", 100, "100 0 0"}, {"singles", 349, "349 0 0"},   {"singles", 350, "350 0 0"},
+    {"singles", 351, "351 0 0"}, {"singles", 1000, "299 1 0"},  {"singles", 4199, "694 5 0"},
+    {"singles", 4210, "4 6 0"},  {"singles", 20000, "372 4 2"}, {"singles", 100000, "458 9 0"},
+};
+
+#define COUNTING                                                                                   \
+    "gc.background { 3000 }\nl = list()\ngc.collect()\n" /* what an interpreter begins with */     \
+    "for i = 1, %d do\n"                                                                           \
+    "  if '%s' == 'pairs' then\n"                                                                  \
+    "    a, b = object(), object()\n    a.other, b.other = b, a\n    a, b = nil, nil\n"            \
+    "  else\n    l:append(object())\n  end\n"                                                      \
+    "end\n"                                                                                        \
+    "phase(table.concat({ gc.get_count() }, ' '))"
+
+TEST_F(bench, collections_come_when_they_come_in_cpython)
+{
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, COUNTING, counted[i].count, counted[i].kind);
+        bench *run = bench_run_budget(text, "100000000");
+        bench_assert_ok(run);
+        assert_string_equal(run->phases[0].label, counted[i].counts);
+        bench_free(run);
+    }
 }

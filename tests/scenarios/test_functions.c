@@ -1,43 +1,12 @@
 /* What each function asks of the allocator, forwards and backwards, in order. The facts are those
  * of derivatives.yaml and of ATen's kernels of PyTorch 2.11; patterns/functions.lua has the same
  * calls for a comparison with recordings.
- *
- * In a test N is 4096 bytes: 1,024 numbers of 32 bits in `a`. "+N -M" is an allocation and a free.
  */
-#include "gmd_test.h"
-#include "scenario_bench.h"
+#include "asks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Runs `call`, which makes `out`, and a backward pass of its sum. */
-static bench *run_call(const char *inputs, const char *call)
-{
-    char text[1024];
-    snprintf(text, sizeof text,
-             "k = nn.Linear { 4, 4 }\nk(randn { 1, 4 }):sum():backward()\n%s\nphase 'inputs'\n"
-             "%s\nphase 'forward'\nout:sum():backward()\nphase 'backward'\n",
-             inputs, call);
-    bench *run = bench_run(text);
-    bench_assert_ok(run);
-    return run;
-}
-
-static void assert_asks(const char *inputs, const char *call, const char *forward,
-                        const char *backward)
-{
-    bench *run = run_call(inputs, call);
-    assert_string_equal(bench_asked_in(run, "forward"), forward);
-    assert_string_equal(bench_asked_in(run, "backward"), backward);
-    bench_free(run);
-}
-
-#define A   "a = randn { 16, 64, requires_grad = true }"
-#define A_B A "\nb = randn { 16, 64, requires_grad = true }"
-/* A sum, its gradient of one, and both go. */
-#define SUM     "+4 +4 "
-#define SUM_END " -4 -4"
 
 /* --- views ------------------------------------------------------------------------------- */
 
@@ -192,14 +161,15 @@ TEST_F(bench, losses_and_logarithms_are_computed_in_32_bits_under_autocast)
 
 TEST_F(bench, a_group_norm_scales_channels_and_keeps_statistics_of_groups)
 {
-    assert_asks(IMAGE "g = nn.GroupNorm { 4, 8 }", "out = g(x)", "+4096 +32 +32 +64 +64 -64 -64",
-                SUM "+4096 +32 +32 +64 +64 +32 +32 +64 -32 -32 -64 -64 -64 -32 -32" SUM_END);
+    assert_asks(
+        IMAGE "g = nn.GroupNorm { 4, 8 }", "out = g(x)", "+4096 +32 +32 +64 +64 -64 -64",
+        SUM "+4096 +4096 +32 +32 +64 +64 +32 +32 +64 -32 -32 -64 -64 -64 -4096 -32 -32" SUM_END);
 }
 
 TEST_F(bench, an_rms_norm_keeps_one_number_a_row)
 {
     assert_asks(A "\nr = nn.RMSNorm { 64 }", "out = r(a)", "+4096 +64",
-                SUM "+4096 +256 -64" SUM_END);
+                SUM "+4096 +4096 +256 -4096 -64" SUM_END);
 }
 
 TEST_F(bench, a_batch_norm_of_rows_keeps_statistics_of_columns)
@@ -210,9 +180,11 @@ TEST_F(bench, a_batch_norm_of_rows_keeps_statistics_of_columns)
 
 TEST_F(bench, pools_and_upsampling_have_gradients_of_the_input)
 {
-    assert_asks(IMAGE, "out = nn.AvgPool2d { 2 }(x)", "+1024", SUM "+4096" SUM_END);
-    assert_asks(IMAGE, "out = nn.AdaptiveAvgPool2d { 2 }(x)", "+256", SUM "+4096" SUM_END);
-    assert_asks(IMAGE, "out = nn.Upsample { scale_factor = 2 }(x)", "+16384", SUM "+4096" SUM_END);
+    assert_asks(IMAGE, "out = nn.AvgPool2d { 2 }(x)", "+1024", SUM "+4096 +1024 -1024" SUM_END);
+    assert_asks(IMAGE, "out = nn.AdaptiveAvgPool2d { 2 }(x)", "+256",
+                SUM "+4096 +256 -256" SUM_END);
+    assert_asks(IMAGE, "out = nn.Upsample { scale_factor = 2 }(x)", "+16384",
+                SUM "+4096 +16384 -16384" SUM_END);
 }
 
 TEST_F(bench, a_leaky_relu_in_place_asks_for_nothing)
@@ -225,7 +197,7 @@ TEST_F(bench, a_leaky_relu_in_place_asks_for_nothing)
 TEST_F(bench, a_depthwise_convolution_has_no_workspace)
 {
     assert_asks(IMAGE "c = nn.Conv2d { 8, 8, 3, padding = 1, groups = 8, bias = false }",
-                "out = c(x)", "+4096", SUM "+4096 +288" SUM_END);
+                "out = c(x)", "+4096", SUM "+4096 +4096 +288 -4096" SUM_END);
 }
 
 static size_t parameters_of(const char *module)
@@ -277,34 +249,39 @@ TEST_F(bench, windows_give_the_sizes_that_torch_gives)
 TEST_F(bench, frozen_parameters_get_no_gradient_and_their_input_is_not_saved)
 {
     assert_asks("h = nn.Linear { 64, 64 }\nh:requires_grad_(false)\n" A, "out = h(a)", "+4096",
-                SUM "+4096" SUM_END);
+                SUM "+4096 +4096 -4096" SUM_END);
 }
 
 /* --- the calls that are recorded --------------------------------------------------------- */
 
-static char *recorder; /* the text of record_truth.py */
+static char *recorder; /* the text of a file with the twins */
 
-static int read_recorder(void **state)
+static void read_recorder(const char *name)
 {
-    (void)state;
-    FILE *file = fopen(GMD_PATTERN_FOLDER "/../record_truth.py", "r");
+    char path[512];
+    snprintf(path, sizeof path, GMD_PATTERN_FOLDER "/../%s", name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
     recorder = calloc(1, 1 << 17);
-    bool is_read = file && recorder && fread(recorder, 1, (1 << 17) - 1, file) > 0;
-    return (file ? fclose(file) : 1) || !is_read;
+    assert_non_null(recorder);
+    assert_true(fread(recorder, 1, (1 << 17) - 1, file) > 0);
+    fclose(file);
 }
 
 static int free_recorder(void **state)
 {
     free(recorder);
+    recorder = NULL;
     return bench_free_all(state);
 }
 
-FIXTURE(recording, read_recorder, free_recorder);
+FIXTURE(recording, NULL, free_recorder);
 
-TEST_F(recording, each_call_of_the_pattern_has_a_twin_in_the_recorder)
+static void assert_twins(const char *pattern, const char *file)
 {
     char twin[160];
-    bench *run = bench_run_named(GMD_PATTERN_FOLDER "/functions.lua", "", 0);
+    read_recorder(file);
+    bench *run = bench_run_named(pattern, "", 0);
     bench_assert_ok(run);
     assert_int_equal(run->allocated, 0);
     for (size_t i = 4; i < run->phase_count; i += 4) { /* behind the first, which warms up */
@@ -312,7 +289,17 @@ TEST_F(recording, each_call_of_the_pattern_has_a_twin_in_the_recorder)
         snprintf(twin, sizeof twin, "    (\"%.*s\", ", (int)(strlen(label) - strlen(" inputs")),
                  label);
         if (!strstr(recorder, twin)) {
-            fail_msg("record_truth.py has no %s", twin);
+            fail_msg("%s has no %s", file, twin);
         }
     }
+}
+
+TEST_F(recording, each_call_of_the_functions_has_a_twin_in_the_recorder)
+{
+    assert_twins(GMD_PATTERN_FOLDER "/functions.lua", "record_truth.py");
+}
+
+TEST_F(recording, each_call_of_the_operations_has_a_twin_in_the_recorder)
+{
+    assert_twins(GMD_PATTERN_FOLDER "/operations.lua", "operation_cases.py");
 }

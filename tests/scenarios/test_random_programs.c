@@ -50,7 +50,7 @@ static const char beginning[] =
     "x = randn { 4, 6, requires_grad = true }\ny = randn { 4, 6 }\nz = randint { 4 }\n"
     "u = randn { 2, 4, 8, 8, requires_grad = true }\nw = randn { 3, 1, 6 }\nv = x * 1\n"
     "m = nn.Linear { 6, 4 }\nn = nn.Sequential { nn.Conv2d { 4, 8, 3, padding = 1 }, nn.ReLU() }\n"
-    "l = list()\no = optim.Adam { m, n }\ns = cuda.Stream()\n"
+    "l = list()\no = optim.Adam { m, n }\ns = cuda.Stream()\ng = GradScaler()\n"
     "worked = 0\nfunction attempt(f)\n  local ok, message = pcall(f)\n"
     "  if ok then worked = worked + 1 end\n"
     "  if not ok then assert(type(message) == 'string' and #message > 8, 'no message') end\nend\n";

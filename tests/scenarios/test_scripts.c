@@ -168,7 +168,7 @@ TEST(the_folder_is_listed_sorted)
     char last[64] = "";
     gmd_error error;
     assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, follow_name, last, &error), GMD_OK);
-    assert_string_equal(last, "variable_batch");
+    assert_string_equal(last, "vit");
 }
 
 TEST_F(scenario, a_scenario_tells_its_name_summary_and_parameters_in_order)

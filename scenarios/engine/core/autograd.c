@@ -1,5 +1,7 @@
 #include "gmd_autograd.h"
 
+#include "gmd_layout.h"
+
 /* --- the graph --------------------------------------------------------------------------- */
 
 /* One accumulating node for each leaf, as long as some graph refers to it; it keeps the leaf. */
@@ -169,6 +171,22 @@ static void add_to_buffer(struct engine *engine, struct tensor **buffer, struct 
     tensor_drop(engine, grad);
 }
 
+/* A gradient that is kept lies as its leaf does. What lies in a way that is not known passes. */
+static bool lies_as_leaf(const struct tensor *grad, const struct tensor *leaf)
+{
+    int64_t of_grad[SHAPE_MAX_DIMS], of_leaf[SHAPE_MAX_DIMS];
+    if (!tensor_layout(grad, of_grad) || !shape_is(&grad->shape, &leaf->shape)) {
+        return true;
+    }
+    tensor_layout(leaf, of_leaf);
+    for (int i = 0; i < grad->shape.dims; i++) {
+        if (grad->shape.size[i] != 1 && of_grad[i] != of_leaf[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The first gradient becomes .grad as it is, if nobody else holds it; later ones are added in
  * place. */
 static void accumulate(struct engine *engine, struct node *node)
@@ -176,8 +194,8 @@ static void accumulate(struct engine *engine, struct node *node)
     struct tensor *grad = node->buffer[0], *variable = node->variable;
     node->buffer[0] = NULL;
     if (grad && variable && !variable->grad) {
-        if (grad->thing.refs > 1 || grad->expanded) {
-            variable->grad = tensor_like(engine, grad);
+        if (grad->thing.refs > 1 || grad->expanded || !lies_as_leaf(grad, variable)) {
+            variable->grad = tensor_elementwise(engine, &grad->shape, grad->dtype, &variable, 1);
         } else {
             variable->grad = tensor_keep(grad);
         }

@@ -23,8 +23,8 @@ typedef void (*backward_fn)(struct engine *engine, struct node *node, struct ten
 
 /* What derivatives need to know about the inputs of their operation. */
 struct recipe {
-    struct shape shape[3]; /* usually input, weight, output */
-    enum dtype dtype;
+    struct shape shape[3];          /* usually input, weight, output */
+    enum dtype dtype, weight_dtype; /* usually the input's, the weight's */
     uint64_t number[12];
 };
 

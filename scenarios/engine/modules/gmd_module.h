@@ -34,6 +34,7 @@ struct module {
     int takes;     /* the most tensors that it takes as inputs */
     int level;     /* how deep it is nested in others, at most; limited because passes recurse */
     bool in_place, training, gelu, norm_first, of_images;
+    bool batch_first, gives_weights; /* of attention */
 };
 
 extern const struct thing_class module_class;
@@ -57,6 +58,8 @@ struct module_sizes {
 };
 struct module_sizes module_measure(struct engine *engine, struct module *module);
 void module_train(struct module *module, bool training);
+/* Parameters, their gradients and floating buffers in another type (module_dtype.c). */
+void module_to(struct engine *engine, struct module *module, enum dtype dtype);
 
 /* One input, one result; NULL after engine_misuse() and for a NULL input. */
 struct tensor *module_apply(struct engine *engine, struct module *module, struct tensor *input);
@@ -85,8 +88,16 @@ struct module *nn_layer_norm(struct engine *engine, int64_t features);
 struct module *nn_embedding(struct engine *engine, int64_t entries, int64_t features);
 struct module *nn_activation(struct engine *engine, enum activation kind);
 struct module *nn_softmax(struct engine *engine, int64_t dimension); /* as of Flatten */
-/* Recurrent networks (modules_rnn.c). They read kind, layers, directions, hidden and batch_first of
- * `shape`. */
+/* modules_more.c */
+struct module *nn_identity(struct engine *engine);
+struct module *nn_conv_transpose2d(struct engine *engine, int64_t in, int64_t out,
+                                   struct conv conv, const int64_t output_padding[2], bool bias);
+struct module *nn_lstm_cell(struct engine *engine, int64_t in, int64_t hidden);
+struct module *nn_instance_norm(struct engine *engine, int64_t channels, bool affine);
+/* Lays the windows of convolutions with the channels last. */
+void module_to_channels_last(struct engine *engine, struct module *module);
+/* Recurrent networks (modules_rnn.c). They read kind, layers, directions, hidden, batch_first and
+ * dropout of `shape`. */
 struct module *nn_rnn(struct engine *engine, const struct rnn *shape, int64_t in);
 struct module *nn_gru_cell(struct engine *engine, int64_t in, int64_t hidden);
 
@@ -98,9 +109,22 @@ struct module *nn_resnet50(struct engine *engine, int64_t classes);
 /* Transformers (model_transformer.c). */
 struct encoder {
     int64_t layers, features, heads, hidden;
+    double dropout;
     bool gelu, norm_first; /* else ReLU, and normalisation last */
 };
 struct module *nn_transformer(struct engine *engine, const struct encoder *shape);
+struct module *nn_encoder_layer(struct engine *engine, const struct encoder *shape);
+/* The decoder's take two tensors: what is decoded, and the encoder's result. */
+struct module *nn_decoder(struct engine *engine, const struct encoder *shape);
+struct module *nn_decoder_layer(struct engine *engine, const struct encoder *shape);
+/* multihead.c: takes one to three tensors: queries, keys, values. */
+struct multihead {
+    int64_t features, heads;
+    double dropout; /* of the weights */
+    bool bias, batch_first;
+    bool gives_weights; /* need_weights: attention is written out, and its mean weights are given */
+};
+struct module *nn_multihead_attention(struct engine *engine, const struct multihead *shape);
 struct module *nn_gpt_block(struct engine *engine, int64_t features, int64_t heads);
 struct module *nn_causal_block(struct engine *engine, int64_t features, int64_t heads);
 struct gpt {

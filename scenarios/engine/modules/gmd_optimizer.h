@@ -1,33 +1,41 @@
-/* gmd_optimizer.h - SGD with momentum, Adam and AdamW: state that appears at the first step. */
+/* gmd_optimizer.h - SGD, Adam, RMSprop and Adagrad, with groups of parameters: state that appears
+ * at the first step, and what a step takes for its time. */
 #ifndef GMD_OPTIMIZER_H
 #define GMD_OPTIMIZER_H
 
 #include "gmd_module.h"
 
-enum optimizer_method { OPTIMIZER_SGD, OPTIMIZER_ADAM };
-
-struct optimizer;
-extern const struct thing_class optimizer_class;
-
-/* With `momentum` SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic
- * only. */
-struct optimizer *optimizer_new(struct engine *engine, enum optimizer_method method, bool momentum);
+enum optimizer_method { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_RMSPROP, OPTIMIZER_ADAGRAD };
 
 /* How a step goes over the parameters: all at once with temporaries of every one (torch's default
  * on a GPU), one after the other, or in one kernel without temporaries. */
 enum optimizer_implementation { OPTIMIZER_FOREACH, OPTIMIZER_FOR_LOOP, OPTIMIZER_FUSED };
-/* Weight decay that is added to the gradients (SGD, Adam); AdamW's is in place and takes nothing.
- */
-void optimizer_decay(struct optimizer *optimizer);
-void optimizer_implementation(struct optimizer *optimizer,
-                              enum optimizer_implementation implementation);
 
+struct optimizer_options {
+    enum optimizer_method method;
+    enum optimizer_implementation implementation;
+    bool decays_in_place; /* AdamW: weight decay is not added to the gradients */
+    bool momentum;        /* SGD and RMSprop: a buffer for each parameter */
+    bool nesterov;        /* SGD */
+    bool amsgrad;         /* Adam: also the largest second moment so far */
+    bool centered;        /* RMSprop: also the mean of the gradients */
+};
+
+struct optimizer;
+extern const struct thing_class optimizer_class;
+
+/* It has no parameters and no group yet. */
+struct optimizer *optimizer_new(struct engine *engine, const struct optimizer_options *options);
+
+/* What is added from here on is a group of its own. `decays`: with weight decay, which is added to
+ * the gradients and takes memory for it, unless it is in place. */
+void optimizer_group(struct engine *engine, struct optimizer *optimizer, bool decays);
 void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct tensor *parameter);
 void optimizer_add_module(struct engine *engine, struct optimizer *optimizer,
                           struct module *module);
 
 /* What it holds for one parameter; borrowed, NULL where there is nothing. */
-#define OPTIMIZER_STATE_MAX 3
+#define OPTIMIZER_STATE_MAX 4
 struct optimizer_slot {
     struct tensor *parameter, *state[OPTIMIZER_STATE_MAX];
     const char *names[OPTIMIZER_STATE_MAX]; /* torch's: "momentum_buffer" */
@@ -36,8 +44,9 @@ bool optimizer_at(const struct optimizer *optimizer, size_t index, struct optimi
 
 uint64_t optimizer_bytes(const struct optimizer *optimizer); /* of its state on the device */
 void optimizer_step(struct engine *engine, struct optimizer *optimizer);
-/* torch.nn.utils.clip_grad_norm_ */
-void clip_grad_norm(struct engine *engine, struct module *module);
 void optimizer_zero_grad(struct engine *engine, struct optimizer *optimizer, bool set_to_none);
+
+/* clip_grad_norm.c: torch.nn.utils.clip_grad_norm_ */
+void clip_grad_norm(struct engine *engine, struct module *module);
 
 #endif

@@ -78,7 +78,7 @@ static struct tensor *attend(pass *run)
         return NULL;
     }
     struct shape shape = {3, {query->shape.size[0], 1, query->shape.size[1]}};
-    struct tensor *row = op_reshape(engine, query, &shape);
+    struct tensor *row = op_view_as_it_lies(engine, query, &shape);
     struct tensor *sum = op_add(engine, run->keys, row, false);
     tensor_drop(engine, row);
     tensor_drop(engine, query);
@@ -94,7 +94,7 @@ static struct tensor *attend(pass *run)
         return NULL;
     }
     struct shape flat = {2, {context->shape.size[0], context->shape.size[2]}};
-    struct tensor *result = op_reshape(engine, context, &flat);
+    struct tensor *result = op_view_as_it_lies(engine, context, &flat);
     tensor_drop(engine, context);
     return result;
 }

@@ -112,7 +112,7 @@ static int transformer_layer_forward(struct engine *engine, struct module *modul
                  results);
 }
 
-static struct module *transformer_layer(struct engine *engine, const struct encoder *shape)
+struct module *nn_encoder_layer(struct engine *engine, const struct encoder *shape)
 {
     struct module *module =
         module_new(engine, "TransformerEncoderLayer", transformer_layer_forward);
@@ -120,7 +120,7 @@ static struct module *transformer_layer(struct engine *engine, const struct enco
     module->norm_first = shape->norm_first;
     module_child(engine, module, attention(engine, shape->features, shape->heads));
     module_child(engine, module, nn_linear(engine, shape->features, shape->hidden, true));
-    module_child(engine, module, nn_dropout(engine, 0.1));
+    module_child(engine, module, nn_dropout(engine, shape->dropout));
     module_child(engine, module, nn_linear(engine, shape->hidden, shape->features, true));
     module_child(engine, module, nn_layer_norm(engine, shape->features));
     module_child(engine, module, nn_layer_norm(engine, shape->features));
@@ -131,7 +131,7 @@ struct module *nn_transformer(struct engine *engine, const struct encoder *shape
 {
     struct module *model = nn_sequential(engine, NULL, 0);
     for (int64_t i = 0; i < shape->layers; i++) {
-        module_child(engine, model, transformer_layer(engine, shape));
+        module_child(engine, model, nn_encoder_layer(engine, shape));
     }
     return model;
 }

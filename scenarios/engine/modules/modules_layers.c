@@ -43,25 +43,13 @@ struct module *nn_conv2d(struct engine *engine, int64_t in, int64_t out, struct 
     return conv_module(engine, "Conv2d", conv2d_forward, weight, conv, bias);
 }
 
-/* torch sees input and weight as images of height 1. */
 static int conv1d_forward(struct engine *engine, struct module *module, struct tensor **inputs,
                           int count, struct tensor *results[MODULE_MAX_RESULTS])
 {
-    char text[128];
     (void)count;
-    if (inputs[0]->shape.dims != 3) {
-        engine_misuse(engine, "Conv1d takes [batch, channels, length], the input is %s",
-                      shape_text(&inputs[0]->shape, text));
-        return 0;
-    }
-    struct tensor *image = op_unsqueeze(engine, inputs[0], 2);
-    struct tensor *weight = op_unsqueeze(engine, parameter(module, 0), 2);
-    struct tensor *rows = op_conv2d(engine, image, weight, parameter(module, 1), module->conv);
-    struct tensor *result = op_squeeze(engine, rows, 1u << 2);
-    tensor_drop(engine, rows);
-    tensor_drop(engine, weight);
-    tensor_drop(engine, image);
-    return one(result, results);
+    return one(
+        op_conv1d(engine, inputs[0], parameter(module, 0), parameter(module, 1), module->conv),
+        results);
 }
 
 struct module *nn_conv1d(struct engine *engine, int64_t in, int64_t out, struct conv conv,

@@ -19,6 +19,7 @@ static int rnn_forward(struct engine *engine, struct module *module, struct tens
 {
     bool lstm = module->rnn.kind == RNN_LSTM;
     struct rnn rnn = module->rnn;
+    rnn.dropout = module->training ? module->rnn.dropout : 0;
     rnn.flat = module->flat;
     rnn.weights = module->parameters;
     rnn.weight_count = module->parameter_count;

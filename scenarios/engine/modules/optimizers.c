@@ -1,42 +1,39 @@
-#include "gmd_min.h"
-#include "gmd_optimizer.h"
-
-typedef struct slot {
-    struct tensor *parameter;
-    struct tensor *first, *second; /* momentum; or the two moments of Adam */
-    struct tensor *steps;          /* of OPTIMIZER_FUSED */
-} slot;
-
-struct optimizer {
-    struct thing thing;
-    enum optimizer_method method;
-    bool momentum, decays;
-    enum optimizer_implementation implementation;
-    slot *slots;
-    size_t count, capacity;
-};
+#include "optimizer_parts.h"
 
 static void destroy_optimizer(struct engine *engine, struct thing *thing)
 {
     struct optimizer *optimizer = (struct optimizer *)thing;
     for (size_t i = 0; i < optimizer->count; i++) {
-        tensor_drop(engine, optimizer->slots[i].first);
-        tensor_drop(engine, optimizer->slots[i].second);
-        tensor_drop(engine, optimizer->slots[i].steps);
+        for (int k = 0; k < OPTIMIZER_STATE_MAX; k++) {
+            tensor_drop(engine, optimizer->slots[i].state[k]);
+        }
         tensor_drop(engine, optimizer->slots[i].parameter);
     }
     host_give(engine, optimizer->slots);
+    host_give(engine, optimizer->groups);
 }
 
 const struct thing_class optimizer_class = {.name = "optimizer", .destroy = destroy_optimizer};
 
-struct optimizer *optimizer_new(struct engine *engine, enum optimizer_method method, bool momentum)
+struct optimizer *optimizer_new(struct engine *engine, const struct optimizer_options *options)
 {
     struct optimizer *optimizer = host_take(engine, sizeof *optimizer);
     thing_init(engine, &optimizer->thing, &optimizer_class);
-    optimizer->method = method;
-    optimizer->momentum = momentum;
+    optimizer->options = *options;
     return optimizer;
+}
+
+/* --- parameters -------------------------------------------------------------------------- */
+
+void optimizer_group(struct engine *engine, struct optimizer *optimizer, bool decays)
+{
+    size_t count = optimizer->group_count++;
+    optimizer->groups =
+        host_take_more(engine, optimizer->groups, (count + 1) * sizeof *optimizer->groups);
+    optimizer->groups[count] =
+        (struct group){.begin = optimizer->count,
+                       .end = optimizer->count,
+                       .decays = decays && !optimizer->options.decays_in_place};
 }
 
 static bool has_parameter(const struct optimizer *optimizer, const struct tensor *parameter)
@@ -49,7 +46,8 @@ static bool has_parameter(const struct optimizer *optimizer, const struct tensor
     return false;
 }
 
-/* State belongs to the parameter: a parameter that is listed twice has it once. */
+/* State belongs to the parameter: a parameter that is listed twice has it once. Adagrad's is there
+ * before the first step. */
 void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct tensor *parameter)
 {
     if (has_parameter(optimizer, parameter)) {
@@ -57,10 +55,16 @@ void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct te
     }
     if (optimizer->count == optimizer->capacity) {
         optimizer->capacity = optimizer->capacity ? 2 * optimizer->capacity : 16;
-        optimizer->slots =
-            host_take_more(engine, optimizer->slots, optimizer->capacity * sizeof(slot));
+        optimizer->slots = host_take_more(engine, optimizer->slots,
+                                          optimizer->capacity * sizeof *optimizer->slots);
     }
-    optimizer->slots[optimizer->count++] = (slot){.parameter = tensor_keep(parameter)};
+    struct slot *slot = &optimizer->slots[optimizer->count++];
+    *slot = (struct slot){.parameter = tensor_keep(parameter)};
+    optimizer->groups[optimizer->group_count - 1].end = optimizer->count;
+    if (optimizer->options.method == OPTIMIZER_ADAGRAD) {
+        optimizer_create_sums(engine, slot);
+        storage_mark(slot->state[STATE_FIRST]->storage, GMD_OPTIMIZER_STATE);
+    }
 }
 
 static void add_visited(struct engine *engine, struct tensor *parameter, void *context)
@@ -73,155 +77,36 @@ void optimizer_add_module(struct engine *engine, struct optimizer *optimizer, st
     module_parameters(engine, module, add_visited, optimizer);
 }
 
-/* The multi-tensor updates compute each intermediate result for all parameters at once. */
-static struct storage **one_for_each(struct engine *engine, const struct optimizer *optimizer)
-{
-    struct storage **all = host_take(engine, (optimizer->count + 1) * sizeof(struct storage *));
-    for (size_t i = 0; i < optimizer->count; i++) {
-        if (optimizer->slots[i].parameter->grad) {
-            all[i] = storage_new(engine, tensor_bytes(optimizer->slots[i].parameter));
-        }
-    }
-    return all;
-}
+/* --- state ------------------------------------------------------------------------------- */
 
-static void drop_each(struct engine *engine, const struct optimizer *optimizer,
-                      struct storage **all)
-{
-    for (size_t i = all ? optimizer->count : 0; i-- > 0;) {
-        storage_drop(engine, all[i]);
-    }
-    host_give(engine, all);
-}
-
-/* grad + weight_decay * parameter, for methods that add decay to the gradient: for all parameters
- * at once, or for one after the other, each kept until the next one's is made. */
-static struct storage **decayed_gradients(struct engine *engine, const struct optimizer *optimizer)
-{
-    bool at_once = optimizer->decays && optimizer->implementation == OPTIMIZER_FOREACH;
-    return at_once ? one_for_each(engine, optimizer) : NULL;
-}
-
-static void decay_in_turn(struct engine *engine, const struct optimizer *optimizer, size_t index,
-                          struct storage **variable)
-{
-    if (optimizer->decays && optimizer->implementation == OPTIMIZER_FOR_LOOP) {
-        struct storage *sum = storage_new(engine, tensor_bytes(optimizer->slots[index].parameter));
-        storage_drop(engine, *variable);
-        *variable = sum;
-    }
-}
-
-/* The updates are in place; only a parameter with its first gradient gets new state. */
-static void step_sgd(struct engine *engine, struct optimizer *optimizer)
-{
-    struct storage **decayed = decayed_gradients(engine, optimizer), *variable = NULL;
-    for (size_t i = 0; i < optimizer->count; i++) {
-        slot *each = &optimizer->slots[i];
-        if (each->parameter->grad) {
-            decay_in_turn(engine, optimizer, i, &variable);
-            if (optimizer->momentum && !each->first) {
-                each->first = tensor_like(engine, each->parameter);
-            }
-        }
-    }
-    storage_drop(engine, variable);
-    drop_each(engine, optimizer, decayed);
-}
-
-static void create_moments(struct engine *engine, struct optimizer *optimizer)
-{
-    bool counted =
-        optimizer->implementation == OPTIMIZER_FUSED; /* the number of steps, on the device */
-    for (size_t i = 0; i < optimizer->count; i++) {
-        slot *each = &optimizer->slots[i];
-        if (each->parameter->grad && !each->first) {
-            static const struct shape scalar = {0, {0}};
-            each->steps = counted ? tensor_new(engine, &scalar, DTYPE_FLOAT32) : NULL;
-            each->first = tensor_like(engine, each->parameter);
-            each->second = tensor_like(engine, each->parameter);
-        }
-    }
-}
-
-static void update_at_once(struct engine *engine, struct optimizer *optimizer)
-{
-    struct storage **decayed = decayed_gradients(engine, optimizer);
-    struct storage **roots = one_for_each(engine, optimizer); /* roots of all second moments */
-    drop_each(engine, optimizer, roots);
-    drop_each(engine, optimizer, decayed);
-}
-
-/* denom = exp_avg_sq.sqrt() / correction: the variable keeps one parameter's until the next one's.
- */
-static void update_in_turn(struct engine *engine, struct optimizer *optimizer)
-{
-    struct storage *variable = NULL, *decayed = NULL;
-    for (size_t i = 0; i < optimizer->count; i++) {
-        if (optimizer->slots[i].parameter->grad) {
-            decay_in_turn(engine, optimizer, i, &decayed);
-            uint64_t bytes = tensor_bytes(optimizer->slots[i].parameter);
-            struct storage *root = storage_new(engine, bytes);
-            struct storage *quotient = storage_new(engine, bytes);
-            storage_drop(engine, root);
-            storage_drop(engine, variable);
-            variable = quotient;
-        }
-    }
-    storage_drop(engine, variable);
-    storage_drop(engine, decayed);
-}
-
-static void step_adam(struct engine *engine, struct optimizer *optimizer)
-{
-    create_moments(engine, optimizer);
-    if (optimizer->implementation == OPTIMIZER_FOREACH) {
-        update_at_once(engine, optimizer);
-    } else if (optimizer->implementation == OPTIMIZER_FOR_LOOP) {
-        update_in_turn(engine, optimizer);
-    }
-}
-
-void optimizer_decay(struct optimizer *optimizer)
-{
-    optimizer->decays = true;
-}
-
-void optimizer_implementation(struct optimizer *optimizer,
-                              enum optimizer_implementation implementation)
-{
-    optimizer->implementation = implementation;
-}
-
-static void mark_state(struct tensor *state)
-{
-    if (state) {
-        storage_mark(state->storage, GMD_OPTIMIZER_STATE);
-    }
-}
+static const char *const names[][OPTIMIZER_STATE_MAX] = {
+    [OPTIMIZER_SGD] = {"momentum_buffer", "", "", ""},
+    [OPTIMIZER_ADAM] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"},
+    [OPTIMIZER_RMSPROP] = {"square_avg", "momentum_buffer", "grad_avg", ""},
+    [OPTIMIZER_ADAGRAD] = {"sum", "", "", ""},
+};
 
 bool optimizer_at(const struct optimizer *optimizer, size_t index, struct optimizer_slot *held)
 {
     if (index >= optimizer->count) {
         return false;
     }
-    bool is_adam = optimizer->method == OPTIMIZER_ADAM;
-    *held = (struct optimizer_slot){
-        .parameter = optimizer->slots[index].parameter,
-        .state = {optimizer->slots[index].first, optimizer->slots[index].second,
-                  optimizer->slots[index].steps},
-        .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq", "step"},
-    };
+    const struct slot *slot = &optimizer->slots[index];
+    held->parameter = slot->parameter;
+    for (int k = 0; k < OPTIMIZER_STATE_MAX; k++) {
+        held->state[k] = slot->state[k];
+        held->names[k] = names[optimizer->options.method][k];
+    }
     return true;
 }
 
 uint64_t optimizer_bytes(const struct optimizer *optimizer)
 {
     uint64_t bytes = 0;
-    struct optimizer_slot held;
-    for (size_t i = 0; optimizer_at(optimizer, i, &held); i++) {
-        for (size_t k = 0; k < OPTIMIZER_STATE_MAX; k++) {
-            bytes += held.state[k] ? tensor_bytes(held.state[k]) : 0;
+    for (size_t i = 0; i < optimizer->count; i++) {
+        for (int k = 0; k < OPTIMIZER_STATE_MAX; k++) {
+            const struct tensor *state = optimizer->slots[i].state[k];
+            bytes += state ? tensor_bytes(state) : 0;
         }
     }
     return bytes;
@@ -229,15 +114,14 @@ uint64_t optimizer_bytes(const struct optimizer *optimizer)
 
 void optimizer_step(struct engine *engine, struct optimizer *optimizer)
 {
-    if (optimizer->method == OPTIMIZER_ADAM) {
-        step_adam(engine, optimizer);
-    } else {
-        step_sgd(engine, optimizer);
+    for (size_t i = 0; i < optimizer->group_count; i++) {
+        optimizer_step_group(engine, optimizer, &optimizer->groups[i]);
     }
     for (size_t i = 0; i < optimizer->count; i++) {
-        mark_state(optimizer->slots[i].first);
-        mark_state(optimizer->slots[i].second);
-        mark_state(optimizer->slots[i].steps);
+        for (int k = 0; k < OPTIMIZER_STATE_MAX; k++) {
+            struct tensor *state = optimizer->slots[i].state[k];
+            storage_mark(state ? state->storage : NULL, GMD_OPTIMIZER_STATE);
+        }
     }
 }
 
@@ -248,49 +132,4 @@ void optimizer_zero_grad(struct engine *engine, struct optimizer *optimizer, boo
         optimizer->slots[i].parameter->grad = NULL;
         tensor_drop(engine, grad);
     }
-}
-
-/* --- clipping ---------------------------------------------------------------------------- */
-
-#define CHUNK 65536 /* elements of a tensor that one thread block sums */
-
-typedef struct norms {
-    uint64_t count, largest; /* gradients, and elements of the largest */
-    struct storage **each;
-} norms;
-
-static void count_gradient(struct engine *engine, struct tensor *parameter, void *context)
-{
-    norms *all = context;
-    (void)engine;
-    if (parameter->grad) {
-        uint64_t elements = shape_count(&parameter->shape);
-        all->count++;
-        all->largest = gmd_max(elements, all->largest);
-    }
-}
-
-/* Allocates the norm of each gradient, the norm of the norms, and the factor; gradients are scaled
- * in place. */
-void clip_grad_norm(struct engine *engine, struct module *module)
-{
-    norms all = {0};
-    module_parameters(engine, module, count_gradient, &all);
-    uint64_t chunks = (all.largest + CHUNK - 1) / CHUNK;
-    struct storage *partial = storage_new(engine, all.count * chunks * 4);
-    all.each = host_take(engine, (all.count + 1) * sizeof(struct storage *));
-    for (uint64_t i = 0; i < all.count; i++) {
-        all.each[i] = storage_new(engine, 4);
-    }
-    storage_drop(engine, partial);
-    struct storage *stacked = storage_new(engine, all.count * 4);
-    struct storage *norm = storage_new(engine, 4);
-    storage_drop(engine, stacked);
-    for (uint64_t i = 0; i < all.count; i++) {
-        storage_drop(engine, all.each[i]);
-    }
-    struct storage *factor = storage_new(engine, 4);
-    storage_drop(engine, factor);
-    storage_drop(engine, norm);
-    host_give(engine, all.each);
 }

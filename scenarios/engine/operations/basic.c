@@ -1,18 +1,18 @@
 /* basic.c - elementwise operations of one tensor, and views of all of it. */
+#include "gmd_autocast.h"
 #include "gmd_layout.h"
-#include "gmd_operations.h"
 
 static struct tensor *new_grad(struct engine *engine, const struct node *node)
 {
     return tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
 }
 
-/* The derivative has the input's shape and its own memory. */
+/* The derivative has its own memory, and lies as the gradient does. */
 static void elementwise_backward(struct engine *engine, struct node *node, struct tensor **grads,
                                  struct tensor **results)
 {
-    (void)grads;
-    results[0] = new_grad(engine, node);
+    results[0] =
+        tensor_elementwise(engine, &node->recipe.shape[0], node->recipe.dtype, &grads[0], 1);
 }
 
 static struct tensor *scaled(struct engine *engine, struct tensor *a, struct tensor *result)
@@ -23,7 +23,7 @@ static struct tensor *scaled(struct engine *engine, struct tensor *a, struct ten
 
 struct tensor *op_scale(struct engine *engine, struct tensor *a)
 {
-    return a ? scaled(engine, a, tensor_like(engine, a)) : NULL;
+    return a ? scaled(engine, a, tensor_like_it_lies(engine, a)) : NULL;
 }
 
 static void unchanged_backward(struct engine *engine, struct node *node, struct tensor **grads,
@@ -39,7 +39,7 @@ struct tensor *op_shift(struct engine *engine, struct tensor *a, bool in_place)
     if (!a) {
         return NULL;
     }
-    struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like(engine, a);
+    struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like_it_lies(engine, a);
     node_drop(engine, node_over(engine, "AddBackward", unchanged_backward, a, result));
     return result;
 }
@@ -64,12 +64,14 @@ static void power_backward(struct engine *engine, struct node *node, struct tens
 /* The power of 0 has a gradient of zeros. */
 struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent)
 {
-    if (!a) {
+    struct tensor *input = autocast_argument(engine, "pow", a);
+    if (!input) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
+    struct tensor *result = tensor_like_it_lies(engine, input);
     node_over_saving(engine, "PowBackward", exponent == 0 ? elementwise_backward : power_backward,
-                     a, result, a);
+                     input, result, input);
+    tensor_drop(engine, input);
     return result;
 }
 
@@ -88,7 +90,7 @@ struct tensor *op_sqrt(struct engine *engine, struct tensor *a)
     if (!a) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
+    struct tensor *result = tensor_like_it_lies(engine, a);
     node_over_saving(engine, "SqrtBackward", root_backward, a, result, result);
     return result;
 }
@@ -107,11 +109,26 @@ static void reciprocal_backward(struct engine *engine, struct node *node, struct
 
 struct tensor *op_reciprocal(struct engine *engine, struct tensor *a)
 {
-    if (!a) {
+    struct tensor *input = autocast_argument(engine, "reciprocal", a);
+    if (!input) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, "ReciprocalBackward", reciprocal_backward, a, result, result);
+    struct tensor *result = tensor_like_it_lies(engine, input);
+    node_over_saving(engine, "ReciprocalBackward", reciprocal_backward, input, result, result);
+    tensor_drop(engine, input);
+    return result;
+}
+
+/* -0.5 * grad * result^3 has the same temporaries. */
+struct tensor *op_rsqrt(struct engine *engine, struct tensor *a)
+{
+    struct tensor *input = autocast_argument(engine, "rsqrt", a);
+    if (!input) {
+        return NULL;
+    }
+    struct tensor *result = tensor_like_it_lies(engine, input);
+    node_over_saving(engine, "RsqrtBackward", reciprocal_backward, input, result, result);
+    tensor_drop(engine, input);
     return result;
 }
 
@@ -120,7 +137,7 @@ struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place)
     if (!a) {
         return NULL;
     }
-    struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like(engine, a);
+    struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like_it_lies(engine, a);
     node_over_saving(engine, "ReluBackward", elementwise_backward, a, result, result);
     return result;
 }
@@ -135,7 +152,7 @@ struct tensor *op_dropout(struct engine *engine, struct tensor *a, double p)
     bool drops_all = p >= 1;
     struct tensor *mask =
         tensor_new(engine, drops_all ? &scalar : &a->shape, drops_all ? a->dtype : DTYPE_BOOL);
-    struct tensor *result = tensor_like(engine, a);
+    struct tensor *result = tensor_like_it_lies(engine, a);
     node_over_saving(engine, drops_all ? "MulBackward" : "NativeDropoutBackward",
                      elementwise_backward, a, result, mask);
     tensor_drop(engine, mask);
@@ -159,25 +176,8 @@ struct tensor *op_clone(struct engine *engine, struct tensor *a)
     if (!a) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
+    struct tensor *result = tensor_like_it_lies(engine, a);
     node_drop(engine, node_over(engine, "CloneBackward", view_backward, a, result));
-    return result;
-}
-
-struct tensor *op_reshape(struct engine *engine, struct tensor *a, const struct shape *shape)
-{
-    char from[128], to[128];
-    if (!a) {
-        return NULL;
-    }
-    if (shape_count(&a->shape) != shape_count(shape)) {
-        engine_misuse(engine,
-                      "a view of %s cannot have the shape %s: the number of elements differs",
-                      shape_text(&a->shape, from), shape_text(shape, to));
-        return NULL;
-    }
-    struct tensor *result = tensor_view(engine, a, shape);
-    node_drop(engine, node_over(engine, "ViewBackward", view_backward, a, result));
     return result;
 }
 

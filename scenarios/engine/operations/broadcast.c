@@ -1,5 +1,6 @@
 /* broadcast.c - sums and products of two tensors whose shapes are broadcast against each other.
  */
+#include "gmd_layout.h"
 #include "gmd_operations.h"
 #include "reduce.h"
 
@@ -52,6 +53,16 @@ static enum dtype type_of_both(const struct tensor *a, const struct tensor *b)
         return a->shape.dims == 0 ? b->dtype : a->dtype;
     }
     return dtype_promoted(a->dtype, b->dtype);
+}
+
+/* A new tensor for the result of both. Shapes that do not fit each other lie by rows. */
+static struct tensor *result_of(struct engine *engine, const struct shape *shape, enum dtype dtype,
+                                struct tensor *a, struct tensor *b)
+{
+    struct tensor *const operands[] = {a, b};
+    bool fit = shape_expands(&a->shape, shape) && shape_expands(&b->shape, shape);
+    return fit ? tensor_elementwise(engine, shape, dtype, operands, 2)
+               : tensor_new(engine, shape, dtype);
 }
 
 static struct node *binary(struct engine *engine, const char *name, backward_fn backward,
@@ -129,7 +140,7 @@ struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b,
         return NULL;
     }
     struct tensor *sum =
-        in_place ? tensor_alias(engine, a) : tensor_new(engine, &shape, type_of_both(a, b));
+        in_place ? tensor_alias(engine, a) : result_of(engine, &shape, type_of_both(a, b), a, b);
     node_drop(engine, binary(engine, "AddBackward", add_backward, a, b, sum));
     return sum;
 }
@@ -139,10 +150,10 @@ static void mul_backward(struct engine *engine, struct node *node, struct tensor
                          struct tensor **results)
 {
     struct tensor *whole[2] = {NULL, NULL};
-    (void)grads;
     for (uint32_t i = 2; i-- > 0;) {
         if (node_wants(node, i)) {
-            whole[i] = tensor_new(engine, &node->recipe.shape[RESULT], node->recipe.dtype);
+            whole[i] = tensor_elementwise(engine, &node->recipe.shape[RESULT], node->recipe.dtype,
+                                          &grads[0], 1);
         }
     }
     reduce_both(engine, node, whole, results);
@@ -154,14 +165,18 @@ struct tensor *op_mul(struct engine *engine, struct tensor *a, struct tensor *b,
     if (!a || !b || !broadcast(engine, "mul", a, b, &shape)) {
         return NULL;
     }
+    /* what is overwritten is copied where the gradient of the other one needs it */
+    struct tensor *before =
+        in_place && tensor_tracked(engine, b) ? tensor_like_it_lies(engine, a) : tensor_keep(a);
     struct tensor *product =
-        in_place ? tensor_alias(engine, a) : tensor_new(engine, &shape, type_of_both(a, b));
+        in_place ? tensor_alias(engine, a) : result_of(engine, &shape, type_of_both(a, b), a, b);
     struct node *node = binary(engine, "MulBackward", mul_backward, a, b, product);
     if (node) {
-        node_save(node, node_wants(node, 1) ? a : NULL);
+        node_save(node, node_wants(node, 1) ? before : NULL);
         node_save(node, node_wants(node, 0) ? b : NULL);
     }
     node_drop(engine, node);
+    tensor_drop(engine, before);
     return product;
 }
 
@@ -171,7 +186,7 @@ static void sub_backward(struct engine *engine, struct node *node, struct tensor
 {
     struct tensor *whole[2] = {NULL, NULL};
     if (node_wants(node, 1)) {
-        whole[1] = tensor_like(engine, grads[0]);
+        whole[1] = tensor_like_it_lies(engine, grads[0]);
     }
     whole[0] = node_wants(node, 0) ? tensor_keep(grads[0]) : NULL;
     reduce_both(engine, node, whole, results);
@@ -183,7 +198,7 @@ struct tensor *op_sub(struct engine *engine, struct tensor *a, struct tensor *b)
     if (!a || !b || !broadcast(engine, "sub", a, b, &shape)) {
         return NULL;
     }
-    struct tensor *difference = tensor_new(engine, &shape, type_of_both(a, b));
+    struct tensor *difference = result_of(engine, &shape, type_of_both(a, b), a, b);
     node_drop(engine, binary(engine, "SubBackward", sub_backward, a, b, difference));
     return difference;
 }
@@ -218,7 +233,7 @@ struct tensor *op_div(struct engine *engine, struct tensor *a, struct tensor *b)
     }
     enum dtype dtype = type_of_both(a, b);
     struct tensor *quotient =
-        tensor_new(engine, &shape, dtype_is_floating(dtype) ? dtype : DTYPE_FLOAT32);
+        result_of(engine, &shape, dtype_is_floating(dtype) ? dtype : DTYPE_FLOAT32, a, b);
     struct node *node = binary(engine, "DivBackward", div_backward, a, b, quotient);
     if (node) {
         node_save(node, b);

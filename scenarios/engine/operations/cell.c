@@ -1,5 +1,5 @@
 /* cell.c - a GRU's single step: two products and one fused kernel. */
-#include "gmd_operations.h"
+#include "gmd_autocast.h"
 
 enum { INPUT_GATES, HIDDEN_GATES, STATE, INPUT_BIAS, HIDDEN_BIAS, EDGES };
 /* recipe.shape: */
@@ -55,8 +55,8 @@ static struct tensor *fused(struct engine *engine, struct tensor *const inputs[E
     return result;
 }
 
-struct tensor *op_gru_cell(struct engine *engine, struct tensor *const weights[4],
-                           struct tensor *input, struct tensor *state)
+static struct tensor *gru_cell(struct engine *engine, struct tensor *const weights[4],
+                               struct tensor *input, struct tensor *state)
 {
     struct tensor *input_gates = op_product(engine, input, weights[0]);
     struct tensor *hidden_gates = input_gates ? op_product(engine, state, weights[1]) : NULL;
@@ -68,5 +68,23 @@ struct tensor *op_gru_cell(struct engine *engine, struct tensor *const weights[4
     }
     tensor_drop(engine, input_gates);
     tensor_drop(engine, hidden_gates);
+    return result;
+}
+
+struct tensor *op_gru_cell(struct engine *engine, struct tensor *const weights[4],
+                           struct tensor *input, struct tensor *state)
+{
+    struct tensor *w[4];
+    for (int i = 3; i >= 0; i--) {
+        w[i] = autocast_argument(engine, "gru_cell", weights[i]);
+    }
+    struct tensor *h = autocast_argument(engine, "gru_cell", state);
+    struct tensor *x = autocast_argument(engine, "gru_cell", input);
+    struct tensor *result = gru_cell(engine, w, x, h);
+    tensor_drop(engine, x);
+    tensor_drop(engine, h);
+    for (int i = 0; i < 4; i++) {
+        tensor_drop(engine, w[i]);
+    }
     return result;
 }

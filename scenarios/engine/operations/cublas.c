@@ -1,4 +1,4 @@
-/* cublas.c - the workspaces that cuBLAS keeps. */
+/* cublas.c - the memory that cuBLAS and cuDNN keep. */
 #include "gmd_operations.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -32,6 +32,12 @@ void cublas_workspace_use(struct engine *engine, bool with_bias)
     if (with_bias) { /* also in the backward pass, where checkpointing computes again */
         workspace(engine, engine->in_backward ? 3 : 2, 1 * MIB);
     }
+}
+
+/* One state of 48 bytes for each thread that the 132 multiprocessors of an H200 can run. */
+void cudnn_dropout_use(struct engine *engine)
+{
+    workspace(engine, 4, (uint64_t)132 * 2048 * 48);
 }
 
 void cublas_workspace_release(struct engine *engine)

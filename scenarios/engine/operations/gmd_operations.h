@@ -22,11 +22,10 @@ struct tensor *op_scale_in_place(struct engine *engine, struct tensor *a);
 struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent);
 struct tensor *op_sqrt(struct engine *engine, struct tensor *a);
 struct tensor *op_reciprocal(struct engine *engine, struct tensor *a);
+struct tensor *op_rsqrt(struct engine *engine, struct tensor *a);
 struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place);
 struct tensor *op_dropout(struct engine *engine, struct tensor *a, double p);
 struct tensor *op_clone(struct engine *engine, struct tensor *a);
-struct tensor *op_reshape(struct engine *engine, struct tensor *a,
-                          const struct shape *shape); /* a view */
 /* A view with its first two dimensions swapped; kernels copy it, gradients come back copied. */
 struct tensor *op_swap(struct engine *engine, struct tensor *a);
 
@@ -37,7 +36,7 @@ struct tensor *op_max(struct engine *engine, struct tensor *a);
 struct tensor *op_max_along(struct engine *engine, struct tensor *a, int dimension, bool keepdim,
                             struct tensor **indices);
 
-/* activations and products (math.c) */
+/* activations and products (math.c), softmax (softmax.c) */
 enum activation {
     ACTIVATION_TANH,
     ACTIVATION_SIGMOID,
@@ -52,8 +51,11 @@ struct tensor *op_activation(struct engine *engine, enum activation kind, struct
 struct tensor *op_leaky_relu_in_place(struct engine *engine, struct tensor *a);
 struct tensor *op_softmax(struct engine *engine, struct tensor *input);
 struct tensor *op_log_softmax(struct engine *engine, struct tensor *input);
-struct tensor *op_bmm(struct engine *engine, struct tensor *a,
-                      struct tensor *b); /* any batch dimensions */
+/* In the input's own type, also under autocast. */
+struct tensor *op_log_softmax_as_it_is(struct engine *engine, struct tensor *input);
+/* products of matrices (products.c), with any dimensions before the last two, which are broadcast
+ */
+struct tensor *op_bmm(struct engine *engine, struct tensor *a, struct tensor *b);
 /* input [rows, in] by the transpose of weight [out, in] */
 struct tensor *op_product(struct engine *engine, struct tensor *input, struct tensor *weight);
 
@@ -106,6 +108,9 @@ struct tensor *op_linear(struct engine *engine, struct tensor *input, struct ten
                          struct tensor *bias);
 struct tensor *op_conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias, struct conv conv);
+/* Input and weight of three dimensions, seen as images of height 1. */
+struct tensor *op_conv1d(struct engine *engine, struct tensor *input, struct tensor *weight,
+                         struct tensor *bias, struct conv conv);
 struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias, bool training);
 struct tensor *op_layer_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
@@ -136,7 +141,8 @@ struct rnn {
     enum rnn_kind kind;
     int64_t layers, directions, hidden;
     bool batch_first;
-    bool packed; /* its input is of op_pack_sequences() */
+    double dropout; /* between layers, while it trains */
+    bool packed;    /* its input is of op_pack_sequences() */
     struct storage *flat;
     struct tensor **weights; /* 4 for each layer and direction */
     size_t weight_count;
@@ -164,6 +170,8 @@ struct tensor *op_split_attention(struct engine *engine, struct tensor *packed, 
 /* cublas.c: the memory that cuBLAS keeps for a (thread, stream) from its first product on;
  * `with_bias`: also that of cuBLASLt, which fuses the bias. */
 void cublas_workspace_use(struct engine *engine, bool with_bias);
+/* The states of cuDNN's random numbers, which the process keeps from its first dropout on. */
+void cudnn_dropout_use(struct engine *engine);
 void cublas_workspace_release(struct engine *engine); /* at the end of the process */
 
 #endif

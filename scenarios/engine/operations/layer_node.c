@@ -14,8 +14,20 @@ struct node *layer_node(struct engine *engine, const char *name, backward_fn bac
     node->recipe.dtype = input->dtype;
     if (weight) {
         node->recipe.shape[1] = weight->shape;
+        node->recipe.weight_dtype = weight->dtype;
     }
     return node;
+}
+
+bool same_types(struct engine *engine, const char *what, const struct tensor *input,
+                const struct tensor *weight)
+{
+    if (input->dtype == weight->dtype) {
+        return true;
+    }
+    engine_misuse(engine, "%s: the input is %s and the weights are %s", what,
+                  dtype_name(input->dtype), dtype_name(weight->dtype));
+    return false;
 }
 
 struct tensor *grad_of_input(struct engine *engine, const struct node *node)

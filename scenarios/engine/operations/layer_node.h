@@ -10,6 +10,10 @@
 struct node *layer_node(struct engine *engine, const char *name, backward_fn backward,
                         struct tensor *input, struct tensor *weight, struct tensor *bias);
 
+/* Weights are of the input's type; false after engine_misuse(). */
+bool same_types(struct engine *engine, const char *what, const struct tensor *input,
+                const struct tensor *weight);
+
 /* A new tensor of the input's shape and type. */
 struct tensor *grad_of_input(struct engine *engine, const struct node *node);
 

@@ -1,8 +1,9 @@
 /* layers.c - linear layers and convolutions. */
 #include "conv_workspace.h"
 #include "gmd_autocast.h"
-#include "gmd_operations.h"
+#include "gmd_layout.h"
 #include "layer_node.h"
+#include "products.h"
 #include "reduce.h"
 
 static struct tensor *grad_of_weight(struct engine *engine, const struct node *node)
@@ -10,7 +11,9 @@ static struct tensor *grad_of_weight(struct engine *engine, const struct node *n
     return tensor_new(engine, &node->recipe.shape[1], node->recipe.dtype);
 }
 
-enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input was not contiguous */
+/* Indices of recipe.number. COPIED: the input was no matrix and not contiguous; OPERAND_BYTES: what
+ * cuBLAS copies the input to, or 0. */
+enum { COPIED, HAS_BIAS, OPERAND_BYTES };
 
 /* --- Linear ------------------------------------------------------------------------------ */
 
@@ -33,23 +36,43 @@ static void bias_backward(struct engine *engine, const struct node *node, struct
     }
 }
 
-static void weight_backward(struct engine *engine, const struct node *node, struct tensor **results)
+/* A product with the rows of the gradient. */
+static void weight_backward(struct engine *engine, const struct node *node, struct tensor *rows,
+                            struct tensor **results)
 {
     if (node_wants(node, 1)) {
         results[1] = grad_of_weight(engine, node);
         results[1]->is_view = true;
-        cublas_workspace_use(engine, false);
+        product_run(engine, rows, node->recipe.number[OPERAND_BYTES]);
     }
 }
 
-static void input_backward(struct engine *engine, const struct node *node, struct tensor **results)
+static void input_backward(struct engine *engine, const struct node *node, struct tensor *rows,
+                           struct tensor **results)
 {
     if (node_wants(node, 0)) {
         results[0] = grad_of_input(engine, node);
         /* a view of rows with the input's dimensions */
         results[0]->is_view = node->recipe.shape[0].dims > 2;
-        cublas_workspace_use(engine, false);
+        product_run(engine, rows, 0);
     }
+}
+
+/* The shape as rows of the last dimension. */
+static struct shape rows_of(const struct shape *shape)
+{
+    int64_t columns = shape->size[shape->dims - 1];
+    int64_t rows = columns ? (int64_t)(shape_count(shape) / (uint64_t)columns) : 0;
+    return (struct shape){2, {rows, columns}};
+}
+
+/* A view, or a copy where the dimensions before the last do not lie as one; outside the graph. */
+static struct tensor *seen_as_rows(struct engine *engine, struct tensor *tensor)
+{
+    int64_t stride[SHAPE_MAX_DIMS];
+    struct shape rows = rows_of(&tensor->shape);
+    return tensor_viewable(tensor, &rows, stride) ? tensor_laid(engine, tensor, &rows, stride)
+                                                  : tensor_new(engine, &rows, tensor->dtype);
 }
 
 /* With a bias and a contiguous input it is addmm, whose arguments are mat1, mat2, self. Otherwise
@@ -58,22 +81,39 @@ static void input_backward(struct engine *engine, const struct node *node, struc
 static void linear_backward(struct engine *engine, struct node *node, struct tensor **grads,
                             struct tensor **results)
 {
-    if (grads[0]->transposed) {
-        struct tensor *rows = tensor_like(engine, grads[0]);
-        tensor_drop(engine, grads[0]);
-        grads[0] = rows;
-    }
+    struct tensor *rows = seen_as_rows(engine, grads[0]);
+    tensor_drop(engine, grads[0]);
+    grads[0] = NULL;
     if (node->recipe.number[COPIED] || !node->recipe.number[HAS_BIAS]) {
         bias_backward(engine, node, results);
-        weight_backward(engine, node, results);
-        input_backward(engine, node, results);
+        weight_backward(engine, node, rows, results);
+        input_backward(engine, node, rows, results);
     } else {
-        input_backward(engine, node, results);
-        weight_backward(engine, node, results);
+        input_backward(engine, node, rows, results);
+        weight_backward(engine, node, rows, results);
         bias_backward(engine, node, results);
+    }
+    tensor_drop(engine, rows);
+}
+
+static void record_linear(struct engine *engine, struct tensor *const arguments[3],
+                          struct tensor *rows, bool is_fused, struct tensor *result)
+{
+    struct node *node = layer_node(engine, "AddmmBackward", linear_backward, arguments[0],
+                                   arguments[1], arguments[2]);
+    if (node) {
+        node->recipe.number[COPIED] = !is_fused;
+        node->recipe.number[HAS_BIAS] = arguments[2] != NULL;
+        node->recipe.number[OPERAND_BYTES] = product_reads(rows) ? 0 : tensor_bytes(rows);
+        node_save(node, node_wants(node, 1) ? rows : NULL);
+        node_save(node, node_wants(node, 0) ? arguments[1] : NULL);
+        node_result(node, 0, result);
+        node_drop(engine, node);
     }
 }
 
+/* A matrix is read as it lies. With more dimensions the rows are one: where they do not lie as one
+ * matrix, they are copied, and the copy is what the gradient of the weight needs. */
 static struct tensor *linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias)
 {
@@ -87,19 +127,18 @@ static struct tensor *linear(struct engine *engine, struct tensor *input, struct
                       (long long)weight->shape.size[1], shape_text(&shape, text));
         return NULL;
     }
-    shape.size[shape.dims - 1] = weight->shape.size[0];
-    struct tensor *rows = input->transposed ? tensor_like(engine, input) : tensor_keep(input);
-    struct tensor *result = tensor_new(engine, &shape, input->dtype);
-    cublas_workspace_use(engine, bias && !input->transposed); /* else the bias is added after */
-    struct node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
-    if (node) {
-        node->recipe.number[COPIED] = input->transposed;
-        node->recipe.number[HAS_BIAS] = bias != NULL;
-        node_save(node, node_wants(node, 1) ? rows : NULL);
-        node_save(node, node_wants(node, 0) ? weight : NULL);
-        node_result(node, 0, result);
-        node_drop(engine, node);
+    if (!same_types(engine, "Linear", input, weight)) {
+        return NULL;
     }
+    shape.size[shape.dims - 1] = weight->shape.size[0];
+    bool is_fused = shape.dims == 2 || !input->transposed;
+    struct tensor *rows = seen_as_rows(engine, input);
+    struct tensor *result = tensor_new(engine, &shape, input->dtype);
+    struct tensor *copy = product_reads(rows) ? NULL : tensor_like(engine, rows);
+    cublas_workspace_use(engine, bias && is_fused); /* else the bias is added after */
+    tensor_drop(engine, copy);
+    struct tensor *const arguments[] = {input, weight, bias};
+    record_linear(engine, arguments, rows, is_fused, result);
     tensor_drop(engine, rows);
     return result;
 }
@@ -109,8 +148,9 @@ static struct tensor *linear(struct engine *engine, struct tensor *input, struct
 struct tensor *op_linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias)
 {
-    struct tensor *b = autocast_input(engine, bias), *w = autocast_input(engine, weight);
-    struct tensor *x = autocast_input(engine, input);
+    struct tensor *b = autocast_argument(engine, "linear", bias);
+    struct tensor *w = autocast_argument(engine, "linear", weight);
+    struct tensor *x = autocast_argument(engine, "linear", input);
     struct tensor *result = linear(engine, x, w, b);
     tensor_drop(engine, x);
     tensor_drop(engine, w);
@@ -141,6 +181,10 @@ static struct conv_call call_of(const struct node *node, enum conv_pass pass,
     };
 }
 
+/* Indices of recipe.number after those of the window: the format that cuDNN works in, and the bytes
+ * of the copies that it needs of input and weight, or 0. */
+enum { CONV_FORMAT = 9, CONV_INPUT_COPY, CONV_WEIGHT_COPY };
+
 static void note_conv(struct node *node, const struct conv *conv)
 {
     uint64_t *number = node->recipe.number;
@@ -156,20 +200,33 @@ static void note_conv(struct node *node, const struct conv *conv)
 static void conv_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
 {
-    if (node_wants(node, 0)) {
-        struct conv_call call = call_of(node, CONV_INPUT_GRAD, &grads[0]->shape);
-        results[0] = grad_of_input(engine, node);
-        conv_workspace_use(engine, &call);
+    enum memory_format format = (enum memory_format)node->recipe.number[CONV_FORMAT];
+    struct tensor *grad = tensor_expect(engine, grads[0], format);
+    struct storage *input = storage_new(engine, node->recipe.number[CONV_INPUT_COPY]);
+    struct storage *weight = storage_new(engine, node->recipe.number[CONV_WEIGHT_COPY]);
+    for (int i = 0; i < 2; i++) {
+        if (node_wants(node, (uint32_t)i)) {
+            struct conv_call call =
+                call_of(node, i ? CONV_WEIGHT_GRAD : CONV_INPUT_GRAD, &grads[0]->shape);
+            results[i] = tensor_new_as(engine, &node->recipe.shape[i], node->recipe.dtype, format);
+            conv_workspace_use(engine, &call);
+        }
     }
-    if (node_wants(node, 1)) {
-        struct conv_call call = call_of(node, CONV_WEIGHT_GRAD, &grads[0]->shape);
-        results[1] = grad_of_weight(engine, node);
-        conv_workspace_use(engine, &call);
-    }
+    storage_drop(engine, weight);
+    storage_drop(engine, input);
     if (node_wants(node, 2)) {
         struct shape shape = {1, {node->recipe.shape[1].size[0]}};
         results[2] = tensor_new(engine, &shape, node->recipe.dtype);
     }
+    tensor_drop(engine, grad);
+}
+
+/* Channels last if one of them lies so, but not in 64 bits. */
+static enum memory_format conv_format(const struct tensor *input, const struct tensor *weight)
+{
+    bool has_last = tensor_format(input) == FORMAT_CHANNELS_LAST ||
+                    tensor_format(weight) == FORMAT_CHANNELS_LAST;
+    return has_last && input->dtype != DTYPE_FLOAT64 ? FORMAT_CHANNELS_LAST : FORMAT_ROWS;
 }
 
 static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
@@ -185,14 +242,27 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
                       (long long)shape.size[1]);
         return NULL;
     }
+    if (!same_types(engine, "Conv2d", input, weight)) {
+        return NULL;
+    }
     shape.size[1] = weight->shape.size[0];
-    struct tensor *result = tensor_new(engine, &shape, input->dtype);
+    enum memory_format format = conv_format(input, weight);
+    struct tensor *x = tensor_expect(engine, input, format);
+    struct tensor *w = tensor_expect(engine, weight, format);
+    struct tensor *result = tensor_new_as(engine, &shape, input->dtype, format);
     struct conv_call call = {CONV_FORWARD, conv, input->dtype, input->shape, weight->shape, shape};
     conv_workspace_use(engine, &call);
+    tensor_drop(engine, w);
+    tensor_drop(engine, x);
     struct node *node =
         layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
         note_conv(node, &conv);
+        node->recipe.number[CONV_FORMAT] = format;
+        node->recipe.number[CONV_INPUT_COPY] =
+            tensor_lies_as(input, format) ? 0 : tensor_bytes(input);
+        node->recipe.number[CONV_WEIGHT_COPY] =
+            tensor_lies_as(weight, format) ? 0 : tensor_bytes(weight);
         node_save(node, node_wants(node, 1) ? input : NULL);
         node_save(node, node_wants(node, 0) ? weight : NULL);
         node_result(node, 0, result);
@@ -201,14 +271,55 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     return result;
 }
 
+/* torch sees input and weight as images of height 1. */
+static struct tensor *conv1d(struct engine *engine, struct tensor *input, struct tensor *weight,
+                             struct tensor *bias, struct conv conv)
+{
+    char text[128];
+    if (!input || input->shape.dims != 3) {
+        if (input) {
+            engine_misuse(engine, "Conv1d takes [batch, channels, length], the input is %s",
+                          shape_text(&input->shape, text));
+        }
+        return NULL;
+    }
+    struct tensor *image = op_unsqueeze(engine, input, 2);
+    struct tensor *window = op_unsqueeze(engine, weight, 2);
+    struct tensor *rows = conv2d(engine, image, window, bias, conv);
+    struct tensor *result = op_squeeze(engine, rows, 1u << 2);
+    tensor_drop(engine, rows);
+    tensor_drop(engine, window);
+    tensor_drop(engine, image);
+    return result;
+}
+
+typedef struct tensor *(*conv_fn)(struct engine *engine, struct tensor *input,
+                                  struct tensor *weight, struct tensor *bias, struct conv conv);
+
+static struct tensor *under_autocast(struct engine *engine, const char *name, conv_fn apply,
+                                     struct tensor *const arguments[3], struct conv conv)
+{
+    struct tensor *as[3];
+    for (int i = 2; i >= 0; i--) {
+        as[i] = autocast_argument(engine, name, arguments[i]);
+    }
+    struct tensor *result = apply(engine, as[0], as[1], as[2], conv);
+    for (int i = 0; i < 3; i++) {
+        tensor_drop(engine, as[i]);
+    }
+    return result;
+}
+
 struct tensor *op_conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias, struct conv conv)
 {
-    struct tensor *b = autocast_input(engine, bias), *w = autocast_input(engine, weight);
-    struct tensor *x = autocast_input(engine, input);
-    struct tensor *result = conv2d(engine, x, w, b, conv);
-    tensor_drop(engine, x);
-    tensor_drop(engine, w);
-    tensor_drop(engine, b);
-    return result;
+    struct tensor *const arguments[3] = {input, weight, bias};
+    return under_autocast(engine, "conv2d", conv2d, arguments, conv);
+}
+
+struct tensor *op_conv1d(struct engine *engine, struct tensor *input, struct tensor *weight,
+                         struct tensor *bias, struct conv conv)
+{
+    struct tensor *const arguments[3] = {input, weight, bias};
+    return under_autocast(engine, "conv1d", conv1d, arguments, conv);
 }

@@ -14,30 +14,40 @@ static struct shape shape_of_loss(enum reduction reduction, const struct shape *
 
 /* --- cross entropy ----------------------------------------------------------------------- */
 
-enum { REDUCTION }; /* of recipe.number */
+enum { REDUCTION, TERMS }; /* of recipe.number; TERMS: the type of scores * target */
 
 /* -(scores * target).sum() / rows, each step an operation: the results are temporaries of the
- * expression, and nothing saves the product. Only a mean is divided. */
+ * expression, and nothing saves the product. Only a mean is divided. Under autocast the sum has
+ * more bits than its input, and the gradient of an input the type of the input. */
 static void probability_backward(struct engine *engine, struct node *node, struct tensor **grads,
                                  struct tensor **results)
 {
+    const struct shape *shape = &node->recipe.shape[0];
+    enum dtype terms = (enum dtype)node->recipe.number[TERMS];
     bool is_mean = node->recipe.number[REDUCTION] == REDUCTION_MEAN;
     struct tensor *quotient = is_mean ? tensor_like(engine, grads[0]) : NULL;
     struct tensor *negated = tensor_like(engine, grads[0]);
     tensor_drop(engine, quotient);
-    results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
+    struct tensor *whole = grads[0]->dtype == terms ? NULL : tensor_new(engine, shape, terms);
+    struct tensor *product = tensor_new(engine, shape, terms);
+    results[0] = op_cast(engine, product, node->recipe.dtype);
+    tensor_drop(engine, product);
+    tensor_drop(engine, whole);
     tensor_drop(engine, negated);
 }
 
 static struct tensor *probability_loss(struct engine *engine, struct tensor *scores,
-                                       const struct shape *shape, enum reduction reduction)
+                                       struct tensor *target, const struct shape *shape,
+                                       enum reduction reduction)
 {
-    struct tensor *product = tensor_like(engine, scores);
-    struct tensor *sum = tensor_new(engine, shape, scores->dtype);
-    struct tensor *negated = tensor_new(engine, shape, scores->dtype);
+    enum dtype terms = dtype_promoted(scores->dtype, target->dtype);
+    enum dtype dtype = autocast_result(engine, "sum", terms);
+    struct tensor *product = tensor_new(engine, &scores->shape, terms);
+    struct tensor *sum = tensor_new(engine, shape, dtype);
+    struct tensor *negated = tensor_new(engine, shape, dtype);
     struct tensor *loss = negated;
     if (reduction == REDUCTION_MEAN) {
-        loss = tensor_new(engine, shape, scores->dtype);
+        loss = tensor_new(engine, shape, dtype);
         tensor_drop(engine, negated);
     }
     tensor_drop(engine, sum);
@@ -72,6 +82,7 @@ static void record_loss(struct engine *engine, struct tensor *scores, struct ten
     node->recipe.shape[0] = scores->shape;
     node->recipe.dtype = scores->dtype;
     node->recipe.number[REDUCTION] = reduction;
+    node->recipe.number[TERMS] = dtype_promoted(scores->dtype, target->dtype);
     node_save(node, target);
     node_save(node, total_weight);
     node_save(node, total_weight ? scores : NULL);
@@ -96,12 +107,14 @@ struct tensor *op_cross_entropy(struct engine *engine, struct tensor *logits, st
         return NULL;
     }
     struct tensor *total_weight = NULL;
-    struct tensor *narrow = op_log_softmax(engine, logits); /* in the type that the logits have */
-    struct tensor *scores = autocast_wide(engine, narrow);
+    struct tensor *narrow = op_log_softmax_as_it_is(engine, logits);
+    struct tensor *scores =
+        probabilities ? tensor_keep(narrow) : autocast_argument(engine, "nll_loss", narrow);
     tensor_drop(engine, narrow);
     struct shape shape = shape_of_loss(reduction, &(struct shape){1, {rows}});
-    struct tensor *loss = probabilities ? probability_loss(engine, scores, &shape, reduction)
-                                        : index_loss(engine, scores, &shape, &total_weight);
+    struct tensor *loss = probabilities
+                              ? probability_loss(engine, scores, target, &shape, reduction)
+                              : index_loss(engine, scores, &shape, &total_weight);
     record_loss(engine, scores, target, total_weight, loss, reduction);
     tensor_drop(engine, total_weight);
     tensor_drop(engine, scores);
@@ -276,13 +289,15 @@ typedef struct tensor *(*loss_fn)(struct engine *engine, struct tensor *input,
                                   struct tensor *target, enum reduction reduction);
 
 /* The last argument is converted first. */
-static struct tensor *in_wide(struct engine *engine, loss_fn loss, struct tensor *input,
-                              struct tensor *target, enum reduction reduction)
+static struct tensor *under_autocast(struct engine *engine, const char *name, loss_fn loss,
+                                     struct tensor *input, struct tensor *target,
+                                     enum reduction reduction)
 {
     if (!input || !target) {
         return NULL;
     }
-    struct tensor *y = autocast_wide(engine, target), *x = autocast_wide(engine, input);
+    struct tensor *y = autocast_argument(engine, name, target);
+    struct tensor *x = autocast_argument(engine, name, input);
     struct tensor *result = loss(engine, x, y, reduction);
     tensor_drop(engine, x);
     tensor_drop(engine, y);
@@ -292,18 +307,19 @@ static struct tensor *in_wide(struct engine *engine, loss_fn loss, struct tensor
 struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
                            enum reduction reduction)
 {
-    return in_wide(engine, mse_loss, input, target, reduction);
+    return under_autocast(engine, "mse_loss", mse_loss, input, target, reduction);
 }
 
 struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,
                                   struct tensor *target, enum reduction reduction)
 {
-    return in_wide(engine, bce_with_logits, input, target, reduction);
+    return under_autocast(engine, "binary_cross_entropy_with_logits", bce_with_logits, input,
+                          target, reduction);
 }
 
 struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct tensor *target,
                          enum reduction reduction, bool log_target)
 {
     loss_fn loss = log_target ? kl_div_of_logarithms : kl_div_of_numbers;
-    return in_wide(engine, loss, input, target, reduction);
+    return under_autocast(engine, "kl_div", loss, input, target, reduction);
 }

@@ -1,12 +1,40 @@
 /* pools.c - pooling, and images made larger. Facts: AveragePool2d.cu, AdaptiveAveragePooling.cu and
  * UpSample*2d.cu of PyTorch 2.11. */
+#include "gmd_autocast.h"
+#include "gmd_layout.h"
 #include "layer_node.h"
+
+/* Indices of recipe.number: the format of the input, and the bytes of the copy that the kernel
+ * needs of it, or 0. */
+enum { POOL_FORMAT, POOL_INPUT_COPY };
 
 static void pool_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
 {
-    (void)grads;
-    results[0] = grad_of_input(engine, node);
+    enum memory_format format = (enum memory_format)node->recipe.number[POOL_FORMAT];
+    results[0] = tensor_new_as(engine, &node->recipe.shape[0], node->recipe.dtype, format);
+    struct tensor *grad = tensor_expect(engine, grads[0], format);
+    struct storage *copy = storage_new(engine, node->recipe.number[POOL_INPUT_COPY]);
+    storage_drop(engine, copy);
+    tensor_drop(engine, grad);
+}
+
+/* An image of another size, and what is saved for the way back: the input, where the kernel reads
+ * it, and `other`, which may be NULL. */
+static void record_pool(struct engine *engine, const char *name, struct tensor *input, bool saves,
+                        struct tensor *other, struct tensor *result)
+{
+    struct node *node = layer_node(engine, name, pool_backward, input, NULL, NULL);
+    enum memory_format format = tensor_format(input);
+    if (node) {
+        bool copies = saves && !tensor_lies_as(input, format);
+        node->recipe.number[POOL_FORMAT] = format;
+        node->recipe.number[POOL_INPUT_COPY] = copies ? tensor_bytes(input) : 0;
+        node_save(node, saves ? input : NULL);
+        node_save(node, other);
+        node_result(node, 0, result);
+        node_drop(engine, node);
+    }
 }
 
 struct tensor *op_max_pool2d(struct engine *engine, struct tensor *input, struct conv pool)
@@ -15,15 +43,11 @@ struct tensor *op_max_pool2d(struct engine *engine, struct tensor *input, struct
     if (!input || !windowed_shape(engine, "MaxPool2d", input, pool, &shape)) {
         return NULL;
     }
-    struct tensor *result = tensor_new(engine, &shape, input->dtype);
-    struct tensor *indices = tensor_new(engine, &shape, DTYPE_INT64);
-    struct node *node = layer_node(engine, "MaxPool2DBackward", pool_backward, input, NULL, NULL);
-    if (node) {
-        node_save(node, input);
-        node_save(node, indices);
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
+    enum memory_format format = tensor_format(input);
+    struct tensor *result = tensor_new_as(engine, &shape, input->dtype, format);
+    struct tensor *indices = tensor_new_as(engine, &shape, DTYPE_INT64, format);
+    tensor_drop(engine, tensor_expect(engine, input, format));
+    record_pool(engine, "MaxPool2DBackward", input, true, indices, result);
     tensor_drop(engine, indices);
     return result;
 }
@@ -43,13 +67,10 @@ static bool is_image(struct engine *engine, const char *what, const struct tenso
 static struct tensor *resized(struct engine *engine, const char *name, struct tensor *input,
                               const struct shape *shape, bool saves)
 {
-    struct tensor *result = tensor_new(engine, shape, input->dtype);
-    struct node *node = layer_node(engine, name, pool_backward, input, NULL, NULL);
-    if (node) {
-        node_save(node, saves ? input : NULL);
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
+    enum memory_format format = tensor_format(input);
+    struct tensor *result = tensor_new_as(engine, shape, input->dtype, format);
+    tensor_drop(engine, tensor_expect(engine, input, format));
+    record_pool(engine, name, input, saves, NULL, result);
     return result;
 }
 
@@ -89,6 +110,10 @@ struct tensor *op_upsample(struct engine *engine, struct tensor *input, struct u
         engine_misuse(engine, "Upsample leaves nothing of the image");
         return NULL;
     }
-    return resized(engine, to.bilinear ? "UpsampleBilinear2DBackward" : "UpsampleNearest2DBackward",
-                   input, &shape, false);
+    struct tensor *wide = autocast_argument(engine, "upsample", input);
+    struct tensor *result =
+        resized(engine, to.bilinear ? "UpsampleBilinear2DBackward" : "UpsampleNearest2DBackward",
+                wide, &shape, false);
+    tensor_drop(engine, wide);
+    return result;
 }

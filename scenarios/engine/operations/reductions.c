@@ -1,6 +1,7 @@
 /* reductions.c - sums, means and largest elements, of all of a tensor or along dimensions. Facts:
  * ATen/native/ReduceOps.cpp, TensorCompare.cpp and FunctionsManual.cpp of PyTorch 2.11. */
-#include "gmd_operations.h"
+#include "gmd_autocast.h"
+#include "gmd_layout.h"
 #include "reduce.h"
 
 /* The shape with the dimensions reduced to 1; 0 of them: all. */
@@ -61,12 +62,36 @@ struct tensor *op_mean(struct engine *engine, struct tensor *a, uint32_t dimensi
     return result;
 }
 
-/* The gradient of a sum is expanded to the shape: a view without memory of its own. */
+enum { DIMENSIONS, KEEPDIM }; /* of recipe.number */
+
+/* The gradient has no step along the dimensions that were summed. */
+static struct tensor *expanded(struct engine *engine, struct tensor *grad,
+                               const struct recipe *recipe)
+{
+    int64_t own[SHAPE_MAX_DIMS], stride[SHAPE_MAX_DIMS] = {0};
+    uint32_t dimensions = (uint32_t)recipe->number[DIMENSIONS];
+    int next = 0;
+    tensor_layout(grad, own);
+    for (int i = 0; i < recipe->shape[0].dims; i++) {
+        bool is_kept = dimensions != 0 && !(dimensions & (1u << i));
+        stride[i] = is_kept ? own[next] : 0;
+        next += is_kept || recipe->number[KEEPDIM];
+    }
+    struct tensor *view = tensor_laid(engine, grad, &recipe->shape[0], stride);
+    view->expanded = true;
+    return view;
+}
+
+/* The gradient of a sum is expanded to the shape: a view without memory of its own. Where the sum
+ * has more bits than its input, the view is converted, to a tensor of the full size. */
 static void sum_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
-    results[0] = tensor_view(engine, grads[0], &node->recipe.shape[0]);
-    results[0]->expanded = true;
+    if (grads[0]->dtype != node->recipe.dtype) {
+        results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
+        return;
+    }
+    results[0] = expanded(engine, grads[0], &node->recipe);
 }
 
 /* Whole numbers are summed in 64 bits. */
@@ -75,9 +100,15 @@ struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensio
     if (!a) {
         return NULL;
     }
-    enum dtype dtype = dtype_is_floating(a->dtype) ? a->dtype : DTYPE_INT64;
+    enum dtype dtype =
+        dtype_is_floating(a->dtype) ? autocast_result(engine, "sum", a->dtype) : DTYPE_INT64;
     struct tensor *result = reduce(engine, a, dimensions, keepdim, dtype);
-    node_drop(engine, node_over(engine, "SumBackward", sum_backward, a, result));
+    struct node *node = node_over(engine, "SumBackward", sum_backward, a, result);
+    if (node) {
+        node->recipe.number[DIMENSIONS] = dimensions;
+        node->recipe.number[KEEPDIM] = keepdim;
+    }
+    node_drop(engine, node);
     return result;
 }
 

@@ -1,24 +1,35 @@
 /* rnn.c - LSTM and GRU as cuDNN runs them: one call for all layers and steps, a reserve space
  * that lives as long as the graph, and a workspace for the call. */
+#include "gmd_autocast.h"
 #include "gmd_layout.h"
-#include "gmd_operations.h"
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
 /* indices of recipe.number; MATRIX_BYTES: the weights without the biases */
-enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, MATRIX_BYTES, BATCH_FIRST, PACKED };
+enum {
+    KIND,
+    STEP_BYTES,
+    LAYERS,
+    DIRECTIONS,
+    WEIGHT_BYTES,
+    MATRIX_BYTES,
+    BATCH_FIRST,
+    PACKED,
+    COPIES_INPUT,
+    DROPS
+};
 
 #define PRODUCT_ROOM ((uint64_t)8 << 20)
 
 /* What cuDNN 9 took (shared/traces/hidden_*, seq2seq, and the "ops" recording): for each element of
  * an output of one layer and direction the gates and states that the way back needs, and the
- * outputs between layers. */
+ * outputs between layers. A dropout between them keeps a byte for each of these; that is assumed
+ * and not recorded. */
 static uint64_t reserve_bytes(const struct recipe *recipe)
 {
     uint64_t step = recipe->number[STEP_BYTES], layers = recipe->number[LAYERS];
-    if (recipe->number[KIND] == RNN_LSTM) {
-        return step * (6 * layers - 1) + 256;
-    }
-    return step * (7 * layers - 1) + 256;
+    uint64_t gates = recipe->number[KIND] == RNN_LSTM ? 6 : 7;
+    uint64_t masks = recipe->number[DROPS] ? step * (layers - 1) / dtype_bytes(recipe->dtype) : 0;
+    return step * (gates * layers - 1) + masks + 256;
 }
 
 /* The workspace holds the gradients of one layer's gates and output, copies of the weights and of
@@ -32,8 +43,8 @@ static uint64_t workspace_bytes(const struct recipe *recipe)
     const uint64_t *number = recipe->number;
     bool lstm = number[KIND] == RNN_LSTM, both = number[DIRECTIONS] == 2, packed = number[PACKED];
     uint64_t networks = number[LAYERS] * number[DIRECTIONS];
-    uint64_t states = shape_count(&recipe->shape[1]) * 4;
-    uint64_t input = shape_count(&recipe->shape[0]) * 4;
+    uint64_t states = shape_count(&recipe->shape[1]) * dtype_bytes(recipe->dtype);
+    uint64_t input = shape_count(&recipe->shape[0]) * dtype_bytes(recipe->dtype);
     uint64_t apart = both && !packed ? 2 : 0;
     uint64_t outputs = (lstm ? 5 : 4) + apart + packed;
     uint64_t inputs = !lstm && (number[LAYERS] > 1) == both ? 2 : 1;
@@ -46,21 +57,38 @@ static struct tensor *shaped(struct engine *engine, const struct node *node, int
     return tensor_new(engine, &node->recipe.shape[index], node->recipe.dtype);
 }
 
-/* cuDNN wants the length first; a batch that comes first is copied. */
-static struct tensor *by_step(struct engine *engine, const struct node *node, int index)
+/* The length first, as cuDNN wants it: a view. */
+static struct tensor *by_length(struct engine *engine, struct tensor *tensor, bool batch_first)
 {
-    return node->recipe.number[BATCH_FIRST] ? shaped(engine, node, index) : NULL;
+    static const int swapped[SHAPE_MAX_DIMS] = {1, 0, 2, 3, 4, 5};
+    return batch_first ? tensor_permuted(engine, tensor, swapped) : tensor_keep(tensor);
+}
+
+/* Its copy where it does not lie so; a batch of one does, in both orders. NULL: there is none. */
+static struct tensor *copy_by_step(struct engine *engine, struct tensor *tensor, bool batch_first)
+{
+    struct tensor *view = by_length(engine, tensor, batch_first);
+    struct tensor *copy = view->transposed ? tensor_like(engine, tensor) : NULL;
+    tensor_drop(engine, view);
+    return copy;
+}
+
+static struct tensor *saved_input_by_step(struct engine *engine, const struct node *node)
+{
+    return node->recipe.number[COPIES_INPUT] ? shaped(engine, node, 0) : NULL;
 }
 
 /* A second call gives the gradients of all weights, as views of one buffer. */
 static void weights_backward(struct engine *engine, struct node *node, struct tensor **results)
 {
-    struct tensor *input = by_step(engine, node, 0);
-    struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / 4)}};
-    struct tensor *flat = tensor_new(engine, &all, DTYPE_FLOAT32);
+    struct tensor *input = saved_input_by_step(engine, node);
+    enum dtype dtype = node->recipe.dtype;
+    struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / dtype_bytes(dtype))}};
+    struct tensor *flat = tensor_new(engine, &all, dtype);
     storage_scratch(engine, workspace_bytes(&node->recipe));
     for (uint32_t i = EDGE_WEIGHTS; i < node->edge_count; i++) {
-        results[i] = tensor_view(engine, flat, &all);
+        struct shape part = {1, {node->sizes[i - EDGE_WEIGHTS]}};
+        results[i] = tensor_view(engine, flat, &part);
     }
     tensor_drop(engine, flat);
     tensor_drop(engine, input);
@@ -73,8 +101,9 @@ static void rnn_backward(struct engine *engine, struct node *node, struct tensor
     struct tensor *zero_output = grads[0] ? NULL : shaped(engine, node, 2);
     struct tensor *zero_h = grads[1] ? NULL : shaped(engine, node, 1);
     struct tensor *zero_c = grads[2] || !lstm ? NULL : shaped(engine, node, 1);
-    struct tensor *input = by_step(engine, node, 0);
-    struct tensor *grad = by_step(engine, node, 2);
+    struct tensor *input = saved_input_by_step(engine, node);
+    struct tensor *output = grads[0] ? grads[0] : zero_output;
+    struct tensor *grad = copy_by_step(engine, output, node->recipe.number[BATCH_FIRST]);
     struct tensor *data[3] = {NULL};
     data[0] = shaped(engine, node, 0);
     if (node->recipe.number[BATCH_FIRST]) {
@@ -107,10 +136,12 @@ static void record(struct engine *engine, const struct rnn *rnn, struct tensor *
     uint32_t weights = (uint32_t)rnn->weight_count;
     struct node *node = node_new(engine, "CudnnRnnBackward", rnn_backward, EDGE_WEIGHTS + weights);
     node->recipe = *recipe;
+    node->sizes = host_take(engine, weights * sizeof(int64_t));
     for (uint32_t i = 0; i < 3; i++) {
         node_connect(engine, node, i, inputs[i]);
     }
     for (uint32_t i = 0; i < weights; i++) {
+        node->sizes[i] = (int64_t)shape_count(&rnn->weights[i]->shape);
         node_connect(engine, node, EDGE_WEIGHTS + i, rnn->weights[i]);
     }
     node_save(node, inputs[EDGE_C]);
@@ -160,16 +191,13 @@ static uint64_t matrix_bytes(const struct rnn *rnn)
     return bytes;
 }
 
-bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, struct tensor *h,
-            struct tensor *c, struct tensor *results[3])
+static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *const inputs[3],
+                struct tensor *results[3])
 {
-    struct tensor *const inputs[3] = {input, h, c};
-    if (!input || !h || (rnn->kind == RNN_LSTM && !c) || !fits(engine, rnn, inputs)) {
-        return false;
-    }
+    struct tensor *input = inputs[EDGE_INPUT], *h = inputs[EDGE_H], *c = inputs[EDGE_C];
     struct shape shape = input->shape;
     shape.size[2] = rnn->hidden * rnn->directions;
-    struct tensor *copy = rnn->batch_first ? tensor_like(engine, input) : NULL;
+    struct tensor *copy = copy_by_step(engine, input, rnn->batch_first);
     results[0] = tensor_new(engine, &shape, input->dtype);
     results[1] = tensor_like(engine, h);
     results[2] = c ? tensor_like(engine, c) : NULL;
@@ -178,8 +206,11 @@ bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, 
         .dtype = input->dtype,
         .number = {rnn->kind, tensor_bytes(results[0]), (uint64_t)rnn->layers,
                    (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn), rnn->batch_first,
-                   rnn->packed},
+                   rnn->packed, copy != NULL, rnn->dropout > 0},
     };
+    if (rnn->dropout > 0) {
+        cudnn_dropout_use(engine);
+    }
     struct shape flat = {1, {(int64_t)reserve_bytes(&recipe)}};
     bool tracked = tensor_tracked(engine, input) || tensor_tracked(engine, h) ||
                    tensor_tracked(engine, c) || tensor_tracked(engine, rnn->weights[0]);
@@ -195,4 +226,80 @@ bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, 
     tensor_drop(engine, reserve);
     tensor_drop(engine, copy);
     return true;
+}
+
+/* --- under autocast: all in float16, and the weights in a block of their own -------------- */
+
+/* Each weight was copied into its part of the block: its gradient is converted back. */
+static void copied_weights_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                    struct tensor **results)
+{
+    for (uint32_t i = 0; i < node->edge_count; i++) {
+        if (grads[i] && node_wants(node, i)) {
+            results[i] = op_cast(engine, grads[i], DTYPE_FLOAT32);
+        }
+    }
+}
+
+static struct rnn in_half(struct engine *engine, const struct rnn *rnn)
+{
+    struct rnn half = *rnn;
+    uint32_t count = (uint32_t)rnn->weight_count;
+    struct shape all = {1, {(int64_t)(rnn->flat->bytes / dtype_bytes(rnn->weights[0]->dtype))}};
+    struct tensor *flat = tensor_new(engine, &all, DTYPE_FLOAT16);
+    half.weights = host_take(engine, count * sizeof(struct tensor *));
+    half.flat = storage_keep(flat->storage);
+    bool tracked = tensor_tracked(engine, rnn->weights[0]);
+    struct node *node =
+        tracked ? node_new(engine, "CopySlices", copied_weights_backward, count) : NULL;
+    if (node) {
+        node_outputs(engine, node, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        half.weights[i] = tensor_view(engine, flat, &rnn->weights[i]->shape);
+        if (node) {
+            node_connect(engine, node, i, rnn->weights[i]);
+            node_result(node, i, half.weights[i]);
+        }
+    }
+    node_drop(engine, node);
+    tensor_drop(engine, flat);
+    return half;
+}
+
+static void give_back(struct engine *engine, struct rnn *half)
+{
+    for (size_t i = 0; i < half->weight_count; i++) {
+        tensor_drop(engine, half->weights[i]);
+    }
+    host_give(engine, half->weights);
+    storage_drop(engine, half->flat);
+}
+
+/* The weights are copied at each call. */
+static bool run_in_half(struct engine *engine, const struct rnn *rnn,
+                        struct tensor *const inputs[3], struct tensor *results[3])
+{
+    struct tensor *as[3];
+    struct rnn half = in_half(engine, rnn);
+    for (int i = 2; i >= 0; i--) {
+        as[i] = autocast_argument(engine, "rnn", inputs[i]);
+    }
+    bool done = run(engine, &half, as, results);
+    for (int i = 0; i < 3; i++) {
+        tensor_drop(engine, as[i]);
+    }
+    give_back(engine, &half);
+    return done;
+}
+
+bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, struct tensor *h,
+            struct tensor *c, struct tensor *results[3])
+{
+    struct tensor *const inputs[3] = {input, h, c};
+    if (!input || !h || (rnn->kind == RNN_LSTM && !c) || !fits(engine, rnn, inputs)) {
+        return false;
+    }
+    bool converts = autocast_converts(engine, "rnn", rnn->weights[0]);
+    return converts ? run_in_half(engine, rnn, inputs, results) : run(engine, rnn, inputs, results);
 }

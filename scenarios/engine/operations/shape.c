@@ -82,6 +82,15 @@ static struct shape without(const struct shape *shape, int dimension)
     return rest;
 }
 
+static void strides_without(const struct tensor *tensor, int dimension,
+                            int64_t stride[SHAPE_MAX_DIMS])
+{
+    tensor_layout(tensor, stride);
+    for (int i = dimension; i + 1 < tensor->shape.dims; i++) {
+        stride[i] = stride[i + 1];
+    }
+}
+
 struct tensor *op_select(struct engine *engine, struct tensor *a, int dimension)
 {
     if (!a || !has_dimension(engine, "select", a, dimension)) {
@@ -89,10 +98,7 @@ struct tensor *op_select(struct engine *engine, struct tensor *a, int dimension)
     }
     int64_t stride[SHAPE_MAX_DIMS];
     struct shape shape = without(&a->shape, dimension);
-    tensor_layout(a, stride);
-    for (int i = dimension; i < shape.dims; i++) {
-        stride[i] = stride[i + 1];
-    }
+    strides_without(a, dimension, stride);
     return part(engine, a, &shape, stride);
 }
 
@@ -135,9 +141,10 @@ void op_unbind(struct engine *engine, struct tensor *a, int dimension, struct te
     if (node) {
         node_outputs(engine, node, count);
     }
+    int64_t stride[SHAPE_MAX_DIMS];
+    strides_without(a, dimension, stride);
     for (uint32_t i = 0; i < count; i++) {
-        parts[i] = tensor_view(engine, a, &shape);
-        parts[i]->transposed |= dimension > 0;
+        parts[i] = tensor_laid(engine, a, &shape, stride);
         if (node) {
             node_result(node, i, parts[i]);
         }
@@ -151,11 +158,13 @@ void op_unbind(struct engine *engine, struct tensor *a, int dimension, struct te
 static void cat_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
+    int64_t stride[SHAPE_MAX_DIMS];
+    struct shape part = node->recipe.shape[1];
+    tensor_layout(grads[0], stride);
     for (uint32_t i = 0; i < node->edge_count; i++) {
         if (node_wants(node, i)) {
-            results[i] = tensor_view(engine, grads[0], &node->recipe.shape[1]);
-            results[i]->shape.size[node->recipe.number[DIMENSION]] = node->sizes[i];
-            results[i]->transposed |= node->recipe.number[DIMENSION] > 0;
+            part.size[node->recipe.number[DIMENSION]] = node->sizes[i];
+            results[i] = tensor_laid(engine, grads[0], &part, stride);
         }
     }
 }
@@ -163,10 +172,11 @@ static void cat_backward(struct engine *engine, struct node *node, struct tensor
 static void stack_backward(struct engine *engine, struct node *node, struct tensor **grads,
                            struct tensor **results)
 {
+    int64_t stride[SHAPE_MAX_DIMS];
+    strides_without(grads[0], (int)node->recipe.number[DIMENSION], stride);
     for (uint32_t i = 0; i < node->edge_count; i++) {
         if (node_wants(node, i)) {
-            results[i] = tensor_view(engine, grads[0], &node->recipe.shape[1]);
-            results[i]->transposed |= node->recipe.number[DIMENSION] > 0;
+            results[i] = tensor_laid(engine, grads[0], &node->recipe.shape[1], stride);
         }
     }
 }
@@ -181,6 +191,17 @@ static bool any_tracked(const struct engine *engine, struct tensor *const *parts
     return false;
 }
 
+/* That of all parts, or rows. */
+static enum memory_format format_of_all(struct tensor *const *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tensor_format(parts[i]) != FORMAT_CHANNELS_LAST) {
+            return FORMAT_ROWS;
+        }
+    }
+    return FORMAT_CHANNELS_LAST;
+}
+
 static struct tensor *join(struct engine *engine, const char *name, backward_fn backward,
                            struct tensor *const *parts, size_t count, int dimension,
                            const struct shape *shape)
@@ -189,7 +210,7 @@ static struct tensor *join(struct engine *engine, const char *name, backward_fn 
     for (size_t i = 1; i < count; i++) {
         dtype = dtype_promoted(dtype, parts[i]->dtype);
     }
-    struct tensor *result = tensor_new(engine, shape, dtype);
+    struct tensor *result = tensor_new_as(engine, shape, dtype, format_of_all(parts, count));
     if (!any_tracked(engine, parts, count)) {
         return result;
     }

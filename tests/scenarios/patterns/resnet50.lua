@@ -11,11 +11,15 @@ scenario {
     { "accumulate", 1, "batches for a step", least = 1, most = 64 },
     { "precision", "", "of autocast; empty: off" },
     { "benchmark", false, "cuDNN tries its algorithms" },
+    { "channels_last", false, "weights and images with their channels last" },
   },
 }
 
 cudnn.benchmark(benchmark)
 model = nn.resnet50 {}
+if channels_last then
+  model:to_channels_last()
+end
 if optimizer_name == "adam" then
   optimizer = optim.Adam { model }
 else
@@ -34,6 +38,9 @@ for i = 0, iterations - 1 do
     suffix = accumulate > 1 and " " .. k or ""
     fresh_x = randn { batch, 3, side, side }
     fresh_y = randint { batch }
+    if channels_last then
+      fresh_x = fresh_x:to { memory_format = "channels_last" }
+    end
     x, y = fresh_x, fresh_y
     fresh_x, fresh_y = nil, nil
     if precision == "" then
