@@ -6,6 +6,8 @@
 #include "outcome.h"
 #include "repeats.h"
 
+#include "gmd_size.h"
+
 #include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -359,6 +361,25 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     gmd_utf8_put_line(outcome->variant, out);
 }
 
+/* How far the figures can be trusted. */
+static void put_workspaces(const screen *on, const gmd_workspace_use *use)
+{
+    char median[24], worst[24], reserved[24];
+    if (!use->recorded && !use->estimated) {
+        return;
+    }
+    fprintf(on->out, "  workspaces of cuDNN: %" PRIu64 " recorded, %" PRIu64 " estimated\n",
+            use->recorded, use->estimated);
+    if (use->estimated) {
+        fprintf(on->out,
+                "  estimates may put max allocated off by %s (the model's median error), at worst "
+                "%s; max reserved by %s\n",
+                gmd_format_size(gmd_workspace_error_of(use->median_error).max_allocated, median),
+                gmd_format_size(gmd_workspace_error_of(use->worst_error).max_allocated, worst),
+                gmd_format_size(gmd_workspace_error_of(use->worst_error).max_reserved, reserved));
+    }
+}
+
 static void put_outcome(const screen *on, const gmd_outcome *outcome,
                         const gmd_inspection *inspection)
 {
@@ -369,6 +390,7 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome,
     if (!on->terminal.quiet) {
         put_phases(on, outcome);
         gmd_inspection_terminal(inspection, on->out, on->terminal);
+        put_workspaces(on, &outcome->workspaces);
         put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
