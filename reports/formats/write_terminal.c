@@ -364,7 +364,9 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
 /* How far the figures can be trusted. */
 static void put_workspaces(const screen *on, const gmd_workspace_use *use)
 {
-    char median[24], worst[24], reserved[24];
+    char text[4][24];
+    const gmd_workspace_error median = gmd_workspace_error_of(use->median_error),
+                              worst = gmd_workspace_error_of(use->worst_error);
     if (!use->recorded && !use->estimated) {
         return;
     }
@@ -372,11 +374,12 @@ static void put_workspaces(const screen *on, const gmd_workspace_use *use)
             use->recorded, use->estimated);
     if (use->estimated) {
         fprintf(on->out,
-                "  estimates may put max allocated off by %s (the model's median error), at worst "
-                "%s; max reserved by %s\n",
-                gmd_format_size(gmd_workspace_error_of(use->median_error).max_allocated, median),
-                gmd_format_size(gmd_workspace_error_of(use->worst_error).max_allocated, worst),
-                gmd_format_size(gmd_workspace_error_of(use->worst_error).max_reserved, reserved));
+                "  the estimates' error: max allocated %s (median), %s (worst); max reserved %s, "
+                "%s\n",
+                gmd_format_size(median.max_allocated, text[0]),
+                gmd_format_size(worst.max_allocated, text[1]),
+                gmd_format_size(median.max_reserved, text[2]),
+                gmd_format_size(worst.max_reserved, text[3]));
     }
 }
 

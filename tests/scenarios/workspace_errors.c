@@ -11,8 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct share {
+    enum workspace_model model;
+    bool is_held;
+    double off;
+} share;
+
 typedef struct shares {
-    double *items;
+    share *items; /* room for two of each line */
     size_t count;
 } shares;
 
@@ -71,58 +77,63 @@ static workspace_estimate rnn_estimate(const gmd_workspace_call *from)
     return rnn_model_workspace(&call);
 }
 
-static void add(shares by_model[][2], const gmd_workspace *item, workspace_estimate estimate,
+static void add(shares *to, const gmd_workspace *item, workspace_estimate estimate,
                 uint64_t recorded)
 {
-    shares *to = &by_model[estimate.model][item->is_held ? 0 : 1];
     double ours = (double)estimate.bytes, off = (double)recorded - ours;
-    to->items = realloc(to->items, (to->count + 1) * sizeof *to->items);
-    if (!to->items) {
-        exit(3);
-    }
-    to->items[to->count++] = (off < 0 ? -off : off) / (ours > 0 ? ours : 1);
+    to->items[to->count++] =
+        (share){estimate.model, item->is_held, (off < 0 ? -off : off) / (ours > 0 ? ours : 1)};
 }
 
-static void judge(shares by_model[][2], const gmd_workspace *item)
+static void judge(shares *to, const gmd_workspace *item)
 {
     const gmd_workspace_call *call = &item->call;
     if (call->op == GMD_RNN_FORWARD || call->op == GMD_RNN_BACKWARD) {
         if (call->kind <= GMD_WS_GRU) { /* there is no model of the others */
-            add(by_model, item, rnn_estimate(call), item->bytes);
+            add(to, item, rnn_estimate(call), item->bytes);
         }
         return;
     }
     struct conv_call conv = conv_call_of(call);
-    add(by_model, item, conv_model_chosen(&conv), item->bytes);
+    add(to, item, conv_model_chosen(&conv), item->bytes);
     if (item->has_tried) {
-        add(by_model, item, conv_model_tried(&conv), item->tried);
+        add(to, item, conv_model_tried(&conv), item->tried);
     }
 }
 
-static int by_size(const void *a, const void *b)
+static int by_model(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    const share *x = a, *y = b;
+    if (x->model != y->model) {
+        return x->model < y->model ? -1 : 1;
+    }
+    if (x->is_held != y->is_held) {
+        return x->is_held ? -1 : 1;
+    }
+    return (x->off > y->off) - (x->off < y->off);
 }
 
-static void print(shares by_model[][2])
+static void print_group(const share *group, size_t count)
 {
     static const char *const names[WORKSPACE_MODELS] = {
         [MODEL_CONV_FORWARD] = "conv_forward", [MODEL_CONV_BACKWARD] = "conv_backward",
         [MODEL_CONV_TRIALS] = "conv_trials",   [MODEL_RNN] = "rnn",
         [MODEL_RNN_NARROW] = "rnn_narrow",
     };
-    for (int model = 0; model < WORKSPACE_MODELS; model++) {
-        for (int half = 0; half < 2; half++) {
-            shares *of = &by_model[model][half];
-            if (of->count) {
-                qsort(of->items, of->count, sizeof *of->items, by_size);
-                printf("%s %s %zu %.4f %.4f %.4f\n", names[model], half ? "others" : "held",
-                       of->count, of->items[of->count / 2], of->items[of->count * 95 / 100],
-                       of->items[of->count - 1]);
-            }
-            free(of->items);
+    printf("%s %s %zu %.4f %.4f %.4f\n", names[group->model], group->is_held ? "held" : "others",
+           count, group[count / 2].off, group[count * 95 / 100].off, group[count - 1].off);
+}
+
+static void print(shares *all)
+{
+    qsort(all->items, all->count, sizeof *all->items, by_model);
+    for (size_t from = 0, to; from < all->count; from = to) {
+        const share *first = &all->items[from];
+        for (to = from + 1; to < all->count && all->items[to].model == first->model &&
+                            all->items[to].is_held == first->is_held;) {
+            to++;
         }
+        print_group(first, to - from);
     }
 }
 
@@ -138,11 +149,16 @@ int main(int argc, char **argv)
         fprintf(stderr, "workspace_errors: %s\n", error.text);
         return 2;
     }
-    shares by_model[WORKSPACE_MODELS][2] = {{{NULL, 0}}};
-    for (size_t i = 0; i < gmd_workspaces_count(table); i++) {
-        judge(by_model, gmd_workspaces_at(table, i));
+    size_t count = gmd_workspaces_count(table);
+    shares all = {calloc(2 * count + 1, sizeof *all.items), 0};
+    for (size_t i = 0; i < count && all.items; i++) {
+        judge(&all, gmd_workspaces_at(table, i));
     }
-    print(by_model);
+    int exit_status = all.items ? 0 : 3;
+    if (all.items) {
+        print(&all);
+    }
+    free(all.items);
     gmd_workspaces_close(table);
-    return 0;
+    return exit_status;
 }

@@ -2,12 +2,12 @@
 #ifndef GMD_CONV_MODEL_H
 #define GMD_CONV_MODEL_H
 
-#include "conv_workspace.h"
+#include "conv_call.h"
 #include "workspace_use.h"
 
-/* Of the algorithm that cuDNN's heuristics choose. */
+/* The workspace of the algorithm that cuDNN's heuristics choose. */
 workspace_estimate conv_model_chosen(const struct conv_call *call);
-/* Of the algorithm with the largest one, which trials begin with. */
+/* The largest workspace of all algorithms, which trials begin with. */
 workspace_estimate conv_model_tried(const struct conv_call *call);
 
 #endif
