@@ -3,7 +3,8 @@
  *
  *     MODEL held|others CALLS median P95 worst
  *
- * The last three are |recorded - estimated| / estimated: what workspace_use.c has as shares. */
+ * The last three are |recorded - estimated| as shares of the call's tensors, as workspace_use.c has
+ * them. */
 #include "conv_model.h"
 #include "rnn_model.h"
 
@@ -80,9 +81,9 @@ static workspace_estimate rnn_estimate(const gmd_workspace_call *from)
 static void add(shares *to, const gmd_workspace *item, workspace_estimate estimate,
                 uint64_t recorded)
 {
-    double ours = (double)estimate.bytes, off = (double)recorded - ours;
+    double off = (double)recorded - (double)estimate.bytes;
     to->items[to->count++] =
-        (share){estimate.model, item->is_held, (off < 0 ? -off : off) / (ours > 0 ? ours : 1)};
+        (share){estimate.model, item->is_held, (off < 0 ? -off : off) / (double)estimate.tensors};
 }
 
 static void judge(shares *to, const gmd_workspace *item)

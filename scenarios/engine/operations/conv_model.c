@@ -97,14 +97,20 @@ static uint64_t largest_tried(const struct conv_call *call, sizes of)
 
 /* --- both -------------------------------------------------------------------------------- */
 
+static workspace_estimate estimate(uint64_t bytes, sizes of, enum workspace_model model)
+{
+    return (workspace_estimate){bytes, of.input + of.weight + of.output, model};
+}
+
 workspace_estimate conv_model_chosen(const struct conv_call *call)
 {
+    sizes of = sizes_of(call);
     bool is_forward = call->pass == CONV_FORWARD;
-    return (workspace_estimate){chosen(call, sizes_of(call)),
-                                is_forward ? MODEL_CONV_FORWARD : MODEL_CONV_BACKWARD};
+    return estimate(chosen(call, of), of, is_forward ? MODEL_CONV_FORWARD : MODEL_CONV_BACKWARD);
 }
 
 workspace_estimate conv_model_tried(const struct conv_call *call)
 {
-    return (workspace_estimate){largest_tried(call, sizes_of(call)), MODEL_CONV_TRIALS};
+    sizes of = sizes_of(call);
+    return estimate(largest_tried(call, of), of, MODEL_CONV_TRIALS);
 }

@@ -17,6 +17,7 @@ enum workspace_model {
 
 typedef struct workspace_estimate {
     uint64_t bytes;
+    uint64_t tensors; /* bytes that the call reads and writes: errors are shares of them */
     enum workspace_model model;
 } workspace_estimate;
 
