@@ -43,6 +43,11 @@ static void sink_place(void *context, const char *file, int line)
     gmd_session_place(context, file, line);
 }
 
+static void sink_workspaces(void *context, const gmd_workspace_use *use)
+{
+    gmd_session_workspaces(context, use);
+}
+
 static bool sink_memory(void *context, gmd_sink_memory *memory)
 {
     return gmd_session_memory(context, memory);
@@ -56,6 +61,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .phase = sink_phase,
                      .memory = sink_memory,
                      .bound = sink_bound,
+                     .workspaces = sink_workspaces,
                      .reset_peaks = sink_reset_peaks,
                      .place = sink_place,
                      .tells_lines = run->tells_lines};
@@ -155,6 +161,9 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                         "a scenario has one thread: --interleave needs a trace with more");
     }
     gmd_status status = gmd_scenario_open(&run.scenario, name, plan->directory, error);
+    if (status == GMD_OK) {
+        gmd_scenario_use_workspaces(run.scenario, plan->workspaces);
+    }
     if (status == GMD_OK && is_of_group) {
         cli_variants_declared(plan->variants, run.scenario, &declared);
         variants = &declared;

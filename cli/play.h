@@ -5,16 +5,19 @@
 #include "results.h"
 #include "variants.h"
 
+#include "gmd_workspaces.h"
+
 #define CLI_REPEAT_MAX 1000
 
 typedef struct cli_plan {
     const cli_options *options;
-    const char *directory;        /* of the scenarios */
-    const cli_variants *variants; /* of all parameters given */
-    uint64_t repeat;              /* runs of each, with consecutive seeds */
-    uint32_t inspect;             /* GMD_INSPECT_...: what is looked at inside */
-    const char *at;               /* the phase at whose end; NULL: at the end of the script */
-    bool finds_smallest_limit;    /* of scenarios, instead of repeating them */
+    const char *directory;            /* of the scenarios */
+    const cli_variants *variants;     /* of all parameters given */
+    uint64_t repeat;                  /* runs of each, with consecutive seeds */
+    uint32_t inspect;                 /* GMD_INSPECT_...: what is looked at inside */
+    const char *at;                   /* the phase at whose end; NULL: at the end of the script */
+    const gmd_workspaces *workspaces; /* NULL: those that gmd is built with */
+    bool finds_smallest_limit;        /* of scenarios, instead of repeating them */
 } cli_plan;
 
 /* Every variant of the scenario `name`. `is_of_group`: parameters that it does not declare are left

@@ -27,7 +27,8 @@ enum {
     KEY_RETENTION,
     KEY_TIMELINE,
     KEY_INSPECT,
-    KEY_AT
+    KEY_AT,
+    KEY_WORKSPACES
 };
 
 typedef struct run_arguments {
@@ -37,6 +38,7 @@ typedef struct run_arguments {
     uint64_t repeat;
     uint32_t inspect; /* GMD_INSPECT_... */
     const char *at;
+    const char *workspaces_path;
     const char *inputs[INPUT_MAX];
     size_t input_count;
     char *params[CLI_PARAM_MAX]; /* KEY=VALUE[,VALUE...] */
@@ -57,6 +59,8 @@ static const struct argp_option run_options[] = {
      "run a trace once for each call that the allocator makes to the device, or each that takes "
      "memory: that call fails",
      1},
+    {"workspaces", KEY_WORKSPACES, "FILE", 0,
+     "take the workspaces of cuDNN from this table, recorded on your GPU (docs/workspaces.md)", 1},
     {NULL, 0, NULL, 0, "Inside a scenario:", 2},
     {"lines", KEY_LINES, NULL, 0, "memory by line of the script", 2},
     {"tensors", KEY_TENSORS, NULL, 0, "the tensors that are alive, and what the rest is", 2},
@@ -122,6 +126,9 @@ static void refuse_overwriting(const run_arguments *a, struct argp_state *state)
 static void check_arguments(const run_arguments *a, struct argp_state *state)
 {
     refuse_overwriting(a, state);
+    if (a->workspaces_path) {
+        cli_refuse_overwriting(state, &a->common, a->workspaces_path);
+    }
     if (!a->input_count && !a->lists && !a->lists_oracles) {
         argp_error(state, "expected a scenario or a .gmd trace; --list shows the scenarios");
     }
@@ -190,6 +197,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     case KEY_AT:
         a->at = text;
         return 0;
+    case KEY_WORKSPACES:
+        a->workspaces_path = text;
+        return 0;
     default:
         return parse_inspect(key, &a->inspect) ? 0 : ARGP_ERR_UNKNOWN;
     }
@@ -241,6 +251,10 @@ static gmd_status run_selected(const run_arguments *a, const cli_plan *plan,
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--smallest-limit needs a scenario, and %s is a trace", selected->name);
     }
+    if (selected->is_trace && a->workspaces_path) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--workspaces is for scenarios, and %s is a trace",
+                        selected->name);
+    }
     if (selected->is_trace) {
         return run_trace(a, plan, selected->name, results, error);
     }
@@ -268,7 +282,12 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
     if (!variants) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the parameters");
     }
+    gmd_workspaces *workspaces = NULL;
     gmd_status status = cli_select(selection, a->inputs, a->input_count, directory, failed, error);
+    if (status == GMD_OK && a->workspaces_path) {
+        *failed = a->workspaces_path;
+        status = gmd_workspaces_read(&workspaces, a->workspaces_path, error);
+    }
     if (status == GMD_OK) {
         *failed = "parameters";
         status = cli_variants_parse(variants, a->params, a->param_count, error);
@@ -282,6 +301,7 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
                      .repeat = a->repeat,
                      .inspect = a->inspect,
                      .at = a->at,
+                     .workspaces = workspaces,
                      .finds_smallest_limit = a->finds_smallest_limit};
     const char **names = status == GMD_OK ? calloc(selection->count + 1, sizeof *names) : NULL;
     for (size_t i = 0; names && i < selection->count; i++) {
@@ -300,6 +320,7 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
     results->input_count = 0;
     free(names);
     free(variants);
+    gmd_workspaces_close(workspaces);
     return status;
 }
 

@@ -30,6 +30,9 @@ void gmd_session_phase(gmd_session *session, const char *label);
  */
 void gmd_session_bound(gmd_session *session, const gmd_bound *bound);
 
+/* Where the workspaces of the run's libraries came from, for its outcome. */
+void gmd_session_workspaces(gmd_session *session, const gmd_workspace_use *use);
+
 /* The workload is at this place of a script. A run that is stopped because it makes no requests
  * names the place. */
 void gmd_session_place(gmd_session *session, const char *file, int line);

@@ -203,6 +203,11 @@ void gmd_session_bound(gmd_session *session, const gmd_bound *bound)
     bounds_add(session, bound);
 }
 
+void gmd_session_workspaces(gmd_session *session, const gmd_workspace_use *use)
+{
+    session_outcome(session)->workspaces = *use;
+}
+
 void gmd_session_note(gmd_session *session, const char *format, ...)
 {
     va_list arguments;

@@ -10,6 +10,7 @@
 #include "gmd_error.h"
 #include "gmd_kind.h"
 #include "gmd_stated_bound.h"
+#include "gmd_workspace_use.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -125,6 +126,7 @@ typedef struct gmd_outcome {
     bool has_stats, has_pools;     /* the allocator exports them */
     gmd_stats stats;               /* before the final clean-up */
     uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
+    gmd_workspace_use workspaces;  /* of a scenario */
     gmd_check check;
     known_context known_context;
     uint32_t violation_count, oracle_count, phase_count, bound_count, note_count;

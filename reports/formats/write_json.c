@@ -210,6 +210,27 @@ static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
+static void write_workspace_error(gmd_json *json, const char *name, uint64_t bytes)
+{
+    const gmd_workspace_error error = gmd_workspace_error_of(bytes);
+    gmd_json_object(json, name);
+    gmd_json_u64(json, "allocated", error.allocated);
+    gmd_json_u64(json, "max_allocated", error.max_allocated);
+    gmd_json_u64(json, "reserved", error.reserved);
+    gmd_json_u64(json, "max_reserved", error.max_reserved);
+    gmd_json_end(json);
+}
+
+static void write_workspaces(gmd_json *json, const gmd_workspace_use *use)
+{
+    gmd_json_object(json, "workspaces");
+    gmd_json_u64(json, "recorded", use->recorded);
+    gmd_json_u64(json, "estimated", use->estimated);
+    write_workspace_error(json, "median_error", use->median_error);
+    write_workspace_error(json, "worst_error", use->worst_error);
+    gmd_json_end(json);
+}
+
 static void write_outcome(gmd_json *json, const gmd_report *report, size_t index)
 {
     const gmd_outcome *outcome = report->outcomes[index];
@@ -237,6 +258,9 @@ static void write_outcome(gmd_json *json, const gmd_report *report, size_t index
     }
     if (outcome->smallest_limit_bytes) {
         gmd_json_u64(json, "smallest_limit", outcome->smallest_limit_bytes);
+    }
+    if (outcome->workspaces.recorded || outcome->workspaces.estimated) {
+        write_workspaces(json, &outcome->workspaces);
     }
     write_stats(json, outcome);
     gmd_json_array(json, "violations");

@@ -7,6 +7,8 @@
 #include "outcome.h"
 #include "repeats.h"
 
+#include "gmd_size.h"
+
 #include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -378,6 +380,28 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     gmd_utf8_put_line(outcome->variant, out);
 }
 
+/* How far the figures can be trusted. */
+static void put_workspaces(const screen *on, const gmd_workspace_use *use)
+{
+    char text[4][24];
+    const gmd_workspace_error median = gmd_workspace_error_of(use->median_error),
+                              worst = gmd_workspace_error_of(use->worst_error);
+    if (!use->recorded && !use->estimated) {
+        return;
+    }
+    fprintf(on->out, "  workspaces of cuDNN: %" PRIu64 " recorded, %" PRIu64 " estimated\n",
+            use->recorded, use->estimated);
+    if (use->estimated) {
+        fprintf(on->out,
+                "  the estimates' error: max allocated %s (median), %s (worst); max reserved %s, "
+                "%s\n",
+                gmd_format_size(median.max_allocated, text[0]),
+                gmd_format_size(worst.max_allocated, text[1]),
+                gmd_format_size(median.max_reserved, text[2]),
+                gmd_format_size(worst.max_reserved, text[3]));
+    }
+}
+
 static void put_outcome(const screen *on, const gmd_report *report, size_t index)
 {
     const gmd_outcome *outcome = report->outcomes[index];
@@ -389,6 +413,7 @@ static void put_outcome(const screen *on, const gmd_report *report, size_t index
         put_phases(on, outcome);
         gmd_inspection_terminal(report->inspections ? report->inspections[index] : NULL, on->out,
                                 on->terminal);
+        put_workspaces(on, &outcome->workspaces);
         put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");

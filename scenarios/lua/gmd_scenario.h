@@ -14,6 +14,7 @@ typedef struct gmd_param { /* "leak=true" on the command line */
 } gmd_param;
 
 typedef struct gmd_scenario gmd_scenario;
+struct gmd_workspaces;
 
 /* Opens NAME.lua of the folder `directory`, or the file `name` itself when it ends in ".lua". Loads
  * and checks the script without running it. An unknown name is an error that lists the known ones.
@@ -48,6 +49,10 @@ gmd_status gmd_scenario_check(gmd_scenario *scenario, const gmd_param *params, s
 gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error);
+
+/* Later runs take the workspaces of cuDNN from `table`, which is borrowed; NULL: from the one that
+ * gmd is built with. */
+void gmd_scenario_use_workspaces(gmd_scenario *scenario, const struct gmd_workspaces *table);
 
 /* Silences print() in later runs: in those that only repeat one, and where the user wants no
  * output. */

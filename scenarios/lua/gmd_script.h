@@ -40,6 +40,7 @@ struct gmd_scenario {
     char chunk[80]; /* how messages name the file, with Lua's leading '@' */
     size_t length;
     bool is_muted;
+    const struct gmd_workspaces *workspaces; /* NULL: those that gmd is built with */
     struct declared_param *params;
     size_t param_count, param_capacity;
     open_watch_fn *open_watch;         /* NULL: runs are not inspected */

@@ -159,6 +159,9 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *ou
     struct engine_hooks no_hooks = {.context = NULL};
     binding->engine =
         engine_open(binding->watch->context ? binding->watch->sink : sink, &no_hooks, seed);
+    if (binding->engine) {
+        binding->engine->recorded = run->scenario->workspaces;
+    }
     lua_State *lua = binding->engine ? sandbox_open(binding) : NULL;
     if (lua && binding->watch->context) {
         binding->watch->attach(binding->watch->context, binding);
@@ -168,6 +171,9 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *ou
                                        "no memory to run the scenario %s", run->scenario->name);
     if (lua) {
         lua_close(lua);
+    }
+    if (binding->engine && sink->workspaces) {
+        sink->workspaces(sink->context, &binding->engine->workspace_use);
     }
     engine_close(binding->engine);
     free(binding->temporaries);
@@ -217,6 +223,11 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
         watch.close(watch.context);
     }
     return status;
+}
+
+void gmd_scenario_use_workspaces(gmd_scenario *scenario, const struct gmd_workspaces *table)
+{
+    scenario->workspaces = table;
 }
 
 void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted)

@@ -119,14 +119,22 @@ static bool tell_memory(void *context, gmd_sink_memory *memory)
     return true;
 }
 
+static void take_workspaces(void *context, const gmd_workspace_use *use)
+{
+    bench *run = context;
+    run->workspaces = *use;
+}
+
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
     gmd_scenario_inspect(scenario, run->inspection);
+    gmd_scenario_use_workspaces(scenario, run->recorded);
     gmd_sink sink = {.context = run,
                      .request = take,
                      .phase = end_phase,
                      .memory = tell_memory,
                      .bound = take_bound,
+                     .workspaces = take_workspaces,
                      .reset_peaks = reset_peaks};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
@@ -186,6 +194,14 @@ bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_
     bench *run = new_bench(limit_bytes, 0);
     run->inspection = inspection;
     run_prepared(run, head, text, "1000000");
+    return run;
+}
+
+bench *bench_run_recorded(const char *text, const struct gmd_workspaces *table)
+{
+    bench *run = new_bench(0, 0);
+    run->recorded = table;
+    run_prepared(run, head, text, NULL);
     return run;
 }
 

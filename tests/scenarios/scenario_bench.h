@@ -37,13 +37,15 @@ typedef struct bench {
     char asked[ASKED_SIZE];              /* since the last phase */
     size_t bound_count;
     bench_bound bounds[8];
+    gmd_workspace_use workspaces;
     bool broken; /* a block was freed twice, or an id used again */
     /* set before the run */
     uint64_t limit;      /* bytes that can be allocated at once; 0: any number */
     uint64_t stop_after; /* requests; 0: never */
     uint64_t after_stop; /* requests that came all the same */
     uint64_t seed;
-    gmd_inspection *inspection; /* what is seen inside; NULL: nobody looks */
+    gmd_inspection *inspection;            /* what is seen inside; NULL: nobody looks */
+    const struct gmd_workspaces *recorded; /* of cuDNN; NULL: what gmd is built with */
     bool has_no_statistics;
     struct bench *next; /* of those that are not freed */
 } bench;
@@ -55,6 +57,9 @@ bench *bench_run_stopped(const char *text, uint64_t stop_after);
 
 /* The same, and looks inside the run; `limit_bytes` 0: none. */
 bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_t limit_bytes);
+
+/* The same as bench_run(), with the workspaces of this table. */
+bench *bench_run_recorded(const char *text, const struct gmd_workspaces *table);
 
 /* The same with max_instructions. */
 bench *bench_run_budget(const char *text, const char *instructions);

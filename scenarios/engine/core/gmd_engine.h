@@ -23,6 +23,7 @@
 struct engine;
 struct thing;
 struct collector;
+struct gmd_workspaces;
 
 #define COLLECTOR_GENERATIONS 3 /* of the collector */
 
@@ -78,6 +79,9 @@ struct engine {
     struct autocast *autocast;       /* mixed precision is on; NULL: it is not */
     uint64_t collected; /* what collections have cost: one each, and one for each object examined */
     bool grad_enabled;
+    const struct gmd_workspaces *recorded; /* of cuDNN; NULL: those that gmd is built with */
+    struct gmd_workspaces *builtin;        /* once they were asked for */
+    gmd_workspace_use workspace_use;
     struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
     bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */
     bool in_backward;       /* the autograd thread has its own cuBLAS handle */

@@ -1,6 +1,8 @@
 /* open.c - how an engine begins and ends. */
 #include "generations.h"
 
+#include "gmd_workspaces.h"
+
 #include <stdlib.h>
 
 struct engine *engine_open(const gmd_sink *sink, const struct engine_hooks *hooks, uint64_t seed)
@@ -28,5 +30,6 @@ void engine_close(struct engine *engine)
     }
     host_give_all(engine);
     collector_close(engine->collector);
+    gmd_workspaces_close(engine->builtin);
     free(engine);
 }

@@ -1,95 +1,10 @@
-/* conv_workspace.c - rules fitted to recordings of cuDNN 9 on an H200: shared/traces/resnet50_* and
- * tests/data/truth/patterns/resnet50_* for the algorithms that its heuristics choose,
- * first_iteration_* and resnet50_*_benchmark for those that it tries. */
+/* conv_workspace.c - the workspaces of convolutions: recorded (gmd_workspaces.h), else estimated
+ * (conv_model.c). */
 #include "conv_workspace.h"
 
-#include "gmd_min.h"
+#include "conv_model.h"
 
 #include <string.h>
-
-#define MIB ((uint64_t)1 << 20)
-
-static uint64_t bytes_of(const struct shape *shape, enum dtype dtype)
-{
-    return shape_count(shape) * dtype_bytes(dtype);
-}
-
-typedef struct sizes { /* bytes of the tensors */
-    uint64_t input, weight, output;
-} sizes;
-
-/* --- what the heuristics choose ---------------------------------------------------------- */
-
-/* A pointwise convolution with stride 1 is a product and needs a few hundred bytes. The others work
- * on channels-last copies of what they read and, from 128 channels on or with a stride, of what
- * they write, except for a single image. The gradient of the weight is summed over several partial
- * copies of it. */
-static uint64_t chosen(const struct conv_call *call, sizes of)
-{
-    bool pointwise = call->weight.size[2] * call->weight.size[3] == 1;
-    bool strided = call->conv.stride[0] > 1 || call->conv.stride[1] > 1;
-    bool single = call->input.size[0] == 1;
-    uint64_t in = of.input, weight = of.weight, out = of.output;
-    uint64_t copies = in + out + (pointwise ? 0 : weight) + 16;
-    switch (call->pass) {
-    case CONV_FORWARD:
-        if (pointwise) {
-            return !single && (strided || call->input.size[2] < 8) ? copies : 400;
-        }
-        return !single && (strided || call->weight.size[1] >= 128) ? copies : in + weight + 16;
-    case CONV_INPUT_GRAD:
-        return pointwise && !strided ? 400 : copies;
-    default:
-        break;
-    }
-    if (!pointwise) {
-        return in + out + (weight < 1 * MIB ? 15 : weight < 4 * MIB ? 4 : 1) * weight;
-    }
-    if (strided) {
-        return in + out + 2 * weight;
-    }
-    uint64_t partial = in + out > weight ? in + out : weight;
-    return gmd_min(partial, 32 * weight);
-}
-
-/* --- what is tried ----------------------------------------------------------------------- */
-
-/* Complex numbers of a transformed map of side `side`, in bytes, real and padded in place. */
-static uint64_t spectrum(uint64_t side)
-{
-    return side * (side / 2 + 1) * 8;
-}
-
-/* The largest workspaces are those of convolutions by Fourier transform: each map of the batch and
- * each pair of channels is transformed, in tiles of 32 x 32 or at the smallest power of two that
- * the image and the kernel fit in, twice. */
-static uint64_t largest_tried(const struct conv_call *call, sizes of)
-{
-    uint64_t batch = (uint64_t)call->input.size[0];
-    uint64_t maps_in = batch * (uint64_t)call->input.size[1];
-    uint64_t maps_out = batch * (uint64_t)call->output.size[1];
-    uint64_t pairs = (uint64_t)(call->weight.size[0] * call->weight.size[1]);
-    int64_t kernel = call->weight.size[2], span = call->input.size[2] + kernel - 1;
-    uint64_t side = 16;
-    while ((int64_t)side < span) {
-        side *= 2;
-    }
-    if (call->conv.stride[0] > 1) { /* each of the stride's phases */
-        bool transforms = call->pass == CONV_INPUT_GRAD && kernel == 3;
-        return transforms ? spectrum(32) * (4 * pairs + 5 * maps_in) : of.input + of.output;
-    }
-    switch (call->pass) {
-    case CONV_FORWARD: {
-        uint64_t read = maps_in + pairs;
-        return 2 * spectrum(side) * gmd_max(read, maps_out) + of.weight;
-    }
-    case CONV_INPUT_GRAD:
-        return kernel == 1 || span > 32 ? of.input + of.output
-                                        : spectrum(32) * (maps_in + maps_out + pairs);
-    default:
-        return 2 * spectrum(side) * pairs + of.output;
-    }
-}
 
 typedef struct tried {
     struct conv_call call;
@@ -146,15 +61,34 @@ static bool is_depthwise(const struct conv_call *call)
            call->dtype == DTYPE_FLOAT32;
 }
 
+static gmd_workspace_call key_of(const struct engine *engine, const struct conv_call *call)
+{
+    static const enum gmd_workspace_op ops[] = {[CONV_FORWARD] = GMD_CONV_FORWARD,
+                                                [CONV_INPUT_GRAD] = GMD_CONV_BACKWARD_DATA,
+                                                [CONV_WEIGHT_GRAD] = GMD_CONV_BACKWARD_WEIGHT};
+    gmd_workspace_call key = {.op = (int64_t)ops[call->pass],
+                              .dtype = workspace_dtype(call->dtype),
+                              .groups = call->conv.groups,
+                              .benchmark = engine->benchmark};
+    memcpy(key.input, call->input.size, sizeof key.input);
+    memcpy(key.weight, call->weight.size, sizeof key.weight);
+    memcpy(key.stride, call->conv.stride, sizeof key.stride);
+    memcpy(key.padding, call->conv.padding, sizeof key.padding);
+    memcpy(key.dilation, call->conv.dilation, sizeof key.dilation);
+    return key;
+}
+
 void conv_workspace_use(struct engine *engine, const struct conv_call *call)
 {
     if (is_depthwise(call)) {
         return;
     }
-    sizes of = {bytes_of(&call->input, call->dtype), bytes_of(&call->weight, call->dtype),
-                bytes_of(&call->output, call->dtype)};
+    gmd_workspace_call key = key_of(engine, call);
+    const gmd_workspace *known = workspace_recorded(engine, &key);
     if (engine->benchmark && !engine_failed(engine) && is_new(engine, call)) {
-        try_algorithms(engine, largest_tried(call, of));
+        const uint64_t *largest = known && known->has_tried ? &known->tried : NULL;
+        try_algorithms(engine, workspace_count(engine, largest, conv_model_tried(call)));
     }
-    storage_scratch(engine, chosen(call, of));
+    storage_scratch(engine,
+                    workspace_count(engine, known ? &known->bytes : NULL, conv_model_chosen(call)));
 }

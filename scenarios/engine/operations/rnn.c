@@ -2,6 +2,7 @@
  * that lives as long as the graph, and a workspace for the call. */
 #include "gmd_autocast.h"
 #include "gmd_layout.h"
+#include "rnn_model.h"
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
 /* indices of recipe.number; MATRIX_BYTES: the weights without the biases */
@@ -15,41 +16,36 @@ enum {
     BATCH_FIRST,
     PACKED,
     COPIES_INPUT,
-    DROPS
+    DROPS,
+    TRAINING
 };
 
-#define PRODUCT_ROOM ((uint64_t)8 << 20)
-
-/* What cuDNN 9 took (shared/traces/hidden_*, seq2seq, and the "ops" recording): for each element of
- * an output of one layer and direction the gates and states that the way back needs, and the
- * outputs between layers. A dropout between them keeps a byte for each of these; that is assumed
- * and not recorded. */
-static uint64_t reserve_bytes(const struct recipe *recipe)
-{
-    uint64_t step = recipe->number[STEP_BYTES], layers = recipe->number[LAYERS];
-    uint64_t gates = recipe->number[KIND] == RNN_LSTM ? 6 : 7;
-    uint64_t masks = recipe->number[DROPS] ? step * (layers - 1) / dtype_bytes(recipe->dtype) : 0;
-    return step * (gates * layers - 1) + masks + 256;
-}
-
-/* The workspace holds the gradients of one layer's gates and output, copies of the weights and of
- * the input, and for each layer and direction the states of some steps and room for the products;
- * with two directions their outputs and states are separate. A GRU copies its input once more where
- * it has one layer, or several layers and two directions. Packed sequences in two directions need a
- * copy of the output and none of the input. The rules are fitted to the "ops" recording; cuDNN does
- * not document its reasons. */
-static uint64_t workspace_bytes(const struct recipe *recipe)
+static struct rnn_call call_of(const struct recipe *recipe, enum gmd_workspace_op op)
 {
     const uint64_t *number = recipe->number;
-    bool lstm = number[KIND] == RNN_LSTM, both = number[DIRECTIONS] == 2, packed = number[PACKED];
-    uint64_t networks = number[LAYERS] * number[DIRECTIONS];
-    uint64_t states = shape_count(&recipe->shape[1]) * dtype_bytes(recipe->dtype);
-    uint64_t input = shape_count(&recipe->shape[0]) * dtype_bytes(recipe->dtype);
-    uint64_t apart = both && !packed ? 2 : 0;
-    uint64_t outputs = (lstm ? 5 : 4) + apart + packed;
-    uint64_t inputs = !lstm && (number[LAYERS] > 1) == both ? 2 : 1;
-    return outputs * number[STEP_BYTES] + number[MATRIX_BYTES] + (packed ? 0 : inputs * input) +
-           ((lstm ? 10 : 5) + apart) * states + networks * PRODUCT_ROOM + 512;
+    bool by_batch = number[BATCH_FIRST];
+    return (struct rnn_call){
+        .op = op,
+        .lstm = number[KIND] == RNN_LSTM,
+        .packed = number[PACKED],
+        .training = number[TRAINING],
+        .drops = number[DROPS],
+        .dtype = recipe->dtype,
+        .batch = recipe->shape[0].size[by_batch ? 0 : 1],
+        .length = recipe->shape[0].size[by_batch ? 1 : 0],
+        .features = recipe->shape[0].size[2],
+        .hidden = recipe->shape[1].size[2],
+        .layers = (int64_t)number[LAYERS],
+        .directions = (int64_t)number[DIRECTIONS],
+        .step_bytes = number[STEP_BYTES],
+        .matrix_bytes = number[MATRIX_BYTES],
+    };
+}
+
+static uint64_t backward_bytes(struct engine *engine, const struct node *node)
+{
+    struct rnn_call call = call_of(&node->recipe, GMD_RNN_BACKWARD);
+    return rnn_workspace_bytes(engine, &call);
 }
 
 static struct tensor *shaped(struct engine *engine, const struct node *node, int index)
@@ -85,7 +81,7 @@ static void weights_backward(struct engine *engine, struct node *node, struct te
     enum dtype dtype = node->recipe.dtype;
     struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / dtype_bytes(dtype))}};
     struct tensor *flat = tensor_new(engine, &all, dtype);
-    storage_scratch(engine, workspace_bytes(&node->recipe));
+    storage_scratch(engine, backward_bytes(engine, node));
     for (uint32_t i = EDGE_WEIGHTS; i < node->edge_count; i++) {
         struct shape part = {1, {node->sizes[i - EDGE_WEIGHTS]}};
         results[i] = tensor_view(engine, flat, &part);
@@ -112,7 +108,7 @@ static void rnn_backward(struct engine *engine, struct node *node, struct tensor
     }
     data[1] = shaped(engine, node, 1);
     data[2] = lstm ? shaped(engine, node, 1) : NULL;
-    storage_scratch(engine, workspace_bytes(&node->recipe));
+    storage_scratch(engine, backward_bytes(engine, node));
     tensor_drop(engine, grad);
     tensor_drop(engine, input);
     if (node_wants(node, EDGE_WEIGHTS)) {
@@ -201,20 +197,21 @@ static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *con
     results[0] = tensor_new(engine, &shape, input->dtype);
     results[1] = tensor_like(engine, h);
     results[2] = c ? tensor_like(engine, c) : NULL;
+    bool tracked = tensor_tracked(engine, input) || tensor_tracked(engine, h) ||
+                   tensor_tracked(engine, c) || tensor_tracked(engine, rnn->weights[0]);
     struct recipe recipe = {
         .shape = {input->shape, h->shape, shape},
         .dtype = input->dtype,
         .number = {rnn->kind, tensor_bytes(results[0]), (uint64_t)rnn->layers,
                    (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn), rnn->batch_first,
-                   rnn->packed, copy != NULL, rnn->dropout > 0},
+                   rnn->packed, copy != NULL, rnn->dropout > 0, tracked},
     };
     if (rnn->dropout > 0) {
         cudnn_dropout_use(engine);
     }
-    struct shape flat = {1, {(int64_t)reserve_bytes(&recipe)}};
-    bool tracked = tensor_tracked(engine, input) || tensor_tracked(engine, h) ||
-                   tensor_tracked(engine, c) || tensor_tracked(engine, rnn->weights[0]);
-    struct storage *workspace = storage_new(engine, workspace_bytes(&recipe));
+    struct rnn_call call = call_of(&recipe, GMD_RNN_FORWARD);
+    struct shape flat = {1, {(int64_t)rnn_reserve_bytes(engine, &call)}};
+    struct storage *workspace = storage_new(engine, rnn_workspace_bytes(engine, &call));
     struct tensor *reserve = tracked ? tensor_new(engine, &flat, DTYPE_UINT8) : NULL;
     storage_drop(engine, workspace);
     if (tracked) {

@@ -1,0 +1,35 @@
+/* workspace_use.h - a workspace of cuDNN: as it was recorded, else as a model estimates it; and how
+ * far the models were off on calls that they were not made from. */
+#ifndef WORKSPACE_USE_H
+#define WORKSPACE_USE_H
+
+#include "gmd_tensor.h"
+#include "gmd_workspaces.h"
+
+enum workspace_model {
+    MODEL_CONV_FORWARD,
+    MODEL_CONV_BACKWARD,
+    MODEL_CONV_TRIALS,
+    MODEL_RNN,
+    MODEL_RNN_NARROW,
+    WORKSPACE_MODELS
+};
+
+typedef struct workspace_estimate {
+    uint64_t bytes;
+    uint64_t tensors; /* bytes that the call reads and writes: errors are shares of them */
+    enum workspace_model model;
+} workspace_estimate;
+
+/* The line of the table that the run has; NULL: the call was not recorded. Counts nothing. */
+const gmd_workspace *workspace_recorded(struct engine *engine, const gmd_workspace_call *call);
+
+/* Counts a workspace: `recorded` bytes where they are known, else the estimate. Returns the bytes
+ * to take. */
+uint64_t workspace_count(struct engine *engine, const uint64_t *recorded,
+                         workspace_estimate estimate);
+
+/* The type's number in tables of workspaces. */
+int64_t workspace_dtype(enum dtype dtype);
+
+#endif

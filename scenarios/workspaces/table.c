@@ -1,0 +1,94 @@
+#include "table.h"
+
+#include "gmd_grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const workspace_origin_names[WORKSPACE_ORIGINS] = {"gpu", "cudnn", "torch"};
+
+static uint64_t hash_of(const gmd_workspaces *table, const gmd_workspace_call *call)
+{
+    return gmd_hash_keyed(table->key, call, sizeof *call);
+}
+
+/* The call's slot, or the empty one that it would have. */
+static uint32_t *slot_of(const gmd_workspaces *table, const gmd_workspace_call *call)
+{
+    size_t mask = table->slot_count - 1, at = hash_of(table, call) & mask;
+    while (table->slots[at] &&
+           memcmp(&table->items[table->slots[at] - 1].call, call, sizeof *call) != 0) {
+        at = (at + 1) & mask;
+    }
+    return &table->slots[at];
+}
+
+static bool make_room(gmd_workspaces *table)
+{
+    if (!GMD_GROW(&table->items, &table->capacity, table->count + 1)) {
+        return false;
+    }
+    if (2 * (table->count + 1) <= table->slot_count) {
+        return true;
+    }
+    size_t wanted = table->slot_count ? 2 * table->slot_count : 64;
+    uint32_t *slots = calloc(wanted, sizeof *slots);
+    if (!slots) {
+        return false;
+    }
+    free(table->slots);
+    table->slots = slots;
+    table->slot_count = wanted;
+    for (size_t i = 0; i < table->count; i++) {
+        *slot_of(table, &table->items[i].call) = (uint32_t)(i + 1);
+    }
+    return true;
+}
+
+bool workspaces_add(gmd_workspaces *table, const gmd_workspace *item, const gmd_workspace **earlier)
+{
+    *earlier = gmd_workspaces_find(table, &item->call);
+    if (*earlier) {
+        return true;
+    }
+    if (!make_room(table)) {
+        return false;
+    }
+    uint32_t *slot = slot_of(table, &item->call);
+    table->items[table->count++] = *item;
+    *slot = (uint32_t)table->count;
+    return true;
+}
+
+const gmd_workspace *gmd_workspaces_find(const gmd_workspaces *table,
+                                         const gmd_workspace_call *call)
+{
+    if (!table || table->count == 0) {
+        return NULL;
+    }
+    uint32_t found = *slot_of(table, call);
+    return found ? &table->items[found - 1] : NULL;
+}
+
+size_t gmd_workspaces_count(const gmd_workspaces *table)
+{
+    return table->count;
+}
+
+const gmd_workspace *gmd_workspaces_at(const gmd_workspaces *table, size_t index)
+{
+    return &table->items[index];
+}
+
+void gmd_workspaces_close(gmd_workspaces *table)
+{
+    if (!table) {
+        return;
+    }
+    for (int i = 0; i < WORKSPACE_ORIGINS; i++) {
+        free(table->origins[i]);
+    }
+    free(table->items);
+    free(table->slots);
+    free(table);
+}
