@@ -61,6 +61,11 @@ static gmd_served take(void *context, const gmd_request *request)
         run->broken |= request->block >= BENCH_BLOCKS || !run->bytes[request->block];
         run->allocated -= rounded(run->bytes[request->block]);
         run->requested -= run->bytes[request->block];
+        memmove(&run->freed[1], &run->freed[0], sizeof run->freed - sizeof run->freed[0]);
+        run->freed[0] = run->bytes[request->block];
+        memmove(&run->freed_ids[1], &run->freed_ids[0],
+                sizeof run->freed_ids - sizeof run->freed_ids[0]);
+        run->freed_ids[0] = request->block;
         run->bytes[request->block] = 0;
     }
     if (request->op == GMD_OP_ALLOC) {

@@ -7,6 +7,7 @@
 
 #define BENCH_BLOCKS (1 << 20)
 #define BENCH_PHASES 1024
+#define BENCH_FREED  8
 
 typedef struct bench_phase {
     char label[128];
@@ -32,7 +33,9 @@ typedef struct bench {
     uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
     size_t bound_count;
     bench_bound bounds[8];
-    bool broken; /* a block was freed twice, or an id used again */
+    uint64_t freed[BENCH_FREED];     /* bytes of the latest freed blocks, the latest first */
+    uint32_t freed_ids[BENCH_FREED]; /* and which blocks those are, in the order of allocation */
+    bool broken;                     /* a block was freed twice, or an id used again */
     /* set before the run */
     uint64_t limit;      /* bytes that can be allocated at once; 0: any number */
     uint64_t stop_after; /* requests; 0: never */

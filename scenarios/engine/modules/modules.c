@@ -7,14 +7,15 @@
 static void destroy_module(struct engine *engine, struct thing *thing)
 {
     struct module *module = (struct module *)thing;
-    for (size_t i = 0; i < module->child_count; i++) {
-        module_drop(engine, module->children[i]);
-    }
+    /* dicts, from the first item on: _parameters, _buffers, _modules, in nn.Module's order */
     for (size_t i = 0; i < module->parameter_count; i++) {
         tensor_drop(engine, module->parameters[i]);
     }
     for (size_t i = 0; i < module->buffer_count; i++) {
         tensor_drop(engine, module->buffers[i]);
+    }
+    for (size_t i = 0; i < module->child_count; i++) {
+        module_drop(engine, module->children[i]);
     }
     storage_drop(engine, module->flat);
     host_give(engine, module->children);

@@ -19,10 +19,12 @@ struct optimizer {
 static void destroy_optimizer(struct engine *engine, struct thing *thing)
 {
     struct optimizer *optimizer = (struct optimizer *)thing;
-    for (size_t i = 0; i < optimizer->count; i++) {
+    for (size_t i = 0; i < optimizer->count; i++) { /* state, a dict: from the first item on */
+        tensor_drop(engine, optimizer->slots[i].steps);
         tensor_drop(engine, optimizer->slots[i].first);
         tensor_drop(engine, optimizer->slots[i].second);
-        tensor_drop(engine, optimizer->slots[i].steps);
+    }
+    for (size_t i = optimizer->count; i-- > 0;) { /* then the groups' list of parameters */
         tensor_drop(engine, optimizer->slots[i].parameter);
     }
     host_give(engine, optimizer->slots);
@@ -286,7 +288,7 @@ void clip_grad_norm(struct engine *engine, struct module *module)
     struct storage *stacked = storage_new(engine, all.count * 4);
     struct storage *norm = storage_new(engine, 4);
     storage_drop(engine, stacked);
-    for (uint64_t i = 0; i < all.count; i++) {
+    for (uint64_t i = all.count; i-- > 0;) { /* a list */
         storage_drop(engine, all.each[i]);
     }
     struct storage *factor = storage_new(engine, 4);
