@@ -48,6 +48,6 @@ for i = 0, iterations - 1 do
   optimizer:step()
   phase(i .. ":step")
   if i == 0 then
-    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes()) }
+    bound { allocated = 1.05 * (cuda.memory().max_allocated + optimizer:nbytes()) }
   end
 end

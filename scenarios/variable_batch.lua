@@ -48,8 +48,9 @@ optimizer = optim.AdamW { model, lr = 1e-4 }
 
 -- What the largest batch takes at the height of its backward pass: in each layer what is saved of a
 -- token (9.5 vectors of `features`, 2.25 of `hidden`, masks counted as quarters), and in the last one
--- the temporaries; parameters with two moments; the workspaces of both threads.
-saved = layers * (9.5 * features + 2.25 * hidden + heads + 8) + hidden + 3 * features
+-- the temporaries, of the two linear layers or, where those are narrow, of attention; parameters with
+-- two moments; the workspaces of both threads.
+saved = layers * (9.5 * features + 2.25 * hidden + heads + 8) + math.max(hidden, 2 * features) + 3 * features
 parameters = layers * (4 * features * features + 2 * features * hidden + 9 * features + hidden)
 needed = 4 * max_batch * max_length * saved + 3 * 4 * parameters + 66 * MiB
 bound { reserved = 1.1 * needed + 100 * MiB, leaks = leak } -- a few segments of 20 MiB are never full

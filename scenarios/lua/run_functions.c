@@ -53,6 +53,24 @@ static int cuda_requested(lua_State *lua)
     return 1;
 }
 
+/* cuda.block_bytes(n): what PyTorch's allocator counts as allocated for each of many requests of n
+ * bytes, in new segments: they are rounded to 512; from 1 MiB on, what is left of a segment is split
+ * off only where it is more than 1 MiB. Segments have 20 MiB, and from 10 MiB on whole 2 MiB for one
+ * request. */
+static int cuda_block_bytes(lua_State *lua)
+{
+    const lua_Integer mib = 1 << 20;
+    lua_Integer bytes = (lua_Integer)luaL_checknumber(lua, 1);
+    luaL_argcheck(lua, bytes >= 0 && bytes <= (lua_Integer)1 << 50, 1, "bytes expected");
+    lua_Integer block = (bytes + 511) / 512 * 512;
+    lua_Integer segment =
+        block < 10 * mib ? 20 * mib : (block + 2 * mib - 1) / (2 * mib) * (2 * mib);
+    lua_Integer fit = block > mib ? segment / block : 1;
+    lua_Integer left = block > mib ? segment - fit * block : 0;
+    lua_pushinteger(lua, left <= mib ? block + (left + fit - 1) / fit : block);
+    return 1;
+}
+
 static int cuda_reset_peaks(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);
@@ -68,6 +86,7 @@ static const struct script_function cuda_functions[] = {
     {"synchronize", cuda_synchronize, FUNCTION_STATEMENT},
     {"memory", cuda_memory, FUNCTION_STATEMENT},
     {"requested", cuda_requested, FUNCTION_STATEMENT},
+    {"block_bytes", cuda_block_bytes, FUNCTION_QUERY},
     {"reset_peak_memory_stats", cuda_reset_peaks, FUNCTION_STATEMENT},
     {NULL, NULL, FUNCTION_CALL},
 };
