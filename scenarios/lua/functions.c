@@ -3,6 +3,7 @@
 #include "gmd_collector.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
+#include "gmd_reducer.h"
 #include "gmd_sandbox.h"
 #include "library_parts.h"
 
@@ -340,6 +341,19 @@ static int call_nn_checkpointed(lua_State *lua)
     return give_module(lua, nn_checkpointed(engine_of(lua), module_keep(body)));
 }
 
+/* nn.DistributedDataParallel { model [, bucket = bytes, gradient_as_bucket_view = true] } */
+static int call_nn_distributed(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    check_fields(lua, 1, "bucket gradient_as_bucket_view");
+    lua_rawgeti(lua, 1, 1);
+    struct module *body = (struct module *)check_thing(lua, -1, &module_class);
+    lua_Integer bucket = field_integer_or(lua, 1, "bucket", 0, 0, INT64_MAX);
+    bool as_views = field_boolean(lua, 1, "gradient_as_bucket_view", false);
+    return give_module(
+        lua, nn_distributed(engine_of(lua), module_keep(body), (uint64_t)bucket, as_views));
+}
+
 static int call_nn_seq2seq(lua_State *lua)
 {
     check_fields(lua, 1, "vocabulary features hidden");
@@ -371,6 +385,7 @@ static const struct script_function nn_functions[] = {
     {"gpt", call_nn_gpt, FUNCTION_CALL},
     {"GPTBlock", call_nn_gpt_block, FUNCTION_CALL},
     {"Checkpointed", call_nn_checkpointed, FUNCTION_CALL},
+    {"DistributedDataParallel", call_nn_distributed, FUNCTION_CALL},
     {"Sequential", call_nn_sequential, FUNCTION_CALL},
     {"Residual", call_nn_residual, FUNCTION_CALL},
     {"TransformerEncoder", call_nn_transformer, FUNCTION_CALL},

@@ -7,6 +7,11 @@
 
 struct tensor;
 
+/* Is told when a leaf's gradient has arrived, in each backward pass. */
+struct gradient_hook {
+    void (*arrived)(struct engine *engine, struct gradient_hook *hook);
+};
+
 struct tensor {
     struct thing thing;
     struct storage *storage;
@@ -20,6 +25,7 @@ struct tensor {
     uint32_t output;          /* which of grad_fn's outputs it is */
     struct tensor *grad;      /* NULL: None */
     struct node *accumulator; /* borrowed: the node that adds into .grad, while one exists */
+    struct gradient_hook *hook; /* borrowed; NULL: nobody is told */
 };
 
 extern const struct thing_class tensor_class;

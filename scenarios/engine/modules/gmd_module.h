@@ -25,6 +25,7 @@ struct module {
     struct storage *flat; /* an LSTM's weights as one block */
     struct conv conv;     /* convolutions and pools */
     struct rnn rnn;       /* recurrent networks; the weights are the parameters */
+    struct reducer *reducer; /* of DistributedDataParallel; NULL: another module */
     int64_t heads;
     enum activation activation;
     uint64_t walk; /* the last that visited it: it may be part of another several times */

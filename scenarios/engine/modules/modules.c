@@ -1,5 +1,6 @@
 /* modules.c - what all modules share, and the single layers. */
 #include "gmd_module.h"
+#include "gmd_reducer.h"
 
 #define MAX_DEPTH 64
 #define MAX_PARTS 65536 /* the largest of torchvision's models have some 1000 */
@@ -18,6 +19,7 @@ static void destroy_module(struct engine *engine, struct thing *thing)
         module_drop(engine, module->children[i]);
     }
     storage_drop(engine, module->flat);
+    reducer_close(engine, module->reducer);
     host_give(engine, module->children);
     host_give(engine, module->parameters);
     host_give(engine, module->buffers);
