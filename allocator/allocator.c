@@ -5,6 +5,7 @@
 #include "device_access.h"
 #include "device_allocator.h"
 #include "device_limit.h"
+#include "device_segments.h"
 #include "expandable.h"
 #include "history.h"
 #include "loan.h"
@@ -163,7 +164,8 @@ static void destroy_device(device_allocator *d)
         next = c->next;
         free(c);
     }
-    places_release(&d->places);
+    free(d->default_pool.heaps);
+    device_release_segments(d);
     pthread_mutex_destroy(&d->lock);
 }
 

@@ -102,6 +102,7 @@ bool blocks_have_room_to_occupy(const settings *s, const heap *h, const block *b
 void blocks_make_room_to_occupy(const settings *s, statistics *all, heap *h, const block *b,
                                 uint64_t size, uint64_t requested)
 {
+    statistics_share(all, &h->stats);
     if (h->stats.is_only) {
         return;
     }
@@ -155,6 +156,7 @@ bool blocks_have_room_to_release(const heap *h, const block *b)
 
 void blocks_make_room_to_release(statistics *all, heap *h, const block *b)
 {
+    statistics_share(all, &h->stats);
     if (block_is_expandable(b)) {
         return;
     }

@@ -19,7 +19,8 @@ bool blocks_have_room_to_occupy(const settings *s, const heap *h, const block *b
                                 uint64_t requested);
 bool blocks_have_room_to_release(const heap *h, const block *b);
 
-/* Moves peaks so that it fits. The caller has exclusive access to the device. */
+/* Moves peaks so that it fits, and has the heap share in them. The caller has exclusive access to
+ * the device. */
 void blocks_make_room_to_occupy(const settings *s, statistics *all, heap *h, const block *b,
                                 uint64_t size, uint64_t requested);
 void blocks_make_room_to_release(statistics *all, heap *h, const block *b);

@@ -4,19 +4,22 @@
 
 #include "gmd_assert.h"
 
+/* Heaps that do not share in the peaks were closed when they shared last, and stay it until they do
+ * again: there may be thousands. */
 void device_enter(device_allocator *d)
 {
     pthread_mutex_lock(&d->lock);
-    for (heap *h = d->heaps; h; h = h->next_of_device) {
-        heap_close(h);
+    for (heap_statistics *h = d->stats.sharing; h; h = h->next) {
+        heap_close(heap_of(h));
     }
+    statistics_look(&d->stats);
 }
 
 void device_leave(device_allocator *d)
 {
     GMD_ASSERT_VALID(device_due_violation(d));
-    for (heap *h = d->heaps; h; h = h->next_of_device) {
-        heap_leave(h);
+    for (heap_statistics *h = d->stats.sharing; h; h = h->next) {
+        heap_leave(heap_of(h));
     }
     pthread_mutex_unlock(&d->lock);
 }

@@ -2,15 +2,16 @@
  *
  * A request that a cached block serves enters its stream's heap and nothing else (heap.h).
  * Everything else needs exclusive access to the device: device_enter (device_access.h) takes the
- * lock and closes every heap, and only then may segments, pools, pending frees, the device's
- * statistics and other heaps be touched. `attention` says that even a cached request must come that
- * way. */
+ * lock and closes every heap that is open, and only then may segments, pools, pending frees, the
+ * device's statistics and other heaps be touched. `attention` says that even a cached request must
+ * come that way. */
 #ifndef GMD_DEVICE_ALLOCATOR_H
 #define GMD_DEVICE_ALLOCATOR_H
 
 #include "gmd_abi.h"
 #include "gmd_allocator_types.h"
 #include "gmd_hash.h"
+#include "gmd_intervals.h"
 #include "heap.h"
 #include "history_ring.h"
 #include "pending_queues.h"
@@ -36,8 +37,9 @@ enum {
 
 struct pool {
     pool *next;
-    uint64_t id[2];   /* {0, 0}: the default pool */
-    heap *heaps;      /* in ascending order of their streams' handles */
+    uint64_t id[2]; /* {0, 0}: the default pool */
+    heap **heaps;   /* in ascending order of their streams' handles */
+    size_t heap_count, heap_capacity;
     uint32_t holders; /* private: how often it was begun and not released */
     bool is_captured; /* graphs hold addresses of its blocks: segments stay while there are holders
                        */
@@ -71,7 +73,9 @@ struct device_allocator {
     uint64_t limit_bytes; /* of reserved memory; UINT64_MAX: none is set */
     bool is_limit_known;  /* the settings' fraction was looked at, or another one was set */
     uint32_t unchecked;   /* see validity.h */
+    uint64_t ask_cost_at; /* of `unchecked`; see validity.c */
     segment *segments;    /* the expandable ones */
+    gmd_intervals owners; /* all segments, by place: the set of their blocks */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
     history history;

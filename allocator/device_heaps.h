@@ -8,4 +8,7 @@
  * has exclusive access to the device. */
 heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
 
+/* The heap of a stream in a pool; NULL: there is none. Likewise. */
+heap *device_find_heap(const pool *of, cudaStream_t stream);
+
 #endif

@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "cuda_scope.h"
 #include "device_limit.h"
+#include "device_segments.h"
 #include "gmd_min.h"
 #include "history.h"
 #include "virtual_memory.h"
@@ -37,8 +38,11 @@ static block *find_addresses(const free_set *set, uint64_t size)
 static block *add_segment(device_allocator *d, free_set *set, segment *s)
 {
     s->set = set;
-    s->place = places_add(&d->places, s->address, s->size);
+    s->place = device_add_segment(d, s->address, s->size, set);
     s->next = d->segments;
+    if (s->next) {
+        s->next->previous = s;
+    }
     d->segments = s;
     block *b = block_pool_take(&set->heap->blocks);
     b->address = s->place;
@@ -56,7 +60,7 @@ static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t siz
     cuda_scope scope;
     bool is_hopeless = device_total_bytes(d->device, &total) && size > total;
     if (!total || (is_hopeless && !quirk_is_on(d, GMD_QUIRK_RESERVATION_LEFT)) ||
-        !places_reserve(&d->places) || !block_pool_reserve(&set->heap->blocks, 2) ||
+        !device_reserve_segment(d) || !block_pool_reserve(&set->heap->blocks, 2) ||
         !cuda_scope_enter(&scope, d->device)) {
         return NULL;
     }
@@ -166,18 +170,17 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
 /* The segment has no pages: it is one unmapped block. */
 static void release_addresses(device_allocator *d, segment *s)
 {
-    segment **link = &d->segments;
     GMD_ASSERT(!s->mapped_pages, "addresses that go have no memory");
-    while (*link != s) {
-        link = &(*link)->next;
+    *(s->previous ? &s->previous->next : &d->segments) = s->next;
+    if (s->next) {
+        s->next->previous = s->previous;
     }
-    *link = s->next;
     block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
     GMD_ASSERT(b && b->address == s->place && b->size == s->size,
                "a segment that goes is one block");
     blocks_remove(b);
     block_pool_give(&s->set->heap->blocks, b);
-    places_remove(&d->places, s->place);
+    device_remove_segment(d, s->place);
     segment_release(s);
 }
 

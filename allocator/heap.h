@@ -14,6 +14,7 @@
 #include "statistics.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 typedef struct device_allocator device_allocator;
 typedef struct pool pool;
@@ -28,8 +29,7 @@ struct heap {
     uint32_t unchecked; /* see validity.h */
     device_allocator *device;
     pool *pool;
-    heap *next;           /* of the pool, in ascending order of the stream handles */
-    heap *next_of_device; /* in the order of their making */
+    heap *next_of_device, *previous_of_device; /* the latest first */
     block_pool blocks;
     block_map allocated;   /* the allocated blocks, by address */
     history_ring *history; /* NULL: not kept */
@@ -61,6 +61,12 @@ static inline void heap_leave(heap *h)
 
 /* Waits until nobody is in it; nobody comes in before heap_leave. */
 void heap_close(heap *h);
+
+/* The heap whose figures these are. */
+static inline heap *heap_of(heap_statistics *figures)
+{
+    return (heap *)(void *)((char *)figures - offsetof(heap, stats));
+}
 
 static inline pool_kind set_kind(const free_set *set)
 {

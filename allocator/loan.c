@@ -54,9 +54,9 @@ static int compare_addresses(const void *a, const void *b)
 /* Graphs use the free blocks of captured pools, too: their addresses are in the graphs. */
 static void add_captured(const pool *p, range_list *list)
 {
-    for (heap *h = p->heaps; h; h = h->next) {
+    for (size_t i = 0; i < p->heap_count; i++) {
         for (int kind = 0; kind < POOL_KINDS; kind++) {
-            free_set_each(&h->sets[kind], add_block, list);
+            free_set_each(&p->heaps[i]->sets[kind], add_block, list);
         }
     }
 }

@@ -56,23 +56,59 @@ static void give_entry(pending *p, pending_event *e)
     p->spare_entries = e;
 }
 
+/* --- queues ------------------------------------------------------------------------------ */
+
+static event_queue *find_queue(const pending *p, cudaStream_t stream)
+{
+    const gmd_interval *found = gmd_intervals_after(&p->queues, (uintptr_t)stream);
+    return found && found->address == (uintptr_t)stream ? (event_queue *)(uintptr_t)found->value
+                                                        : NULL;
+}
+
+/* Made where there is none; NULL: no host memory. */
 static event_queue *queue_of(pending *p, cudaStream_t stream)
 {
-    for (event_queue *q = p->queues; q; q = q->next) {
-        if (q->stream == stream) {
-            return q;
-        }
+    event_queue *q = find_queue(p, stream);
+    if (q || !(q = calloc(1, sizeof *q))) {
+        return q;
     }
-    event_queue *q = calloc(1, sizeof *q);
-    if (q) {
-        q->stream = stream;
-        q->next = p->queues;
-        p->queues = q;
+    q->stream = stream;
+    if (!gmd_intervals_insert(&p->queues, (uintptr_t)stream, (uintptr_t)stream + 1,
+                              (uint64_t)(uintptr_t)q)) {
+        free(q);
+        return NULL;
     }
     return q;
 }
 
+/* The queue is to get an event. False: no host memory. */
+static bool start_waiting(pending *p, event_queue *q)
+{
+    if (!q->order) {
+        q->order = UINT64_MAX - ++p->orders;
+    }
+    return q->first ||
+           gmd_intervals_insert(&p->waiting, q->order - 1, q->order, (uint64_t)(uintptr_t)q);
+}
+
+static void end_waiting_if_empty(pending *p, const event_queue *q)
+{
+    if (!q->first) {
+        gmd_intervals_remove(&p->waiting, q->order - 1);
+    }
+}
+
 /* --- recorded streams -------------------------------------------------------------------- */
+
+static stream_use *take_use(pending *p)
+{
+    stream_use *use = p->spare_uses;
+    if (use) {
+        p->spare_uses = use->next;
+        return use;
+    }
+    return malloc(sizeof *use);
+}
 
 bool pending_record(device_allocator *d, block *b, cudaStream_t stream)
 {
@@ -82,26 +118,35 @@ bool pending_record(device_allocator *d, block *b, cudaStream_t stream)
         detail->uses = NULL;
     }
     for (const stream_use *u = detail->uses; u; u = u->next) {
-        if (u->stream == stream) {
+        if (u->by->stream == stream) {
             return true;
         }
     }
-    stream_use *use = p->spare_uses;
-    if (use) {
-        p->spare_uses = use->next;
-    } else if (!(use = malloc(sizeof *use))) {
+    event_queue *q = queue_of(p, stream);
+    stream_use *use = q ? take_use(p) : NULL;
+    if (!use) {
         return false;
     }
-    *use = (stream_use){.next = detail->uses, .stream = stream};
+    *use = (stream_use){.next = detail->uses, .of = b, .by = q, .next_of_stream = q->uses};
+    if (q->uses) {
+        q->uses->previous_of_stream = use;
+    }
+    q->uses = use;
     detail->uses = use;
     b->set_and_state |= BLOCK_USED;
     return true;
 }
 
-static void drop_use(pending *p, block_detail *detail)
+/* `link` points to the use among those of its block. */
+static void drop_use(pending *p, stream_use **link)
 {
-    stream_use *use = detail->uses;
-    detail->uses = use->next;
+    stream_use *use = *link;
+    *link = use->next;
+    *(use->previous_of_stream ? &use->previous_of_stream->next_of_stream : &use->by->uses) =
+        use->next_of_stream;
+    if (use->next_of_stream) {
+        use->next_of_stream->previous_of_stream = use->previous_of_stream;
+    }
     use->next = p->spare_uses;
     p->spare_uses = use;
 }
@@ -109,18 +154,21 @@ static void drop_use(pending *p, block_detail *detail)
 /* --- events ------------------------------------------------------------------------------ */
 
 /* The block waits for all that is queued on the stream now. False: that cannot be found out now. */
-static bool add_event(device_allocator *d, block *b, cudaStream_t stream)
+static bool add_event(device_allocator *d, block *b, event_queue *q)
 {
     pending *p = &d->pending;
-    event_queue *q = cuda_is_capturing(stream) ? NULL : queue_of(p, stream);
-    pending_event *entry = q ? take_entry(p) : NULL;
+    bool is_possible = !cuda_is_capturing(q->stream) && start_waiting(p, q);
+    pending_event *entry = is_possible ? take_entry(p) : NULL;
     cudaEvent_t event = entry ? take_event(p) : NULL;
-    if (!event || !cuda_succeeded(cudaEventRecord(event, stream))) {
+    if (!event || !cuda_succeeded(cudaEventRecord(event, q->stream))) {
         if (event) {
             give_event(p, event);
         }
         if (entry) {
             give_entry(p, entry);
+        }
+        if (is_possible) {
+            end_waiting_if_empty(p, q);
         }
         return false;
     }
@@ -140,8 +188,8 @@ static bool add_event(device_allocator *d, block *b, cudaStream_t stream)
 static bool add_events(device_allocator *d, block *b)
 {
     block_detail *detail = block_detail_of(b);
-    while (detail->uses && add_event(d, b, detail->uses->stream)) {
-        drop_use(&d->pending, detail);
+    while (detail->uses && add_event(d, b, detail->uses->by)) {
+        drop_use(&d->pending, &detail->uses);
     }
     return !detail->uses;
 }
@@ -160,6 +208,7 @@ static void release_if_done(device_allocator *d, block *b)
     }
     GMD_ASSERT(b->set_and_state & BLOCK_PENDING, "a block that is done waited");
     b->set_and_state &= ~(BLOCK_PENDING | BLOCK_USED);
+    statistics_share(&d->stats, &h->stats);
     statistics_end_pending(&h->stats, set_kind(block_set(b)), b->size);
     history_add_completed(h, b);
     blocks_make_room_to_release(&d->stats, h, b);
@@ -172,7 +221,9 @@ void pending_add(device_allocator *d, block *b)
                "a block that waits is freed, and was recorded on a stream");
     block_detail_of(b)->event_count = 0;
     b->set_and_state |= BLOCK_PENDING;
-    statistics_add_pending(&block_set(b)->heap->stats, set_kind(block_set(b)), b->size);
+    heap *h = block_set(b)->heap;
+    statistics_share(&d->stats, &h->stats);
+    statistics_add_pending(&h->stats, set_kind(block_set(b)), b->size);
     cuda_scope scope;
     if (!block_detail_of(b)->uses) { /* their streams are gone */
         release_if_done(d, b);
@@ -206,6 +257,7 @@ static void pop(device_allocator *d, event_queue *q)
 {
     pending_event *e = q->first;
     q->first = e->next;
+    end_waiting_if_empty(&d->pending, q);
     d->pending.event_count--;
     give_event(&d->pending, e->event);
     block *b = e->block;
@@ -222,7 +274,8 @@ void pending_poll(device_allocator *d)
         return;
     }
     add_deferred(d);
-    for (event_queue *q = d->pending.queues; q; q = q->next) {
+    uint64_t order = 0;
+    for (event_queue *q; (q = pending_next_queue(&d->pending, order)) != NULL; order = q->order) {
         while (q->first && cuda_succeeded(cudaEventQuery(q->first->event))) {
             pop(d, q);
         }
@@ -241,7 +294,8 @@ bool pending_settle(device_allocator *d)
         return false;
     }
     add_deferred(d);
-    for (event_queue *q = d->pending.queues; q; q = q->next) {
+    uint64_t order = 0;
+    for (event_queue *q; (q = pending_next_queue(&d->pending, order)) != NULL; order = q->order) {
         while (q->first && cuda_succeeded(cudaEventSynchronize(q->first->event))) {
             pop(d, q);
         }
@@ -256,12 +310,13 @@ void pending_abandon(device_allocator *d)
     for (block *b = d->pending.deferred, *next; b; b = next) {
         next = b->right;
         while (block_detail_of(b)->uses) {
-            drop_use(&d->pending, block_detail_of(b));
+            drop_use(&d->pending, &block_detail_of(b)->uses);
         }
         release_if_done(d, b); /* else with the last of its events */
     }
     d->pending.deferred = NULL;
-    for (event_queue *q = d->pending.queues; q; q = q->next) {
+    uint64_t order = 0;
+    for (event_queue *q; (q = pending_next_queue(&d->pending, order)) != NULL; order = q->order) {
         while (q->first) {
             pop(d, q);
         }
@@ -269,35 +324,33 @@ void pending_abandon(device_allocator *d)
     attend(d);
 }
 
-static void forget_uses(pending *p, block *b, cudaStream_t stream)
+static stream_use **link_of(const stream_use *use)
 {
-    block_detail *detail = block_detail_of(b);
-    for (stream_use **link = &detail->uses; *link;) {
-        stream_use *use = *link;
-        if (use->stream == stream) {
-            *link = use->next;
-            use->next = p->spare_uses;
-            p->spare_uses = use;
-        } else {
-            link = &use->next;
-        }
+    stream_use **link = &block_detail_of(use->of)->uses;
+    while (*link != use) {
+        link = &(*link)->next;
     }
+    return link;
 }
 
 void pending_forget(device_allocator *d, cudaStream_t stream)
 {
-    for (heap *h = d->heaps; h; h = h->next_of_device) {
-        for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
-            block *b = block_map_at(&h->allocated, i);
-            if (b && b->set_and_state & BLOCK_USED) {
-                forget_uses(&d->pending, b, stream);
-            }
-        }
-    }
-    for (block *b = d->pending.deferred; b; b = b->right) {
-        forget_uses(&d->pending, b, stream);
+    event_queue *q = find_queue(&d->pending, stream);
+    while (q && q->uses) {
+        drop_use(&d->pending, link_of(q->uses));
     }
     pending_poll(d);
+}
+
+static void free_queues(pending *p)
+{
+    uint64_t from = 0;
+    for (const gmd_interval *i; (i = gmd_intervals_after(&p->queues, from)) != NULL;) {
+        from = i->end;
+        free((event_queue *)(uintptr_t)i->value);
+    }
+    gmd_intervals_free(&p->queues);
+    gmd_intervals_free(&p->waiting);
 }
 
 void pending_release(device_allocator *d)
@@ -306,10 +359,7 @@ void pending_release(device_allocator *d)
     GMD_ASSERT(pending_is_empty(p), "nothing waits at the end");
     pending_drop_events(d);
     free(p->events);
-    for (event_queue *q = p->queues, *next; q; q = next) {
-        next = q->next;
-        free(q);
-    }
+    free_queues(p);
     for (stream_use *u = p->spare_uses, *next; u; u = next) {
         next = u->next;
         free(u);

@@ -1,8 +1,15 @@
 #include "pending_queues.h"
 
+event_queue *pending_next_queue(const pending *p, uint64_t order)
+{
+    const gmd_interval *next = gmd_intervals_after(&p->waiting, order);
+    return next ? (event_queue *)(uintptr_t)next->value : NULL;
+}
+
 void pending_each(const pending *p, void (*visit)(void *context, block *b), void *context)
 {
-    for (const event_queue *q = p->queues; q; q = q->next) {
+    uint64_t order = 0;
+    for (const event_queue *q; (q = pending_next_queue(p, order)) != NULL; order = q->order) {
         for (const pending_event *e = q->first; e; e = e->next) {
             visit(context, e->block);
         }
@@ -14,8 +21,11 @@ void pending_each(const pending *p, void (*visit)(void *context, block *b), void
 
 const char *pending_violation(const pending *p)
 {
-    uint64_t count = 0;
-    for (const event_queue *q = p->queues; q; q = q->next) {
+    uint64_t count = 0, order = 0;
+    for (const event_queue *q; (q = pending_next_queue(p, order)) != NULL; order = q->order) {
+        if (!q->first) {
+            return "a queue that is looked at has events";
+        }
         for (const pending_event *e = q->first; e; e = e->next) {
             if (!e->event || !(e->block->set_and_state & BLOCK_PENDING)) {
                 return "a queue has events, each of a pending block";

@@ -5,6 +5,7 @@
 
 #include "block.h"
 #include "gmd_cuda.h"
+#include "gmd_intervals.h"
 
 typedef struct event_queue event_queue;
 typedef struct pending_event pending_event;
@@ -16,21 +17,26 @@ struct pending_event {
 };
 
 struct event_queue {
-    event_queue *next;
     cudaStream_t stream;
+    uint64_t order; /* in which the queues are looked at; 0: no event was ever put into it */
     pending_event *first, *last;
+    stream_use *uses; /* of all blocks by the stream */
 };
 
 struct stream_use {
-    stream_use *next;
-    cudaStream_t stream;
+    stream_use *next; /* of the block */
+    block *of;
+    event_queue *by;
+    stream_use *next_of_stream, *previous_of_stream;
 };
 
 typedef struct pending {
-    event_queue *queues;  /* one for each stream that was ever recorded */
-    uint64_t event_count; /* in all queues */
-    block *deferred;      /* blocks without events yet, linked by block.right */
-    cudaEvent_t *events;  /* not in use, to be recorded again */
+    gmd_intervals queues;  /* all, by the handles of their streams */
+    gmd_intervals waiting; /* those with events, by their order */
+    uint64_t orders;       /* so many were given: what got its own last is looked at first */
+    uint64_t event_count;  /* in all queues */
+    block *deferred;       /* blocks without events yet, linked by block.right */
+    cudaEvent_t *events;   /* not in use, to be recorded again */
     size_t spare_events, event_capacity;
     stream_use *spare_uses;
     pending_event *spare_entries;
@@ -40,6 +46,9 @@ static inline bool pending_is_empty(const pending *p)
 {
     return !p->event_count && !p->deferred;
 }
+
+/* The first queue with events that comes after an order, 0 before all; NULL: none. */
+event_queue *pending_next_queue(const pending *p, uint64_t order);
 
 /* Visits every pending block, some more than once. */
 void pending_each(const pending *p, void (*visit)(void *context, block *b), void *context);

@@ -110,7 +110,8 @@ bool private_pools_keeps_segments(const pool *p)
 
 static bool is_empty(const pool *p)
 {
-    for (const heap *h = p->heaps; h; h = h->next) {
+    for (size_t i = 0; i < p->heap_count; i++) {
+        const heap *h = p->heaps[i];
         if (statistics_is_active(&h->stats)) {
             return false;
         }
@@ -125,12 +126,11 @@ static bool is_empty(const pool *p)
 
 static void drop_heap(device_allocator *d, heap *h)
 {
-    heap **link = &d->heaps;
-    while (*link && *link != h) {
-        link = &(*link)->next_of_device;
+    *(h->previous_of_device ? &h->previous_of_device->next_of_device : &d->heaps) =
+        h->next_of_device;
+    if (h->next_of_device) {
+        h->next_of_device->previous_of_device = h->previous_of_device;
     }
-    GMD_ASSERT(*link, "a heap that goes is one of the device");
-    *link = h->next_of_device;
     statistics_remove_heap(&d->stats, &h->stats);
     history_retire(d, h);
     heap_destroy(h);
@@ -140,10 +140,10 @@ static void drop_pool(device_allocator *d, pool **link)
 {
     pool *p = *link;
     *link = p->next;
-    for (heap *h = p->heaps, *next; h; h = next) {
-        next = h->next;
-        drop_heap(d, h);
+    for (size_t i = 0; i < p->heap_count; i++) {
+        drop_heap(d, p->heaps[i]);
     }
+    free(p->heaps);
     free(p);
 }
 

@@ -5,6 +5,7 @@
 #include "device_access.h"
 #include "device_heaps.h"
 #include "device_limit.h"
+#include "device_segments.h"
 #include "expandable.h"
 #include "history.h"
 #include "pending.h"
@@ -290,14 +291,9 @@ __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t a
 static block_map_slot *find_live(device_allocator *d, uint64_t address, heap **in)
 {
     uint64_t place = places_place(&d->places, address);
-    for (heap *h = d->heaps; h; h = h->next_of_device) {
-        block_map_slot *slot = block_map_find(&h->allocated, place);
-        if (slot) {
-            *in = h;
-            return slot;
-        }
-    }
-    return NULL;
+    const free_set *set = device_set_at(d, place);
+    *in = set ? set->heap : NULL;
+    return set ? block_map_find(&set->heap->allocated, place) : NULL;
 }
 
 __attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t address,
@@ -344,8 +340,11 @@ bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
 /* Their work is done, and nobody asks about their streams any more until they are used again. */
 static void forget_heaps(device_allocator *d, cudaStream_t stream)
 {
-    for (heap *h = d->heaps; h; h = h->next_of_device) {
-        h->is_idle = h->is_idle || h->stream == stream;
+    for (const pool *p = &d->default_pool; p; p = p->next) {
+        heap *h = device_find_heap(p, stream);
+        if (h) {
+            h->is_idle = true;
+        }
     }
 }
 

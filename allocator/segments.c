@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "cuda_scope.h"
 #include "device_limit.h"
+#include "device_segments.h"
 #include "expandable.h"
 #include "history.h"
 
@@ -36,7 +37,7 @@ static bool device_free(int device, uint64_t address)
 
 block *segments_add(device_allocator *d, free_set *set, uint64_t size)
 {
-    if (!device_is_within_limit(d, size) || !places_reserve(&d->places) ||
+    if (!device_is_within_limit(d, size) || !device_reserve_segment(d) ||
         !block_pool_reserve(&set->heap->blocks, 2)) {
         return NULL;
     }
@@ -45,7 +46,7 @@ block *segments_add(device_allocator *d, free_set *set, uint64_t size)
         return NULL;
     }
     block *b = block_pool_take(&set->heap->blocks);
-    b->address = places_add(&d->places, (uint64_t)(uintptr_t)memory, size);
+    b->address = device_add_segment(d, (uint64_t)(uintptr_t)memory, size, set);
     b->size = size;
     b->set_and_state = (uint64_t)(uintptr_t)set;
     statistics_raise_device(&d->stats, set_kind(set), FIGURE_SEGMENT, 1);
@@ -73,7 +74,7 @@ bool segments_release(device_allocator *d, block *b)
     }
     d->stats.num_device_free++;
     history_note(d, HISTORY_SEGMENT_FREE, b->address, b->size, set);
-    places_remove(&d->places, b->address);
+    device_remove_segment(d, b->address);
     blocks_remove(b);
     block_pool_give(&set->heap->blocks, b);
     return true;
@@ -94,11 +95,12 @@ static void release_set(device_allocator *d, free_set *set)
 void segments_release_pool(device_allocator *d, pool *p)
 {
     for (int kind = 0; kind < POOL_KINDS; kind++) {
-        for (heap *h = p->heaps; h; h = h->next) {
+        for (size_t i = 0; i < p->heap_count; i++) {
+            free_set *set = &p->heaps[i]->sets[kind];
             if (d->settings->expandable_segments) {
-                expandable_release_free(d, &h->sets[kind]);
+                expandable_release_free(d, set);
             } else {
-                release_set(d, &h->sets[kind]);
+                release_set(d, set);
             }
         }
     }
@@ -142,8 +144,8 @@ static uint64_t age_of(const pool *p, const block *b)
 static ages ages_in(const pool *p)
 {
     ages all = {0};
-    for (heap *h = p->heaps; h; h = h->next) {
-        free_set *set = &h->sets[POOL_LARGE];
+    for (size_t i = 0; i < p->heap_count; i++) {
+        free_set *set = &p->heaps[i]->sets[POOL_LARGE];
         for (const block *b = free_set_lower_bound(set, BLOCK_BYTES, 0); b;
              b = free_set_after(set, b)) {
             if (!block_is_split(b)) {
@@ -160,8 +162,8 @@ static ages ages_in(const pool *p)
 static uint64_t collect_older(device_allocator *d, pool *p, double age, ages *left)
 {
     uint64_t given = 0;
-    for (heap *h = p->heaps; h; h = h->next) {
-        free_set *set = &h->sets[POOL_LARGE];
+    for (size_t i = 0; i < p->heap_count; i++) {
+        free_set *set = &p->heaps[i]->sets[POOL_LARGE];
         block *next;
         for (block *b = free_set_lower_bound(set, BLOCK_BYTES, 0); b; b = next) {
             next = free_set_after(set, b);

@@ -1,16 +1,6 @@
 #include "statistics.h"
+
 #include "gmd_min.h"
-
-#include <stdio.h>
-
-#define X(id, name) [FIGURE_##id] = name,
-static const char *const heap_names[] = {COUNTED_BY_HEAPS(X) DERIVED_BY_HEAPS(X)};
-static const char *const device_names[] = {DEVICE_FIGURES(X)};
-static const char *const oversize_names[] = {OVERSIZE_FIGURES(X)};
-#undef X
-
-static const char *const pool_names[POOL_KINDS + 1] = {
-    [POOL_LARGE] = "large_pool", [POOL_SMALL] = "small_pool", [POOL_ALL] = "all"};
 
 /* --- what a heap has --------------------------------------------------------------------- */
 
@@ -102,8 +92,8 @@ void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes)
 
 static uint64_t sum_of(const statistics *s, int row, int which)
 {
-    uint64_t sum = 0;
-    for (const heap_statistics *h = s->heaps; h; h = h->next) {
+    uint64_t sum = s->settled.current[row][which];
+    for (const heap_statistics *h = s->sharing; h; h = h->next) {
         sum += value_of(h, row, which);
     }
     return sum;
@@ -112,8 +102,8 @@ static uint64_t sum_of(const statistics *s, int row, int which)
 /* The peak as it stands: a heap that is the only one moves its ceiling instead. */
 static uint64_t peak_of(const statistics *s, int row, int which)
 {
-    return s->heaps && s->heaps->is_only ? s->heaps->shares[row][which].ceiling
-                                         : s->peaks[row][which];
+    return s->sharing && s->sharing->is_only ? s->sharing->shares[row][which].ceiling
+                                             : s->peaks[row][which];
 }
 
 /* Calls `change` with each figure of each row. */
@@ -127,54 +117,159 @@ static void each_figure(statistics *s, heap_statistics *heap,
     }
 }
 
-static void give_first_share(statistics *s, heap_statistics *heap, int row, int which)
+static void give_peak(statistics *s, heap_statistics *only, int row, int which)
 {
-    s->peaks[row][which] = peak_of(s, row, which);
-    heap->shares[row][which].ceiling = s->heaps ? 0 : s->peaks[row][which];
-    if (s->heaps && s->heaps->is_only) {
-        s->heaps->shares[row][which].high = s->peaks[row][which];
+    only->shares[row][which].ceiling = s->peaks[row][which];
+    set_end(only, row, counted(which));
+}
+
+static void take_peak(statistics *s, heap_statistics *only, int row, int which)
+{
+    s->peaks[row][which] = only->shares[row][which].high = only->shares[row][which].ceiling;
+}
+
+static void make_only(statistics *s, heap_statistics *heap)
+{
+    heap->is_only = true;
+    each_figure(s, heap, give_peak);
+}
+
+static void end_only(statistics *s, heap_statistics *heap)
+{
+    heap->is_only = false;
+    each_figure(s, heap, take_peak);
+}
+
+/* --- who shares -------------------------------------------------------------------------- */
+
+/* Heaps that are not used while somebody looks so often share no more. As many may share without
+ * being used: more of them make each look dearer, and with fewer of them a stream whose requests
+ * come rarely needs the device for each. */
+#define PATIENCE 64
+
+/* All so far: whoever hands out or frees a block changes it. */
+static uint64_t requests_of(const heap_statistics *h)
+{
+    uint64_t requests = 0;
+    for (int kind = 0; kind < POOL_KINDS; kind++) {
+        const heap_count *c = &h->counts[kind][FIGURE_ALLOCATION];
+        requests += c->allocated + (c->allocated - c->current);
     }
+    return requests;
+}
+
+static void unlink_sharing(statistics *s, heap_statistics *h)
+{
+    *(h->previous ? &h->previous->next : &s->sharing) = h->next;
+    *(h->next ? &h->next->previous : &s->least_used) = h->previous;
+}
+
+static void link_first(statistics *s, heap_statistics *h)
+{
+    h->requests = requests_of(h);
+    h->last_used = s->now;
+    h->previous = NULL;
+    h->next = s->sharing;
+    *(h->next ? &h->next->previous : &s->least_used) = h;
+    s->sharing = h;
+}
+
+void statistics_add_current(const heap_statistics *h, settled_figures *to)
+{
+    for (int row = 0; row <= POOL_ALL; row++) {
+        for (int which = 0; which < HEAP_FIGURE_COUNT; which++) {
+            to->current[row][which] += value_of(h, row, which);
+        }
+    }
+}
+
+static void settle_figure(statistics *s, heap_statistics *heap, int row, int which)
+{
+    s->settled.current[row][which] += value_of(heap, row, which);
+    if (row < POOL_KINDS && which < COUNTED_FIGURE_COUNT) {
+        s->settled.allocated[row][which] += heap->counts[row][which].allocated;
+    }
+}
+
+/* Back from the sum, with no share of the peak but what it has. */
+static void unsettle_figure(statistics *s, heap_statistics *heap, int row, int which)
+{
+    uint64_t value = value_of(heap, row, which);
+    s->settled.current[row][which] -= value;
+    if (row < POOL_KINDS && which < COUNTED_FIGURE_COUNT) {
+        s->settled.allocated[row][which] -= heap->counts[row][which].allocated;
+    }
+    heap->shares[row][which].ceiling = value;
     set_end(heap, row, counted(which));
+}
+
+static void settle(statistics *s, heap_statistics *heap)
+{
+    unlink_sharing(s, heap);
+    heap->is_sharing = false;
+    each_figure(s, heap, settle_figure);
+}
+
+static void settle_unused(statistics *s)
+{
+    while (s->least_used != s->sharing && s->now - s->least_used->last_used > PATIENCE) {
+        settle(s, s->least_used);
+    }
+}
+
+void statistics_share(statistics *s, heap_statistics *heap)
+{
+    if (heap->is_sharing) {
+        return;
+    }
+    s->now++;
+    settle_unused(s);
+    heap->is_sharing = true;
+    link_first(s, heap);
+    each_figure(s, heap, unsettle_figure);
+    if (s->heap_count == 1) {
+        make_only(s, heap);
+    }
+}
+
+void statistics_look(statistics *s)
+{
+    s->now++;
+    for (heap_statistics *h = s->sharing, *next; h; h = next) {
+        next = h->next;
+        if (requests_of(h) != h->requests) {
+            unlink_sharing(s, h);
+            link_first(s, h);
+        }
+    }
+    settle_unused(s);
 }
 
 void statistics_add_heap(statistics *s, heap_statistics *heap)
 {
-    each_figure(s, heap, give_first_share);
-    heap->is_only = !s->heaps;
-    if (s->heaps) {
-        s->heaps->is_only = false;
+    if (s->sharing && s->sharing->is_only) {
+        end_only(s, s->sharing);
     }
-    heap->next = s->heaps;
-    s->heaps = heap;
-}
-
-/* To be called when it is out of the list. */
-static void take_share(statistics *s, heap_statistics *heap, int row, int which)
-{
-    if (row < POOL_KINDS && which < COUNTED_FIGURE_COUNT) {
-        s->removed[row][which] += heap->counts[row][which].allocated;
-    }
-    if (heap->is_only) {
-        s->peaks[row][which] = heap->shares[row][which].ceiling;
-    } else if (!s->heaps->next) { /* the only one that is left: its ceiling is the peak */
-        s->heaps->shares[row][which].ceiling = s->peaks[row][which];
-        set_end(s->heaps, row, counted(which));
-    }
+    s->heap_count++;
+    statistics_share(s, heap);
 }
 
 void statistics_remove_heap(statistics *s, heap_statistics *heap)
 {
-    heap_statistics **link = &s->heaps;
     GMD_ASSERT(!statistics_is_active(heap), "a heap that goes has nothing in use");
-    while (*link != heap) {
-        link = &(*link)->next;
+    if (heap->is_only) {
+        end_only(s, heap);
     }
-    *link = heap->next;
-    each_figure(s, heap, take_share);
-    if (s->heaps && !s->heaps->next) {
-        s->heaps->is_only = true;
+    if (heap->is_sharing) {
+        settle(s, heap);
+    }
+    s->heap_count--;
+    if (s->heap_count == 1 && s->sharing) { /* else when it shares again */
+        make_only(s, s->sharing);
     }
 }
+
+/* --- room -------------------------------------------------------------------------------- */
 
 /* What a heap would need to come to its highest again; nothing, if it was idle since it was asked
  * last: what it had once would be kept from the others for ever. */
@@ -190,20 +285,20 @@ static uint64_t wanted(heap_statistics *h, int row, int which, bool is_asking)
     return share->high - value;
 }
 
-/* Shares out what the peak leaves over: to each what it wants and an equal part of the rest, or as
- * much in proportion. Rounded so that all of it is given: the parts of a small number are not all
- * nothing. */
+/* Shares out what the peak leaves over: to each that shares what it wants and an equal part of the
+ * rest, or as much in proportion. Rounded so that all of it is given: the parts of a small number
+ * are not all nothing. */
 static void share_out(statistics *s, const heap_statistics *asking, int row, int which,
                       uint64_t left)
 {
     uint64_t all = 0, heaps = 0;
-    for (heap_statistics *h = s->heaps; h; h = h->next) {
+    for (heap_statistics *h = s->sharing; h; h = h->next) {
         all += wanted(h, row, which, h == asking);
         heaps++;
     }
     double part = all <= left ? 1 : (double)left / (double)all, sum = 0;
     uint64_t extra = all < left && heaps ? (left - all) / heaps : 0, given = 0;
-    for (heap_statistics *h = s->heaps; h; h = h->next) {
+    for (heap_statistics *h = s->sharing; h; h = h->next) {
         uint64_t value = value_of(h, row, which);
         sum += (double)(h->shares[row][which].high - value) * part;
         uint64_t share =
@@ -217,7 +312,7 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
 /* What a new peak leaves over. Everybody is asked all the same: it is remembered. */
 static void share_nothing(statistics *s, const heap_statistics *asking, int row, int which)
 {
-    for (heap_statistics *h = s->heaps; h; h = h->next) {
+    for (heap_statistics *h = s->sharing; h; h = h->next) {
         uint64_t more = wanted(h, row, which, h == asking);
         h->shares[row][which].ceiling = h->shares[row][which].high - more;
         set_end(h, row, counted(which));
@@ -245,6 +340,7 @@ static void make_room_in(statistics *s, heap_statistics *heap, int row, int whic
 void statistics_make_room(statistics *s, heap_statistics *heap, pool_kind kind, heap_figure which,
                           uint64_t amount)
 {
+    GMD_ASSERT(heap->is_sharing, "room is made for a heap that shares");
     if (heap->is_only) { /* its ceilings follow what it has */
         return;
     }
@@ -299,8 +395,8 @@ figure statistics_sum(const statistics *s, pool_kind kind, heap_figure which)
         if (kind != POOL_ALL && row != (int)kind) {
             continue;
         }
-        f.allocated += s->removed[row][by];
-        for (const heap_statistics *h = s->heaps; h; h = h->next) {
+        f.allocated += s->settled.allocated[row][by];
+        for (const heap_statistics *h = s->sharing; h; h = h->next) {
             f.allocated += h->counts[row][by].allocated;
         }
     }
@@ -311,7 +407,7 @@ static void reset_peak(statistics *s, heap_statistics *heap, int row, int which)
 {
     (void)heap;
     s->peaks[row][which] = sum_of(s, row, which);
-    for (heap_statistics *h = s->heaps; h; h = h->next) {
+    for (heap_statistics *h = s->sharing; h; h = h->next) {
         h->shares[row][which].ceiling = h->shares[row][which].high = value_of(h, row, which);
         set_end(h, row, counted(which));
     }
@@ -349,49 +445,6 @@ void statistics_summary(const statistics *s, gmd_stats *out)
     out->num_ooms = s->num_ooms;
 }
 
-static void emit_figure(const figure *f, const char *prefix, gmd_stat_fn *emit, void *context)
-{
-    const struct {
-        const char *name;
-        uint64_t value;
-    } parts[] = {{"current", f->current},
-                 {"peak", f->peak},
-                 {"allocated", f->allocated},
-                 {"freed", f->allocated - f->current}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char name[80];
-        snprintf(name, sizeof name, "%s.%s", prefix, parts[i].name);
-        emit(context, name, parts[i].value);
-    }
-}
-
-static void emit_pooled(const figure *f, const char *name, int row, gmd_stat_fn *emit,
-                        void *context)
-{
-    char prefix[64];
-    snprintf(prefix, sizeof prefix, "%s.%s", name, pool_names[row]);
-    emit_figure(f, prefix, emit, context);
-}
-
-void statistics_emit(const statistics *s, gmd_stat_fn *emit, void *context)
-{
-    for (int row = 0; row <= POOL_ALL; row++) {
-        for (int which = 0; which < HEAP_FIGURE_COUNT; which++) {
-            figure f = statistics_sum(s, (pool_kind)row, (heap_figure)which);
-            emit_pooled(&f, heap_names[which], row, emit, context);
-        }
-        for (int which = 0; which < DEVICE_FIGURE_COUNT; which++) {
-            emit_pooled(&s->pooled[row][which], device_names[which], row, emit, context);
-        }
-    }
-    for (int which = 0; which < OVERSIZE_FIGURE_COUNT; which++) {
-        emit_figure(&s->oversize[which], oversize_names[which], emit, context);
-    }
-#define X(name) emit(context, #name, s->name);
-    COUNTED_FIGURES(X)
-#undef X
-}
-
 /* --- validity ---------------------------------------------------------------------------- */
 
 static const char *share_violation(const heap_statistics *h, int row, int which)
@@ -407,8 +460,8 @@ static const char *share_violation(const heap_statistics *h, int row, int which)
 
 static const char *shares_violation(const statistics *s, int row, int which)
 {
-    uint64_t ceilings = 0;
-    for (const heap_statistics *h = s->heaps; h; h = h->next) {
+    uint64_t ceilings = s->settled.current[row][which];
+    for (const heap_statistics *h = s->sharing; h; h = h->next) {
         const char *violation = share_violation(h, row, which);
         if (violation) {
             return violation;
@@ -446,13 +499,25 @@ static const char *device_figures_violation(const statistics *s)
     return violation;
 }
 
+static const char *sharing_violation(const statistics *s)
+{
+    const heap_statistics *last = NULL;
+    for (const heap_statistics *h = s->sharing; h; h = h->next) {
+        if (h->is_only != (s->heap_count == 1)) {
+            return "a heap knows whether it is the only one";
+        }
+        if (!h->is_sharing || h->previous != last || (last && last->last_used < h->last_used)) {
+            return "the heaps that share are in the order of their latest use";
+        }
+        last = h;
+    }
+    return s->least_used == last ? NULL : "the heap that was not used for longest is known";
+}
+
 const char *statistics_violation(const statistics *s)
 {
     const char *violation = device_figures_violation(s);
-    for (const heap_statistics *h = s->heaps; h && !violation; h = h->next) {
-        bool is_only = h == s->heaps && !h->next;
-        violation = h->is_only == is_only ? NULL : "a heap knows whether it is the only one";
-    }
+    violation = violation ? violation : sharing_violation(s);
     for (int row = 0; row <= POOL_ALL && !violation; row++) {
         for (int which = 0; which < HEAP_FIGURE_COUNT && !violation; which++) {
             violation = shares_violation(s, row, which);

@@ -9,6 +9,11 @@
  * or what is unused of it is shared out anew. A heap that is the only one has the peak as its
  * ceiling and moves it by itself.
  *
+ * There may be thousands of streams. Only heaps that were used of late share in the peaks and are
+ * looked at one by one; the figures of all others are settled: they are part of one sum, and their
+ * heaps stay closed until somebody needs them with exclusive access. So a request takes time by the
+ * streams that are in use, and not by those that there ever were.
+ *
  * What is active is what is allocated and what is freed but pending; pending blocks come and go
  * under exclusive access, so only one of the two is counted by every request, against the lower of
  * their ceilings.
@@ -86,15 +91,25 @@ typedef struct heap_statistics {
     heap_count counts[POOL_KINDS][COUNTED_FIGURE_COUNT];
     uint64_t ends[COUNTED_FIGURE_COUNT]; /* as heap_count.end, for both pools together */
     bool is_only;                        /* of the device */
+    bool is_sharing;                     /* its figures may change: see statistics_share */
     uint64_t pending[POOL_KINDS][2];     /* blocks and bytes */
     heap_share shares[POOL_KINDS + 1][HEAP_FIGURE_COUNT];
-    struct heap_statistics *next; /* of the same device */
+    uint64_t requests, last_used; /* at the latest look: of the heap, and statistics.now */
+    struct heap_statistics *next, *previous; /* in statistics.sharing */
 } heap_statistics;
 
+/* The figures of all heaps that do not share, those that are gone included. */
+typedef struct settled_figures {
+    uint64_t current[POOL_KINDS + 1][HEAP_FIGURE_COUNT];
+    uint64_t allocated[POOL_KINDS][COUNTED_FIGURE_COUNT];
+} settled_figures;
+
 typedef struct statistics {
-    heap_statistics *heaps;
-    uint64_t peaks[POOL_KINDS + 1][HEAP_FIGURE_COUNT];  /* of the heaps' sums; see statistics_sum */
-    uint64_t removed[POOL_KINDS][COUNTED_FIGURE_COUNT]; /* allocated by heaps that are gone */
+    heap_statistics *sharing, *least_used; /* the first and the last of a list by latest use */
+    uint64_t heap_count;                   /* those that do not share included */
+    uint64_t now;                          /* counts looks and heaps that began to share */
+    settled_figures settled;
+    uint64_t peaks[POOL_KINDS + 1][HEAP_FIGURE_COUNT]; /* of the heaps' sums; see statistics_sum */
     figure pooled[POOL_KINDS + 1][DEVICE_FIGURE_COUNT];
     figure oversize[OVERSIZE_FIGURE_COUNT];
 #define X(name) uint64_t name;
@@ -161,18 +176,26 @@ static inline bool statistics_is_active(const heap_statistics *h)
            h->pending[POOL_SMALL][0];
 }
 
-/* A block that was lowered as allocated is pending, and is no more. The device is the caller's. */
-void statistics_add_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
-void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
-
 /* --- the device's ------------------------------------------------------------------------ */
 
-void statistics_add_heap(statistics *s, heap_statistics *heap);
+void statistics_add_heap(statistics *s, heap_statistics *heap); /* it shares */
 
 /* Nothing of the heap is current; what it has counted goes on counting. */
 void statistics_remove_heap(statistics *s, heap_statistics *heap);
 
-/* Makes room for raising a counted figure of `heap` by `amount`: the peak moves if it must. */
+/* To be called before a figure of the heap changes: from now on it shares. */
+void statistics_share(statistics *s, heap_statistics *heap);
+
+/* Somebody has exclusive access to the device: notes which heaps requests used without it, and
+ * settles those that were not used for long. */
+void statistics_look(statistics *s);
+
+/* A block that was lowered as allocated is pending, and is no more. The heap shares. */
+void statistics_add_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
+void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
+
+/* Makes room for raising a counted figure of `heap`, which shares, by `amount`: the peak moves if
+ * it must. */
 void statistics_make_room(statistics *s, heap_statistics *heap, pool_kind kind, heap_figure which,
                           uint64_t amount);
 
@@ -197,5 +220,8 @@ void statistics_summary(const statistics *s, gmd_stats *out); /* all but struct_
 
 /* What does not hold among the figures themselves; NULL: all does. */
 const char *statistics_violation(const statistics *s);
+
+/* Adds what a heap that does not share has now: over all of these, it is statistics.settled. */
+void statistics_add_current(const heap_statistics *h, settled_figures *to);
 
 #endif

@@ -1,6 +1,10 @@
 #include "validity.h"
 
+#include "device_heaps.h"
+#include "gmd_min.h"
 #include "virtual_memory.h"
+
+#include <string.h>
 
 /* Blocks that a walk may come upon for each state that is left. */
 #define STATE_ALLOWANCE 32
@@ -309,21 +313,18 @@ const char *heap_violation(heap *h)
 
 static bool is_in_pool(const pool *p, const heap *wanted)
 {
-    const heap *h = p->heaps;
-    while (h && h != wanted) {
-        h = h->next;
-    }
-    return h;
+    return device_find_heap(p, wanted->stream) == wanted;
 }
 
-/* Pools and heaps are few. */
+/* Pools are few. */
 static const char *pool_violation(const device_allocator *d, const pool *p)
 {
-    for (const heap *h = p->heaps; h; h = h->next) {
+    for (size_t i = 0; i < p->heap_count; i++) {
+        const heap *h = p->heaps[i];
         if (h->pool != p || h->device != d) {
             return "a heap knows its pool and its device";
         }
-        if (h->next && (uintptr_t)h->stream >= (uintptr_t)h->next->stream) {
+        if (i && (uintptr_t)p->heaps[i - 1]->stream >= (uintptr_t)h->stream) {
             return "the heaps of a pool are in the order of their streams, one of each";
         }
     }
@@ -349,23 +350,60 @@ static const char *routes_violation(const device_allocator *d)
     return NULL;
 }
 
-static const char *lists_violation(const device_allocator *d)
+/* Counts a heap's figures; NULL: all holds. */
+static const char *heap_figures_violation(const heap *h, uint64_t *sharing,
+                                          settled_figures *settled)
 {
-    const heap_statistics *figures = d->stats.heaps;
+    if (h->stats.is_sharing) {
+        ++*sharing;
+        return NULL;
+    }
+    statistics_add_current(&h->stats, settled);
+    return atomic_load_explicit(&h->entry, memory_order_relaxed) == HEAP_CLOSED
+               ? NULL
+               : "a heap that does not share in the peaks is closed";
+}
+
+static uint64_t count_sharing(const statistics *s)
+{
+    uint64_t count = 0;
+    for (const heap_statistics *h = s->sharing; h; h = h->next) {
+        count++;
+    }
+    return count;
+}
+
+static const char *heaps_violation(const device_allocator *d)
+{
+    uint64_t heaps = 0, sharing = 0;
+    settled_figures settled = {0};
     for (const heap *h = d->heaps; h; h = h->next_of_device) {
-        if (figures != &h->stats) {
-            return "the figures of each heap are counted, once";
+        const char *violation = heap_figures_violation(h, &sharing, &settled);
+        if (violation) {
+            return violation;
         }
         if (!is_in_pool(h->pool, h)) {
             return "each heap is of a pool";
         }
-        figures = figures->next;
+        heaps++;
     }
-    const char *violation = figures ? "figures are those of a heap" : routes_violation(d);
+    if (heaps != d->stats.heap_count || sharing != count_sharing(&d->stats)) {
+        return "the figures of each heap are counted, once";
+    }
+    return memcmp(settled.current, d->stats.settled.current, sizeof settled.current) == 0
+               ? NULL
+               : "settled figures are sums over the heaps that do not share";
+}
+
+/* The order of a pool's heaps comes first: others are found by it. */
+static const char *lists_violation(const device_allocator *d)
+{
+    const char *violation = NULL;
     for (const pool *p = &d->default_pool; p && !violation; p = p->next) {
         violation = pool_violation(d, p);
     }
-    return violation;
+    violation = violation ? violation : heaps_violation(d);
+    return violation ? violation : routes_violation(d);
 }
 
 static const char *attention_violation(const device_allocator *d)
@@ -446,7 +484,7 @@ const char *heap_due_violation(heap *h)
     return is_due(&h->unchecked, heap_cost(h)) ? heap_violation(h) : NULL;
 }
 
-const char *device_due_violation(device_allocator *d)
+static uint64_t device_cost(const device_allocator *d)
 {
     uint64_t cost = 16;
     for (const heap *h = d->heaps; h; h = h->next_of_device) {
@@ -455,5 +493,22 @@ const char *device_due_violation(device_allocator *d)
     for (const segment *s = d->segments; s; s = s->next) {
         cost += s->mapped_pages;
     }
-    return is_due(&d->unchecked, cost) ? device_violation(d) : NULL;
+    return cost;
+}
+
+/* There may be thousands of heaps: what a walk would cost is not asked again before an eighth more
+ * than that could have been walked. */
+const char *device_due_violation(device_allocator *d)
+{
+    if (d->unchecked < d->ask_cost_at) {
+        d->unchecked += STATE_ALLOWANCE;
+        return NULL;
+    }
+    uint64_t cost = device_cost(d);
+    if (!is_due(&d->unchecked, cost)) {
+        d->ask_cost_at = gmd_min(cost + cost / 8, UINT32_MAX - STATE_ALLOWANCE);
+        return NULL;
+    }
+    d->ask_cost_at = 0;
+    return device_violation(d);
 }

@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 struct segment {
-    struct segment *next;
-    uint64_t address;    /* as the device gave it */
-    uint64_t place;      /* for the order of blocks, see places.h */
-    uint64_t size;       /* reserved addresses, a multiple of page_bytes */
-    uint64_t page_bytes; /* 2 MiB in the small pool */
+    struct segment *next, *previous; /* of the device */
+    uint64_t address;                /* as the device gave it */
+    uint64_t place;                  /* for the order of blocks, see places.h */
+    uint64_t size;                   /* reserved addresses, a multiple of page_bytes */
+    uint64_t page_bytes;             /* 2 MiB in the small pool */
     uint64_t mapped_pages;
     struct free_set *set; /* whose blocks lie in it */
     int device;

@@ -246,9 +246,14 @@ static uint32_t split_leaf(gmd_intervals *set, uint32_t full, const path *way)
     return added;
 }
 
+bool gmd_intervals_reserve(gmd_intervals *set)
+{
+    return reserve_leaf(set) && reserve_inners(set);
+}
+
 bool gmd_intervals_insert(gmd_intervals *set, uint64_t address, uint64_t end, uint64_t value)
 {
-    if (!reserve_leaf(set) || !reserve_inners(set)) {
+    if (!gmd_intervals_reserve(set)) {
         return false;
     }
     if (!set->leaf_pool.used) {

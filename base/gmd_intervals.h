@@ -39,6 +39,10 @@ gmd_interval *gmd_intervals_after(const gmd_intervals *set, uint64_t address);
 /* The highest interval that starts before `address`, likewise. */
 gmd_interval *gmd_intervals_before(const gmd_intervals *set, uint64_t address);
 
+/* Makes room for one more, so that the following insert cannot fail. False: the host has no memory.
+ */
+bool gmd_intervals_reserve(gmd_intervals *set);
+
 /* The range must not overlap one that is there. False: the host has no memory, and nothing has
  * changed. */
 bool gmd_intervals_insert(gmd_intervals *set, uint64_t address, uint64_t end, uint64_t value);

@@ -180,9 +180,12 @@ static gmd_status put_json(const void *context, FILE *out, gmd_error *error)
     return gmd_advice_write_json(context, GMD_VERSION, out, error);
 }
 
+/* The tables, and the history that was advised on, as it was recorded. */
 static gmd_status add_advice(gmd_page *page, const void *context, gmd_error *error)
 {
-    return cli_page_add_json(page, put_json, context, error);
+    const gmd_advice *advice = context;
+    gmd_status status = cli_page_add_json(page, put_json, advice, error);
+    return status == GMD_OK ? gmd_page_add_diagnosis(page, &advice->diagnosis, error) : status;
 }
 
 static gmd_status write_text(const advise_arguments *a, const gmd_advice *advice, gmd_error *error)
@@ -226,6 +229,7 @@ int cli_advise(int argc, char **argv)
         return usage;
     }
     a.request.max_memory = a.reading.max_bytes;
+    a.request.keeps_diagnosis = a.html_path != NULL;
     gmd_error error = {""};
     int exit_status = CLI_EXIT_OK;
     gmd_status status = advise(&a, &exit_status, &error);

@@ -6,6 +6,7 @@
 #include "interruption.h"
 #include "probe.h"
 #include "progress.h"
+#include "rerun.h"
 #include "results.h"
 #include "search_outcome.h"
 
@@ -296,6 +297,11 @@ static void note_figures(gmd_outcome *o, const gmd_search_result *result)
                  result->faults_unfired);
     }
     gmd_outcome_note_troubles(o, result->troubles.restarts, result->troubles.left_behind);
+    if (result->replaced) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%u process%s of the campaign, ended by SIGKILL, %s replaced", result->replaced,
+                 result->replaced == 1 ? "" : "es", result->replaced == 1 ? "was" : "were");
+    }
     if (result->cut_off) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " sequences had not ended when the time was over: they are not judged",
@@ -358,6 +364,23 @@ static gmd_feature_map *open_features(gmd_error *error)
         return NULL;
     }
     return map;
+}
+
+static void note_coverage(cli_results *results, const gmd_feature_map *map)
+{
+    static const char *const names[] = {
+        [GMD_FEATURE_CALLS] = "Device calls of a request, and how they ended",
+        [GMD_FEATURE_CALL_PAIRS] = "Device calls of two requests, one after the other",
+        [GMD_FEATURE_FULLNESS] = "How full: cached, split, segments, live blocks",
+        [GMD_FEATURE_PENDING] = "Freed blocks that wait for streams",
+        [GMD_FEATURE_PLACES] = "Places of a block among those freed before",
+        [GMD_FEATURE_USES] = "Streams that used and recorded a freed block",
+        [GMD_FEATURE_REFUSALS] = "Retries and refusals",
+        [GMD_FEATURE_JUDGED] = "Situations that oracles had to judge",
+    };
+    for (int i = 0; i < GMD_FEATURE_KIND_COUNT; i++) {
+        cli_results_cover(results, names[i], atomic_load(&map->of_kind[i]));
+    }
 }
 
 static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
@@ -432,6 +455,9 @@ static gmd_status run_campaign(fuzz_arguments *a, progress *shown, cli_results *
         cli_course_end(&shown->course, &result.status);
         results->course = shown->course.moments;
         results->course_length = shown->course.count;
+        if (run.recording.features) {
+            note_coverage(results, map);
+        }
         status = GMD_OK;
     }
     gmd_findings_free(&findings);
@@ -456,13 +482,16 @@ int cli_fuzz(int argc, char **argv)
     cli_results_open(&results, &a.common, "fuzz");
     gmd_error error = {""};
     a.exhaustive.seconds = a.seconds;
-    gmd_status status = a.exhaustive.depth
-                            ? cli_exhaustive(&a.common, &a.exhaustive, &results, &error)
-                            : run_campaign(&a, &shown, &results, &error);
+    gmd_status status = a.exhaustive.depth ? cli_exhaustive(&a.common, &a.exhaustive, &shown.course,
+                                                            &results, &error)
+                                           : run_campaign(&a, &shown, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }
+    cli_rerun rerun = {.count = 0};
+    cli_rerun_findings(&rerun, &results);
     int exit_status = cli_results_report(&results);
+    cli_rerun_free(&rerun);
     cli_results_free(&results);
     cli_options_free(&a.common);
     return exit_status;

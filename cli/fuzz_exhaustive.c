@@ -5,6 +5,7 @@
 
 #include "gmd_clock.h"
 #include "gmd_exhaustive.h"
+#include "gmd_min.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
 
@@ -22,9 +23,31 @@ bool cli_parse_depth(const char *text, uint32_t *depth)
     return is_depth;
 }
 
-static void show_progress(void *context, const gmd_exhaustive_result *r, size_t findings)
+/* How far it came, as a campaign tells of itself. */
+static gmd_search_status status_of(const gmd_exhaustive_result *r, size_t findings)
 {
-    gmd_status_show(context, r->seconds,
+    return (gmd_search_status){.seconds = r->seconds,
+                               .runs = r->runs,
+                               .requests = r->requests,
+                               .findings = findings,
+                               .features = (uint32_t)gmd_min(r->states, UINT32_MAX)};
+}
+
+typedef struct progress {
+    gmd_status_line line;
+    bool is_shown;
+    cli_course *course;
+} progress;
+
+static void note_progress(void *context, const gmd_exhaustive_result *r, size_t findings)
+{
+    progress *p = context;
+    const gmd_search_status status = status_of(r, findings);
+    cli_course_note(p->course, &status);
+    if (!p->is_shown) {
+        return;
+    }
+    gmd_status_show(&p->line, r->seconds,
                     "%zu found, %s, length %" PRIu32 ": %" PRIu64 " runs (%.0f/s), %" PRIu64
                     " states",
                     findings, r->schedule, r->length, r->runs,
@@ -79,8 +102,20 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     cli_end_search(o, r->is_interrupted ? GMD_INTERRUPTED : status, error);
 }
 
+static void note_coverage(cli_results *results, const cli_course *course,
+                          const gmd_exhaustive_result *r)
+{
+    cli_results_cover(results, "Different sequences", r->sequences);
+    cli_results_cover(results, "Sequences before symmetry reduction", r->unreduced);
+    cli_results_cover(results, "Runs: each sequence under each schedule", r->runs);
+    cli_results_cover(results, "Different states of the allocator", r->states);
+    cli_results_cover(results, "Sequences that show a defect", r->cut);
+    results->course = course->moments;
+    results->course_length = course->count;
+}
+
 gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *scope,
-                          cli_results *results, gmd_error *error)
+                          cli_course *course, cli_results *results, gmd_error *error)
 {
     char origin[64];
     gmd_run_options run = given->run;
@@ -105,18 +140,21 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
                              .minimize_seconds = MINIMIZE_SECONDS,
                              .tell = cli_tell_found,
                              .listener = &found};
-    gmd_status_line line = {0};
+    progress shown = {.is_shown = run.process.shows_progress, .course = course};
     gmd_exhaustive_options options = {.run = &run,
                                       .depth = scope->depth,
                                       .with_pools = scope->with_pools,
                                       .with_captures = scope->with_captures,
                                       .seconds = scope->seconds,
-                                      .progress = run.process.shows_progress ? show_progress : NULL,
-                                      .context = &line};
+                                      .progress = note_progress,
+                                      .context = &shown};
     gmd_exhaustive_result result;
     gmd_status status = gmd_exhaustive(&options, &findings, &result, error);
-    gmd_status_clear(&line);
+    gmd_status_clear(&shown.line);
     if (status == GMD_OK || findings.count) {
+        const gmd_search_status end = status_of(&result, findings.count);
+        cli_course_end(course, &end);
+        note_coverage(results, course, &result);
         add_outcome(results, given, scope->depth, &findings, &result, status, error);
         status = GMD_OK;
     }

@@ -4,6 +4,7 @@
 #include "interruption.h"
 #include "probe.h"
 #include "progress.h"
+#include "rerun.h"
 #include "results.h"
 #include "values.h"
 
@@ -261,7 +262,10 @@ int cli_gate(int argc, char **argv)
     if (status != GMD_OK) {
         cli_results_add_error(&results, "gate", "gate", status, &error);
     }
+    cli_rerun rerun = {.count = 0};
+    cli_rerun_findings(&rerun, &results);
     int exit_status = cli_results_report(&results);
+    cli_rerun_free(&rerun);
     gmd_gate_result_free(&result);
     cli_results_free(&results);
     cli_options_free(&a.common);

@@ -159,7 +159,7 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                              cli_results *results, gmd_error *error)
 {
     char variant[128];
-    scenario_run run = {.tells_lines = plan->options->snapshot_path || plan->options->perfetto_path,
+    scenario_run run = {.tells_lines = results->keeps_journals || results->keeps_timelines,
                         .is_quiet = plan->options->quiet};
     cli_variants declared;
     const cli_variants *variants = plan->variants;

@@ -8,6 +8,7 @@
 #include "probe.h"
 #include "reproduce.h"
 #include "results.h"
+#include "variants.h"
 
 #include "gmd_file.h"
 #include "gmd_known.h"
@@ -155,7 +156,7 @@ static void add_param(report_arguments *a, char *text, struct argp_state *state)
 
 static void add_input(report_arguments *a, char *text, struct argp_state *state)
 {
-    if (strchr(text, '=') && !strchr(text, '/')) {
+    if (cli_is_parameter(text)) {
         add_param(a, text, state);
     } else if (a->input_count == CLI_PAGE_INPUTS_MAX) {
         argp_error(state, "more than %d inputs", CLI_PAGE_INPUTS_MAX);

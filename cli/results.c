@@ -71,6 +71,15 @@ gmd_status cli_results_repeated(cli_results *results, size_t first, bool of_plac
     return GMD_OK;
 }
 
+void cli_results_cover(cli_results *results, const char *what, uint64_t seen)
+{
+    if (results->coverage_count < GMD_COVERAGE_MAX) {
+        gmd_coverage *c = &results->coverage[results->coverage_count++];
+        snprintf(c->what, sizeof c->what, "%s", what);
+        c->seen = seen;
+    }
+}
+
 gmd_outcome *cli_results_add(cli_results *results, const char *name, const char *kind)
 {
     gmd_outcome *outcome = add_outcome(results);
@@ -278,7 +287,11 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
                         .repeat_count = results->repeat_count,
                         .course = results->course,
                         .course_length = results->course_length,
-                        .gate = results->gate};
+                        .coverage = results->coverage,
+                        .coverage_count = results->coverage_count,
+                        .gate = results->gate,
+                        .reruns = results->reruns,
+                        .rerun_count = results->rerun_count};
 }
 
 static bool is_silent(const cli_results *results)

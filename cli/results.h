@@ -31,8 +31,12 @@ typedef struct cli_results {
     size_t repeat_count, repeat_capacity;
     const gmd_campaign_moment *course; /* of `gmd fuzz`; NULL: none */
     size_t course_length;
+    gmd_coverage coverage[GMD_COVERAGE_MAX]; /* likewise */
+    size_t coverage_count;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
+    const gmd_rerun *reruns;     /* of what it or a campaign found; NULL: none */
+    size_t rerun_count;
 } cli_results;
 
 /* Empty; what is kept of each run is what the reports asked for need. The options must outlive it.
@@ -54,6 +58,9 @@ void cli_results_inspected(cli_results *results, gmd_inspection *inspection);
  * `of_placements`, the first with rising addresses and the others in drawn orders of them. */
 gmd_status cli_results_repeated(cli_results *results, size_t first, bool of_placements,
                                 gmd_error *error);
+
+/* A class of what a campaign is to bring about, and how many of it were seen. */
+void cli_results_cover(cli_results *results, const char *what, uint64_t seen);
 
 /* An outcome of its own, empty; NULL: no memory. */
 gmd_outcome *cli_results_add(cli_results *results, const char *name, const char *kind);

@@ -226,7 +226,7 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
         }
         return 0;
     case ARGP_KEY_ARG:
-        if (strchr(text, '=') && !strchr(text, '/')) {
+        if (cli_is_parameter(text)) {
             add_param(a, text, state);
         } else {
             add_input(a, text, state);

@@ -1,6 +1,7 @@
 #include "selection.h"
 
 #include "gmd_grow.h"
+#include "gmd_spelling.h"
 #include "gmd_text.h"
 
 #include <stdio.h>
@@ -42,6 +43,7 @@ typedef struct group {
     const char *directory;
     size_t found;
     char tags[256]; /* there are, for the message */
+    gmd_near near;  /* of them, those that are spelt like `tag` */
     gmd_status status;
     gmd_error *error;
 } group;
@@ -52,6 +54,9 @@ static void note_tags(group *g, const gmd_scenario *scenario)
     for (size_t i = 0; (tag = gmd_scenario_tag_at(scenario, i)); i++) {
         char bounded[64];
         size_t used = strlen(g->tags);
+        if (g->tag) {
+            gmd_near_offer(&g->near, tag);
+        }
         snprintf(bounded, sizeof bounded, "%s%.50s", used ? ", " : "", tag);
         if (!strstr(g->tags, tag) && used + strlen(bounded) < sizeof g->tags) {
             memcpy(g->tags + used, bounded, strlen(bounded) + 1);
@@ -84,14 +89,15 @@ static gmd_status add_group(cli_selection *selection, const char *tag, const cha
                             gmd_error *error)
 {
     group g = {.selection = selection, .tag = tag, .directory = directory, .error = error};
+    gmd_near_begin(&g.near, tag);
     gmd_status status = gmd_scenario_each(directory, add_member, &g, error);
     if (status == GMD_OK) {
         status = g.status;
     }
     if (status == GMD_OK && g.found == 0) {
         status =
-            tag ? gmd_fail(error, GMD_BAD_INPUT, "no scenario has the tag '%.60s'; there are: %s",
-                           tag, *g.tags ? g.tags : "none")
+            tag ? gmd_fail(error, GMD_BAD_INPUT, "no scenario has the tag '%.60s'%s; there are: %s",
+                           tag, gmd_near_text(&g.near), *g.tags ? g.tags : "none")
                 : gmd_fail(error, GMD_BAD_INPUT, "%.300s: there are no scenarios", directory);
     }
     return status;

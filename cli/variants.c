@@ -3,6 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+bool cli_is_parameter(const char *text)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    size_t length = strspn(text, name);
+    return length > 0 && text[length] == '=';
+}
+
 /* Takes `text` apart in place. */
 static gmd_status split_values(char *text, cli_values *list, gmd_error *error)
 {
@@ -15,7 +22,8 @@ static gmd_status split_values(char *text, cli_values *list, gmd_error *error)
         if (comma) {
             *comma++ = '\0';
         }
-        if (!*value || list->count == CLI_VARIANT_MAX) {
+        bool is_one_of_many = list->count > 0 || comma;
+        if ((!*value && is_one_of_many) || list->count == CLI_VARIANT_MAX) {
             return gmd_fail(
                 error, GMD_BAD_INPUT,
                 "parameter '%.80s': expected KEY=VALUE[,VALUE...] with 1 to %d values, none "

@@ -19,8 +19,12 @@ typedef struct cli_variants {
     size_t count;
 } cli_variants;
 
-/* Takes the texts apart in place; they must outlive the variants. A key twice, an empty value and
- * too many combinations are GMD_BAD_INPUT. */
+/* Whether an argument is KEY=VALUE, and no file: a file whose name begins so is written ./KEY=...
+ */
+bool cli_is_parameter(const char *text);
+
+/* Takes the texts apart in place; they must outlive the variants. A key twice, an empty value among
+ * several and too many combinations are GMD_BAD_INPUT. KEY= alone is the empty text. */
 gmd_status cli_variants_parse(cli_variants *variants, char *const *texts, size_t count,
                               gmd_error *error);
 

@@ -329,12 +329,12 @@ static bool look_for_passing_graphs(const class_view *view, const pass *passes,
             building++;
         }
     }
-    if (!view->facts->places.has_frames || !view->parameters->count || building < LEAST_PASSES ||
-        has_material_growth(view)) {
+    if (!view->facts->places.has_frames || !loops_see_backward(view->facts) ||
+        !view->parameters->count || building < LEAST_PASSES || has_material_growth(view)) {
         return false;
     }
     blame_pass(view, passes, largest, finding);
-    finding->confidence = weigh(view, loops_see_backward(view->facts) ? 0.9 : 0.7);
+    finding->confidence = weigh(view, 0.9);
     say_evidence(finding,
                  has_backward(view, largest)
                      ? "In %" PRIu32 " of %" PRIu32 " iterations %s in %" PRIu32 " blocks outlives "

@@ -105,8 +105,10 @@ static bool piles_up(const retained_group *group)
  * objects in this order, and a list lets go of its items from the last one on. */
 static bool goes_oldest_first(const retained_group *group)
 {
-    enum { LEAST_PAIRS = 2 };
-    return group->oldest_first >= LEAST_PAIRS && group->oldest_first > group->youngest_first;
+    enum { LEAST_PAIRS = 2, LEAST_PERCENT = 80 };
+    return group->oldest_first >= LEAST_PAIRS &&
+           group->oldest_first * 100 >=
+               (group->oldest_first + group->youngest_first) * LEAST_PERCENT;
 }
 
 static bool waits_for_collector(const class_view *view, const retained_group *group)

@@ -11,16 +11,16 @@
 #include "gmd_job_finding.h"
 #include "gmd_oom_outcomes.h"
 
-/* One list: names are those in JSON. */
+/* One list: names are those in JSON, with what each means. ALLOCATOR is pytorch#189504. */
 #define GMD_OOM_CAUSES(CAUSE)                                                                      \
-    CAUSE(LEAK, "leak")                   /* what has leaked until then would have been enough */  \
-    CAUSE(CAPACITY, "capacity")           /* the live blocks and the request do not fit */         \
-    CAUSE(FRAGMENTATION, "fragmentation") /* they would, if free memory were in one piece */       \
-    CAUSE(LIMIT, "limit")                 /* the device has it, and a limit forbids it */          \
-    CAUSE(ALLOCATOR, "allocator")         /* a free block would have served: pytorch#189504 */
+    CAUSE(LEAK, "leak", "what had leaked until then would have been enough")                       \
+    CAUSE(CAPACITY, "capacity", "the live blocks and the request do not fit on the device")        \
+    CAUSE(FRAGMENTATION, "fragmentation", "in one piece, the free memory would have been enough")  \
+    CAUSE(LIMIT, "limit", "the device had the memory, and a limit forbade its use")                \
+    CAUSE(ALLOCATOR, "allocator", "a free block would have served")
 
 typedef enum gmd_oom_cause {
-#define GMD_OOM_CAUSE_NUMBER(name, text) GMD_OOM_##name,
+#define GMD_OOM_CAUSE_NUMBER(name, text, sentence) GMD_OOM_##name,
     GMD_OOM_CAUSES(GMD_OOM_CAUSE_NUMBER)
 #undef GMD_OOM_CAUSE_NUMBER
         GMD_OOM_CAUSE_COUNT
@@ -77,5 +77,6 @@ const gmd_oom *gmd_ooms_costly(const gmd_ooms *ooms);
 uint64_t gmd_oom_scattered(const gmd_oom *oom);
 
 const char *gmd_oom_cause_name(gmd_oom_cause cause);
+const char *gmd_oom_cause_sentence(gmd_oom_cause cause);
 
 #endif

@@ -349,9 +349,19 @@ const gmd_oom *gmd_ooms_costly(const gmd_ooms *ooms)
 const char *gmd_oom_cause_name(gmd_oom_cause cause)
 {
     static const char *const names[] = {
-#define GMD_OOM_CAUSE_NAME(name, text) text,
+#define GMD_OOM_CAUSE_NAME(name, text, sentence) text,
         GMD_OOM_CAUSES(GMD_OOM_CAUSE_NAME)
 #undef GMD_OOM_CAUSE_NAME
     };
     return names[cause];
+}
+
+const char *gmd_oom_cause_sentence(gmd_oom_cause cause)
+{
+    static const char *const sentences[] = {
+#define GMD_OOM_CAUSE_SENTENCE(name, text, sentence) sentence,
+        GMD_OOM_CAUSES(GMD_OOM_CAUSE_SENTENCE)
+#undef GMD_OOM_CAUSE_SENTENCE
+    };
+    return sentences[cause];
 }

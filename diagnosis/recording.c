@@ -120,7 +120,7 @@ static bool add_lifetime(builder *b, uint32_t rank, const gmd_lifetime *lifetime
 static bool note_alloc(builder *b, size_t event, uint32_t rank)
 {
     const gmd_snapshot_event *e = &b->snapshot->events[event];
-    if (b->open[rank] != GMD_NO_LIFETIME) {
+    if (b->open[rank] != GMD_NO_LIFETIME && !b->snapshot->is_run) {
         b->r->contradictions++;
         return true;
     }

@@ -162,6 +162,7 @@ static void measure_changes(ends_range range, const group_end *ends, retained_gr
             g->last_rise_in = i;
             g->rises++;
             g->risen += size;
+            g->risen_late += i - range.from > (range.to - range.from) / 2 ? size : 0;
             g->largest_rise = gmd_max(size, g->largest_rise);
         } else if (change < 0) {
             g->falls++;
@@ -267,6 +268,14 @@ static bool is_full(const retained_group *g)
     return g->replaced > 0 && g->compared - 1 - g->last_rise > g->longest_pause;
 }
 
+/* Whether it grows by ever less: a cache that has most of what it will ever be asked for. */
+static bool slows_down(const retained_group *g)
+{
+    enum { LEAST_RISES = 8, LATE_PERCENT = 60 }; /* of what came in the first half */
+    return g->may_be_slowing || (g->rises >= LEAST_RISES &&
+                                 g->risen_late * 100 < (g->risen - g->risen_late) * LATE_PERCENT);
+}
+
 /* Whether what goes is made up for, all the time: a queue that grows at one end faster than it is
  * emptied at the other. */
 static bool outgrows(const retained_group *g)
@@ -274,6 +283,13 @@ static bool outgrows(const retained_group *g)
     enum { MOST_FREED_PERCENT = 60 };
     return g->falls == 0 && retained_group_is_even(g) &&
            g->freed * 100 <= g->kept * MOST_FREED_PERCENT;
+}
+
+/* Whether it is a value that a larger one replaced once or twice. */
+static bool is_one_value(const retained_group *g)
+{
+    enum { LEAST_RISES = 4 }; /* of a tensor that each iteration appends to */
+    return g->blocks < 2 && g->rises < LEAST_RISES;
 }
 
 bool retained_group_grows(const retained_group *g)
@@ -291,7 +307,7 @@ bool retained_group_grows(const retained_group *g)
     }
     bool is_from_early = g->first_rise * 2 < g->compared + 1;
     bool is_up_to_late = (g->last_rise + 1) * 3 >= g->compared * 2;
-    return !is_full(g) && is_from_early && is_up_to_late &&
+    return !is_full(g) && !slows_down(g) && !is_one_value(g) && is_from_early && is_up_to_late &&
            g->largest_fall * 100 <= g->grown * FALLS_PERCENT &&
            (g->freed * 100 <= g->kept * FREED_PERCENT || outgrows(g)) &&
            (g->rises == LEAST_RISES || g->largest_rise * 100 <= g->grown * LARGEST_PERCENT);
@@ -455,6 +471,12 @@ static bool is_of_optimizer(const gmd_facts *f, uint32_t lifetime)
                : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE;
 }
 
+static bool is_seldom(const retained_group *g)
+{
+    enum { MOST_PERCENT = 35 };
+    return g->rises * 100 < g->compared * MOST_PERCENT;
+}
+
 static retained_group measure_group(const gmd_facts *f, const candidate *c, group_end *ends)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
@@ -470,6 +492,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
         g.most = ends[i].bytes > (int64_t)g.most ? (uint64_t)ends[i].bytes : g.most;
     }
     measure_loops(f, ends, &g);
+    g.may_be_slowing = f->recording.begins_late && is_seldom(&g);
     count_gone(f, c, ends, &g);
     compare_order(f, c, &g);
     find_freeing_line(f, c, &g);

@@ -23,6 +23,7 @@ typedef struct retained_group {
     uint32_t compared;     /* pairs of ends that are compared */
     uint32_t rises, falls; /* ends with more, with less than the one before */
     uint64_t risen;        /* bytes, by all rises */
+    uint64_t risen_late;   /* likewise, in the second half */
     uint64_t largest_rise, largest_fall, largest_drop; /* bytes */
     uint32_t drops;       /* times when more goes than an iteration adds */
     uint32_t runs[3];     /* iterations up to the first drop; from one to the next the fewest
@@ -30,6 +31,8 @@ typedef struct retained_group {
     uint32_t longer_runs; /* drops with more iterations before them than the drop before had */
     uint32_t last_run;    /* after the last drop */
     uint32_t first_rise, last_rise;  /* among those compared */
+    bool may_be_slowing;             /* it rises seldom, and what came before the recording, where a
+                                        cache would have been filled, is not known */
     uint32_t longest_pause;          /* from a rise to the next one */
     uint32_t last_rise_in;           /* the iteration of the last rise */
     uint64_t replaced;               /* blocks that went after the last rise, as others came */

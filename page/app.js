@@ -27,8 +27,7 @@ export class App {
 
     defaults(history) {
         const known = this.report.histories[history];
-        // Who made requests by hand names no categories: streams tell more then.
-        const colour = known && !(known.categories?.length > 1) ? 'stream' : 'category';
+        const colour = known && !this.hasCategories(known) ? 'stream' : 'category';
         return {
             view: 'findings',
             history: known ? history : 0,
@@ -36,6 +35,14 @@ export class App {
             colour,
             by: 'stack',
         };
+    }
+
+    // Who made requests by hand names no categories: streams tell more then.
+    hasCategories({ prefix, categories }) {
+        const name = `${prefix}b.category`;
+        if (!(categories?.length > 1) || !this.columns.has(name)) return false;
+        const column = this.columns.get(name);
+        return column.some((category) => category !== column[0]);
     }
 
     cleared() {
@@ -60,6 +67,7 @@ export class App {
         const other = report.histories[state.fromHistory ?? state.history];
         if (!other) state.from = state.fromHistory = null;
         else if (state.from >= other.events) state.from = other.events - 1;
+        if (state.fromRange && !(state.fromRange[0] < state.fromRange[1])) state.fromRange = null;
         if (!report.findings[state.finding]) state.finding = null;
     }
 
@@ -90,11 +98,16 @@ export class App {
         if (!this.changed.size) return;
         this.validate();
         this.scheduled ??= requestAnimationFrame(() => this.tell());
+        this.writeSoon();
+    }
+
+    writeSoon() {
         this.writing ??= setTimeout(() => this.write(), WRITE_AFTER);
     }
 
     withoutMoment() {
-        return { range: null, height: null, span: null, block: null, from: null, stack: null };
+        const none = { range: null, height: null, span: null, block: null, stack: null };
+        return { ...none, from: null, fromRange: null };
     }
 
     tell() {

@@ -10,7 +10,9 @@ import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries } from './legend.js';
-import { groupingOf, linesAt, linesCompared } from './line_sums.js';
+import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
+import { freeSentence } from './state_reasons.js';
+import { indexOfMaximum } from './history.js';
 import { listenToChart } from './timeline_input.js';
 
 export class CompareView {
@@ -18,8 +20,8 @@ export class CompareView {
         this.app = app;
         this.name = 'compare';
         this.tip = element('p', { class: 'note', role: 'status' });
-        this.upper = this.half('Upper timeline', (event) => app.set({ event }));
-        this.lower = this.half('Lower timeline', (event) =>
+        this.upper = this.half('Upper timeline', 'range', (event) => app.set({ event }));
+        this.lower = this.half('Lower timeline', 'fromRange', (event) =>
             app.set({ from: event, fromHistory: this.otherIndex(app.state) }),
         );
         this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
@@ -33,6 +35,11 @@ export class CompareView {
             this.text,
             this.upper.node,
             this.lower.node,
+            element(
+                'p',
+                { class: 'note keys' },
+                'Keys: ← → event (Shift: 10), A D pan, W S zoom (Shift: height), PgUp PgDn up and down, P peak, 0 all.',
+            ),
             this.legend,
             this.tip,
             this.list,
@@ -40,10 +47,10 @@ export class CompareView {
         );
     }
 
-    half(label, pick) {
-        const chart = new TimelineChart(label, { frame: () => {} });
+    // RANGE: the name of its events in the state.
+    half(label, range, pick) {
+        const chart = new TimelineChart(label, { view: () => this.keepView(chart, range) });
         const title = element('h3');
-        const step = (by) => pick(Math.min(Math.max(chart.event + by, 0), chart.history.last));
         listenToChart(chart, {
             pick,
             span: () => {},
@@ -52,21 +59,50 @@ export class CompareView {
                 this.tip.textContent = place ? blockSummary(chart.history, place.block).join(' · ') : '';
                 chart.schedule();
             },
-            key: (event) => {
-                const steps = { ArrowLeft: -1, ArrowRight: 1 };
-                const { plot } = chart;
-                if (event.key in steps) step(steps[event.key] * (event.shiftKey ? 10 : 1));
-                else if (event.key === 'a' || event.key === 'd')
-                    chart.pan(event.key === 'a' ? plot.width / 5 : -plot.width / 5);
-                else if (event.key === 'w' || event.key === '+') chart.zoom(0.7);
-                else if (event.key === 's' || event.key === '-') chart.zoom(1 / 0.7);
-                else if (event.key === 'p') pick(chart.history.peak);
-                else if (event.key === '0') chart.move({ ...chart.full });
-                else return false;
-                return true;
-            },
+            key: (event) => this.key(event, chart, pick),
         });
-        return { chart, title, node: element('section', { class: 'half' }, title, chart.node) };
+        const free = element('p', { class: 'note' });
+        const node = element('section', { class: 'half' }, title, free, chart.node);
+        return { chart, range, title, free, node };
+    }
+
+    key(event, chart, pick) {
+        if (event.ctrlKey || event.metaKey || event.altKey || !chart.history) return false;
+        const step = (by) =>
+            pick(Math.min(Math.max(chart.event + by * (event.shiftKey ? 10 : 1), 0), chart.history.last));
+        const actions = {
+            ArrowLeft: () => step(-1),
+            ArrowRight: () => step(1),
+            W: () => chart.zoomHeightByKey(0.7),
+            S: () => chart.zoomHeightByKey(1 / 0.7),
+            PageUp: () => chart.panHeightByKey(0.2),
+            PageDown: () => chart.panHeightByKey(-0.2),
+            a: () => chart.pan(chart.plot.width / 5),
+            d: () => chart.pan(-chart.plot.width / 5),
+            w: () => chart.zoom(0.7),
+            s: () => chart.zoom(1 / 0.7),
+            '+': () => chart.zoom(0.7),
+            '-': () => chart.zoom(1 / 0.7),
+            p: () => pick(chart.history.peak),
+            0: () => chart.move({ ...chart.full }),
+        };
+        const action = actions[event.key] ?? actions[event.key.toLowerCase()];
+        if (!action) return false;
+        action();
+        return true;
+    }
+
+    // A chart moved by itself: the address follows, and the other chart keeps to its scale of memory.
+    keepView(chart, range) {
+        const { state } = this.app;
+        state[range] = chart.range();
+        state.height = chart.height();
+        state.fromHistory = this.otherIndex(state);
+        state.from ??= this.lower.chart.event;
+        const other = chart === this.upper.chart ? this.lower.chart : this.upper.chart;
+        const { bottom, top } = chart.view;
+        if (other.view) other.setView({ ...other.view, bottom, top });
+        this.app.writeSoon();
     }
 
     controls() {
@@ -79,19 +115,21 @@ export class CompareView {
             { class: 'tools' },
             one.node,
             other.node,
-            button('Both at their peaks', () => this.peaks()),
+            button('Both at their peaks', () => this.moments((history) => history.peak)),
+            button('Both where most was reserved', () => this.moments(mostReserved)),
             button('Difference as a flame graph', () => this.asFlame()),
         );
     }
 
     choose(index) {
-        this.app.set({ fromHistory: index, from: this.app.report.histories[index].peak?.event ?? 0 });
+        const { peak } = this.app.report.histories[index];
+        this.app.set({ fromHistory: index, from: peak?.event ?? 0, fromRange: null });
     }
 
-    peaks() {
+    moments(momentOf) {
         const upper = this.app.history(),
             lower = this.app.history(this.otherIndex(this.app.state));
-        this.app.set({ event: upper.peak, fromHistory: lower.index, from: lower.peak });
+        this.app.set({ event: momentOf(upper), fromHistory: lower.index, from: momentOf(lower) });
     }
 
     asFlame() {
@@ -126,8 +164,9 @@ export class CompareView {
             changed.has('view') ||
             ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
         if (repaint) this.colour(one, other, state);
-        this.fill(this.upper, one, state.event, top, repaint);
-        this.fill(this.lower, other, event, top, repaint);
+        const moved = ['range', 'fromRange', 'height'].some((name) => changed.has(name));
+        this.fill(this.upper, one, state.event, { top, repaint, moved });
+        this.fill(this.lower, other, event, { top, repaint, moved });
         this.describe(one, state.event, other, event);
         if (changed.has('view')) this.listAll();
     }
@@ -141,34 +180,36 @@ export class CompareView {
         replaceChildren(this.legend, legendEntries(legends, state.patterns, hasReserved));
     }
 
-    fill(half, history, event, top, repaint) {
+    fill(half, history, event, { top, repaint, moved }) {
         const { state, report } = this.app;
         if (repaint) {
             const found = highlightOf(history, { ...state, stack: null, finding: null }, report);
-            half.chart.view = null; // both are seen whole when they are chosen
             half.chart.setHistory(history, half.colours, found?.mask ?? null, top);
         }
+        if (repaint || moved) half.chart.show(state[half.range], state.height);
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
         half.title.textContent =
-            `${shortText(history.info.name, 80)}: ${formatBytes(history.allocated[event])} at event ${formatCount(event)}, ` +
+            `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at event ${formatCount(event)}; ` +
             `peak ${formatBytes(history.allocated[history.peak])}`;
+        half.free.textContent = history.hasReserved ? freeSentence(history, event) : '';
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
         half.chart.schedule();
     }
 
     describe(one, event, other, otherEvent) {
         const peaks = other.allocated[other.peak] - one.allocated[one.peak];
-        const mostReserved = (history) => history.reserved.reduce((most, value) => Math.max(most, value), 0);
+        const reserved = other.reserved[mostReserved(other)] - one.reserved[mostReserved(one)];
         replaceChildren(
             this.text,
             element(
                 'p',
                 {},
                 `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
-                    `${formatSignedBytes(mostReserved(other) - mostReserved(one))}, at the events looked at ` +
+                    `${formatSignedBytes(reserved)}, allocated at the events looked at ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
+            element('p', { class: 'note' }, 'Both have one scale of memory, and each its own events.'),
         );
         const grouping = groupingOf(one);
         const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [
@@ -226,4 +267,8 @@ export class CompareView {
     image(svg) {
         return chartImage(this.upper.chart, svg);
     }
+}
+
+function mostReserved(history) {
+    return indexOfMaximum(history.reserved, 0, history.last);
 }

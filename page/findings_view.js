@@ -25,8 +25,30 @@ export class FindingsView {
                 { class: 'inputs', 'aria-label': 'Inputs' },
                 inputs.map((input) => this.input(input)),
             ),
+            this.comparison(),
             element('h2', {}, findings.length ? plural(findings.length, 'finding') : 'Nothing was found'),
             findings.map((finding, i) => this.finding(finding, i)),
+        );
+    }
+
+    // Two histories are there to be compared, also where neither has a finding.
+    comparison() {
+        const { histories } = this.app.report;
+        if (histories.length !== 2) return null;
+        const [one, other] = histories.map(({ peak }) => peak ?? {});
+        const figure = (name) => `${formatBytes(one[name] ?? 0)} and ${formatBytes(other[name] ?? 0)}`;
+        const link = {
+            href: '#view=compare',
+            onclick: (event) => {
+                event.preventDefault();
+                this.app.set({ view: 'compare' });
+            },
+        };
+        return element(
+            'p',
+            { class: 'comparison' },
+            element('a', link, 'Compare the two histories'),
+            `: most allocated ${figure('allocated')}, most reserved ${figure('reserved')}.`,
         );
     }
 

@@ -2,7 +2,7 @@
 
 import { button, chooser, copyText, element, replaceChildren, setOptions } from './dom.js';
 import { findBlocks } from './search.js';
-import { formatCount, plural, shortText } from './format.js';
+import { formatCount, shortText } from './format.js';
 import { foundSentence } from './timeline_view.js';
 import { memorySums } from './line_sums.js';
 import { marksOf } from './timeline_axis.js';
@@ -236,7 +236,6 @@ export class Header {
                 button('All findings', () => this.app.set({ view: 'findings' })),
                 button('Close', () => this.app.set({ finding: null, evidence: null, line: null })),
             ),
-            element('span', { class: 'soft' }, plural(count, 'piece') + ' of evidence'),
         );
     }
 }

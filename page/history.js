@@ -125,6 +125,14 @@ export class History {
         return this.lineNames.get(line);
     }
 
+    // What a case calls a block, which is the function of its one frame; null: the history is of a program.
+    nameOf(block) {
+        const id = this.ofBlocks('stack')[block] - 1;
+        if (this.info.categories?.length > 1 || id < 0) return null;
+        const { strings, name, frame } = this.stackTree();
+        return strings[name[frame[id]]] ?? null;
+    }
+
     lineOf(block) {
         return this.lineName(this.ofBlocks('line')[block] - 1);
     }

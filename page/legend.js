@@ -7,14 +7,14 @@ import { themeColours } from './theme.js';
 const WIDTH = 18,
     HEIGHT = 12; // pixels of a swatch
 
-// The entries of one or more LEGENDS of colourBlocks, each name once.
-export function legendEntries(legends, patterns, hasReserved) {
+// The entries of one or more LEGENDS of colourBlocks, each name once; FREE names what is reserved only.
+export function legendEntries(legends, patterns, hasReserved, free = 'reserved, not allocated') {
     const colours = themeColours();
     const entries = new Map(legends.flat().map((entry) => [entry.name, entry.index]));
     const nodes = [...entries].map(([name, index]) =>
         legendEntry(name, colours.blocks[index], patterns ? index % PATTERNS : 0, colours),
     );
-    if (hasReserved) nodes.push(legendEntry('reserved, not allocated', colours.cached, 1, colours));
+    if (hasReserved) nodes.push(legendEntry(free, colours.cached, 1, colours));
     return nodes;
 }
 

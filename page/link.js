@@ -27,6 +27,7 @@ const FIELDS = {
     by: readWord,
     from: readNumber,
     fromHistory: readNumber,
+    fromRange: readPair,
     table: readWord,
     filter: readText,
 };

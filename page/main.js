@@ -12,11 +12,13 @@ import { decodeContainer } from './decode.js';
 import { element, replaceChildren } from './dom.js';
 import { onThemeChange, restoreTheme, switchTheme } from './theme.js';
 import { preparePrint, saveImage } from './save_image.js';
+import { shortText } from './format.js';
 
 async function start(place) {
     const data = document.getElementById('gmd-data');
     const { report, columns } = await decodeContainer(data.textContent);
     data.remove(); // megabytes of text that nobody needs any more
+    document.title = shortText(report.title ?? 'gmd', 200);
     const app = new App(report, columns);
     app.start(location.hash);
     buildPage(app, place);

@@ -128,9 +128,15 @@ export function maskOf(history, match) {
     return { mask, count, bytes };
 }
 
-// What the state asks to be highlighted, or null: the search first, then a line or stack, then a finding's blocks.
+// What the state asks to be highlighted, or null: the search first, then the blocks that a finding names, which are
+// fewer than those of its line, then a line or a stack.
 export function highlightOf(history, state, report) {
     if (state.query) return { ...findBlocks(history, state.query), label: `"${state.query}"` };
+    const evidence = report.findings[state.finding]?.evidence?.[state.evidence ?? 0];
+    if (evidence && isFollowed(evidence, state) && (evidence.history ?? 0) === history.index) {
+        const wanted = new Set(evidence.blocks);
+        return { ...maskOf(history, (block) => wanted.has(block)), label: 'the finding' };
+    }
     if (state.line) return { ...blocksOfLine(history, state.line), label: state.line };
     if (state.stack !== null && state.stack !== undefined) {
         const stacks = history.ofBlocks('stack');
@@ -139,12 +145,16 @@ export function highlightOf(history, state, report) {
             label: 'this stack',
         };
     }
-    const evidence = report.findings[state.finding]?.evidence?.[state.evidence ?? 0];
-    if (evidence?.blocks?.length && (evidence.history ?? 0) === history.index) {
-        const wanted = new Set(evidence.blocks);
-        return { ...maskOf(history, (block) => wanted.has(block)), label: evidence.label ?? 'the finding' };
-    }
     return null;
+}
+
+// Whether EVIDENCE names blocks and no other line or stack was chosen since.
+function isFollowed(evidence, { line, stack }) {
+    return (
+        evidence.blocks?.length > 0 &&
+        (line ?? null) === (evidence.line ?? null) &&
+        (stack ?? null) === (evidence.stack ?? null)
+    );
 }
 
 function blocksOfLine(history, name) {

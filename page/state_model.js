@@ -2,8 +2,9 @@
 
 const EXPANDABLE = 2;
 
-// [{ index, address, size, stream, pool, kind, pieces: [{ address, size, block or null }], used }], by stream, pool and
-// address; a piece without a block is free.
+// [{ index, address, size, stream, pool, kind, pieces: [{ address, size, block or null, shared, covered }], used,
+// shared }], by stream, pool and address; a piece without a block is free. Shared: bytes that a block has together with
+// those before it, which are then covered; no allocator may do that.
 export function segmentsAt(history, event) {
     const address = history.ofSegments('address');
     const columns = ['stream', 'pool', 'kind'].map((name) => history.ofSegments(name));
@@ -21,6 +22,7 @@ export function segmentsAt(history, event) {
                 kind,
                 pieces: [],
                 used: 0,
+                shared: 0,
             };
         });
     const segments = joinRanges(recorded);
@@ -55,8 +57,21 @@ function placeBlocks(history, segments, event) {
         while (at < segments.length && segments[at].address + segments[at].size <= address[block]) at++;
         const segment = segments[at];
         if (!segment || address[block] < segment.address) continue; // the recording does not know its segment
-        segment.pieces.push({ address: address[block], size: history.blockSize[block], block });
-        segment.used += history.blockSize[block];
+        segment.pieces.push({ address: address[block], size: history.blockSize[block], block, shared: 0 });
+    }
+    for (const segment of segments) countUsed(segment);
+}
+
+function countUsed(segment) {
+    let end = segment.address,
+        last = null;
+    for (const piece of segment.pieces) {
+        piece.shared = Math.min(Math.max(end - piece.address, 0), piece.size);
+        segment.used += piece.size - piece.shared;
+        segment.shared += piece.shared;
+        if (piece.shared) last.covered = true;
+        if (piece.address + piece.size > end) last = piece;
+        end = Math.max(end, piece.address + piece.size);
     }
 }
 

@@ -16,6 +16,8 @@ const KINDS = [
     'other event',
 ];
 
+const TAKES_SEGMENT = [3, 5];
+
 const OUTCOMES = {
     survived: 'The job went on.',
     lost: 'The recording does not tell whether the job went on.',
@@ -36,8 +38,10 @@ export function eventSentence(history, event) {
     return `Event ${formatCount(event)}${recordedNumber(history, event)}: ${KINDS[kind] ?? 'event'}${what}.`;
 }
 
-// gmd's texts count the events of the recording from 0, over all its devices.
+// gmd's texts count the events of the recording from 0, over all its devices; of a run they count its requests.
 function recordedNumber(history, event) {
+    if (history.columns.has(`${history.prefix}e.request`))
+        return ` (request ${formatCount(history.ofEvents('request')[event])})`;
     const known = history.columns.has(`${history.prefix}e.number`);
     const number = known ? history.ofEvents('number')[event] : event - 1;
     return ` (${formatCount(number)} in texts of gmd)`;
@@ -45,19 +49,17 @@ function recordedNumber(history, event) {
 
 // Why the block that EVENT allocated lies where it lies, from the state before it.
 export function choiceSentences(history, event) {
-    if (event === 0 || history.ofEvents('kind')[event] !== 0) return [];
+    const kind = event && history.ofEvents('kind')[event];
+    if (TAKES_SEGMENT.includes(kind)) return segmentReasons(history, event);
+    if (event === 0 || kind !== 0) return [];
     const block = history.ofEvents('block')[event] - 1;
     if (block < 0) return [];
     const size = history.blockSize[block],
         address = history.ofBlocks('address')[block];
-    const stream = history.ofBlocks('stream')[block],
-        pool = history.ofBlocks('pool')[block];
-    const gaps = gapsOf(segmentsAt(history, event - 1)).filter(
-        ({ segment }) => segment.stream === stream && segment.pool === pool,
-    );
+    const gaps = gapsFor(history, block, event - 1);
     const chosen = gaps.find((gap) => gap.address <= address && address < gap.address + gap.size);
     const fitting = gaps.filter((gap) => gap.size >= size);
-    if (!chosen) return [noGapSentence(gaps, size)];
+    if (!chosen) return [elsewhereSentence(history, block, event - 1) ?? noGapSentence(gaps, size)];
     const smaller = fitting.filter((gap) => gap.size < chosen.size).length;
     const rest = chosen.size - size;
     const choice =
@@ -70,6 +72,56 @@ export function choiceSentences(history, event) {
         `The block lies in a free gap of ${formatBytes(chosen.size)}: ${choice}.`,
         rest ? `${formatBytes(rest)} of the gap remain free.` : 'The gap is used up.',
     ];
+}
+
+// Where the memory of BLOCK was free at EVENT in a segment of another stream or pool, which it may not be taken from
+// before that stream's work is done.
+function elsewhereSentence(history, block, event) {
+    const address = history.ofBlocks('address')[block];
+    const gap = gapsOf(segmentsAt(history, event)).find(
+        (one) => one.address <= address && address < one.address + one.size,
+    );
+    if (!gap) return null;
+    const { stream, pool } = gap.segment;
+    const names = [
+        history.info.streams?.[stream] ?? `stream ${stream}`,
+        `${history.info.pools?.[pool] ?? pool} pool`,
+    ];
+    return (
+        `The block lies in a free gap of ${formatBytes(gap.size)} of ${names.map((name) => shortText(name, 40)).join(', ')}: ` +
+        `the block itself is of ${shortText(history.info.streams?.[history.ofBlocks('stream')[block]] ?? '', 40)}.` +
+        ownerSentence(history, address, event)
+    );
+}
+
+// Who had ADDRESS until EVENT.
+function ownerSentence(history, address, event) {
+    const start = history.ofBlocks('address');
+    for (let block = history.allocatedUpTo(event) - 1; block >= 0; block--)
+        if (start[block] <= address && address < start[block] + history.blockSize[block])
+            return (
+                ` Until event ${formatCount(history.blockEnd[block])} block ${formatCount(block)} of ` +
+                `${shortText(history.lineOf(block), 100)} lay there.`
+            );
+    return '';
+}
+
+// Why the allocator took memory from the device: the block that the next event allocates found no gap.
+function segmentReasons(history, event) {
+    const block = history.ofEvents('block')[event + 1] - 1;
+    if (history.ofEvents('kind')[event + 1] !== 0 || !(block >= 0)) return [];
+    const gaps = gapsFor(history, block, event - 1),
+        size = history.blockSize[block];
+    return gaps.every((gap) => gap.size < size) ? [noGapSentence(gaps, size)] : [];
+}
+
+// The free gaps at EVENT of the stream and the pool of BLOCK.
+function gapsFor(history, block, event) {
+    const stream = history.ofBlocks('stream')[block],
+        pool = history.ofBlocks('pool')[block];
+    return gapsOf(segmentsAt(history, event)).filter(
+        ({ segment }) => segment.stream === stream && segment.pool === pool,
+    );
 }
 
 function noGapSentence(gaps, size) {
@@ -107,6 +159,18 @@ export function isPending(history, block, event) {
     return asked > 0 && asked <= event && history.blockEnd[block] > event;
 }
 
+// How what is reserved and not allocated lies at EVENT.
+export function freeSentence(history, event) {
+    const segments = segmentsAt(history, event);
+    const empty = segments.filter(({ used }) => used === 0);
+    const gaps = gapsOf(segments.filter(({ used }) => used > 0));
+    const bytes = (list) => formatBytes(list.reduce((sum, { size }) => sum + size, 0));
+    return (
+        `Free: ${bytes(empty)} in ${plural(empty.length, 'segment')} without a block, ` +
+        `${bytes(gaps)} in ${plural(gaps.length, 'gap')} between blocks.`
+    );
+}
+
 export function oomAt(history, event) {
     return (history.info.ooms ?? []).find((oom) => oom.event === event) ?? null;
 }
@@ -119,12 +183,15 @@ export function oomSentences(history, oom) {
     const onDevice = oom.device_free ?? oom.free;
     return [
         `Out of memory at event ${formatCount(oom.event)}: ${formatBytes(oom.bytes)} were refused${times}.`,
+        oom.cause &&
+            `Cause: ${shortText(oom.cause, 300)}${oom.reason ? `: ${shortText(oom.reason, 300)}` : ''}.`,
         OUTCOMES[oom.outcome],
-        oom.cause && `Cause: ${shortText(oom.cause, 300)}`,
         Number.isFinite(onDevice) && `The device had ${formatBytes(onDevice)} free.`,
         history.hasReserved &&
             `The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`,
-        ...(oom.cached ?? []).map(({ cause, bytes }) => `${formatBytes(bytes)}: ${shortText(cause, 300)}`),
-        oom.text && `What would have been enough: ${shortText(oom.text, 2000)}`,
+        ...(oom.cached ?? []).map(
+            ({ cause, bytes }) => `Free in the cache, ${formatBytes(bytes)}: ${shortText(cause, 300)}.`,
+        ),
+        oom.text && `What would have been enough: ${shortText(oom.text, 2000)}.`,
     ].filter(Boolean);
 }

@@ -15,7 +15,8 @@ import {
 } from './state_reasons.js';
 import { coloursOf } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
-import { layoutSegments, partsOf, pieceAt } from './state_layout.js';
+import { layoutSegments, partsOf, partsOfPiece, pieceAt } from './state_layout.js';
+import { legendEntries } from './legend.js';
 import { liveSentence, memorySums } from './line_sums.js';
 import { highlightOf } from './search.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
@@ -33,6 +34,7 @@ export class StateView {
         this.tip = element('div', { class: 'tip', hidden: true });
         this.area = element('div', { class: 'segments' }, this.canvas, this.tip);
         this.text = element('div', { class: 'reasons', role: 'status' });
+        this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
         this.side = element('div', { class: 'side' });
         this.list = element('div', { class: 'moment' });
         this.root = element(
@@ -44,8 +46,9 @@ export class StateView {
                 'p',
                 { class: 'note keys' },
                 'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. ' +
-                    'Hatched: free. Crossed: waits for a stream.',
+                    'Crossed: waits for a stream.',
             ),
+            this.legend,
             element('div', { class: 'columns' }, this.list, this.side),
         );
         this.canvas.addEventListener('pointermove', (event) => this.hover(event.offsetX, event.offsetY));
@@ -87,9 +90,16 @@ export class StateView {
             ? oomSentences(history, oom)
             : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
         const sums = `${memorySums(history, state.event)}; ${liveSentence(history, state.event)}.`;
+        const shared = this.segments.reduce((sum, segment) => sum + segment.shared, 0);
         replaceChildren(
             this.text,
             element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
+            shared > 0 &&
+                element(
+                    'p',
+                    { class: 'bad' },
+                    `${formatBytes(shared)} belong to two live blocks at once: the second is the lower half of its bar.`,
+                ),
             sentences.length > 1 &&
                 element(
                     'ul',
@@ -112,11 +122,22 @@ export class StateView {
         const context = this.canvas.getContext('2d');
         context.scale(ratio, ratio);
         this.paint(new CanvasPainter(context));
+        this.drawLegend();
         this.canvas.setAttribute(
             'aria-label',
             `Segments at event ${formatCount(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. ` +
                 'The table below lists them.',
         );
+    }
+
+    // It names the colours that live blocks have here.
+    drawLegend() {
+        const { history, colours } = this;
+        const seen = new Set(
+            history.liveBlocks(this.app.state.event).map((block) => colours.classes[block] - CLASS_FIRST),
+        );
+        const entries = colours.legend.filter(({ index }) => seen.has(index));
+        replaceChildren(this.legend, legendEntries([entries], false, history.hasReserved, 'free'));
     }
 
     paint(painter) {
@@ -126,7 +147,7 @@ export class StateView {
         for (const group of layout.groups) {
             const names = [
                 history.info.streams?.[group.stream] ?? `stream ${group.stream}`,
-                history.info.pools?.[group.pool] ?? `pool ${group.pool}`,
+                `${history.info.pools?.[group.pool] ?? group.pool} pool`,
             ];
             painter.text(
                 `${names.map((name) => shortText(name, 40)).join(' · ')}: ${plural(group.count, 'segment')}, ${formatBytes(group.bytes)}, ` +
@@ -165,10 +186,11 @@ export class StateView {
         for (const piece of segment.pieces) {
             if (piece.block === null) continue;
             const end = bar.start + (piece.address - segment.address + piece.size) / layout.perPixel;
-            if (end - drawn < 0.5) continue;
-            drawn = end;
-            for (const part of partsOf(layout, bar, piece.address - segment.address, piece.size))
-                this.paintBlock(painter, piece, part, colours);
+            if (end - drawn < 0.5 && !piece.shared) continue;
+            drawn = Math.max(drawn, end);
+            const parts = partsOfPiece(layout, bar, piece);
+            const named = parts.find((part) => part.width > SIZE_WIDTH);
+            for (const part of parts) this.paintBlock(painter, piece, part, part === named, colours);
         }
         for (const part of partsOf(layout, bar, 0, segment.size))
             painter.frame(
@@ -181,7 +203,7 @@ export class StateView {
             );
     }
 
-    paintBlock(painter, { block, size }, part, colours) {
+    paintBlock(painter, { block, size, shared, covered }, part, isNamed, colours) {
         const { history, found } = this;
         const { block: selected, event } = this.app.state;
         let colour = colours.blocks[this.colours.classes[block] - CLASS_FIRST];
@@ -195,14 +217,17 @@ export class StateView {
                 part.height - 1,
                 mixColours(colour, colours.ground, 0.5),
             );
+        if (shared) painter.frame(part.x, part.y, part.width, part.height, colours.bad, 2);
         if (isPending(history, block, event)) {
             painter.line(part.x, part.y, part.x + part.width, part.y + part.height, colours.text);
             painter.line(part.x, part.y + part.height, part.x + part.width, part.y, colours.text);
         }
-        if (part.width > SIZE_WIDTH)
-            painter.text(formatBytes(size), part.x + 4, part.y + part.height / 2, inkOn(colour), {
-                size: 10,
-            });
+        if (isNamed) {
+            const name = history.nameOf(block);
+            const text = name === null ? formatBytes(size) : `${formatBytes(size)} ${shortText(name, 24)}`;
+            const middle = part.y + part.height / (covered ? 4 : 2);
+            painter.text(text, part.x + 4, middle, inkOn(colour), { size: 10, clip: part.width - 6 });
+        }
         if (block === selected) painter.frame(part.x, part.y, part.width, part.height, colours.text, 3);
     }
 

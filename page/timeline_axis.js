@@ -12,9 +12,19 @@ const LABEL_WIDTH = 110,
 
 const LINE_SPACE = 40; // pixels for each line of a mark: with less of them the picture is lost behind lines
 const TICK = 10;
-const MARK_SIGNS = { oom: 'OOM', violation: 'V', peak: 'peak' }; // other marks bear their names
+const LETTER = 7; // pixels of a mark's name, for each letter
+const SHORTEST = 14,
+    LONGEST = 40; // letters of a name where marks are dense, and where they are not
+const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
+const FLUSH = 2; // segments: the allocator, or the program, emptied the cache
 
+// Views share them.
 export function marksOf(history) {
+    history.marks ??= listMarks(history);
+    return history.marks;
+}
+
+function listMarks(history) {
     const { info } = history;
     const marks = [
         {
@@ -30,9 +40,32 @@ export function marksOf(history) {
             label: `out of memory: ${formatBytes(oom.bytes)} refused`,
         });
     for (const mark of info.marks ?? []) marks.push(mark);
+    marks.push(...flushesOf(history));
     (info.iterations ?? []).forEach((event, i) =>
         marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }),
     );
+    return marks;
+}
+
+// Where several segments go back to the device one after the other.
+function flushesOf(history) {
+    const { segmentEnd, segmentSize, last } = history;
+    const ended = [...segmentEnd.keys()]
+        .filter((segment) => segmentEnd[segment] <= last)
+        .sort((a, b) => segmentEnd[a] - segmentEnd[b]);
+    const marks = [];
+    for (let i = 0; i < ended.length;) {
+        const first = i;
+        let bytes = 0;
+        do bytes += segmentSize[ended[i++]];
+        while (i < ended.length && segmentEnd[ended[i]] - segmentEnd[ended[i - 1]] <= 1);
+        if (i - first >= FLUSH)
+            marks.push({
+                event: segmentEnd[ended[first]],
+                kind: 'flush',
+                label: `cache given back: ${formatBytes(bytes)}`,
+            });
+    }
     return marks;
 }
 
@@ -45,6 +78,7 @@ export function drawAxes(painter, chart, colours) {
         painter.line(plot.x, y, plot.x + plot.width, y, colours.soft, [1, 7]);
         painter.text(formatBytes(at), plot.x - 6, y, colours.soft, { align: 'end' });
     }
+    painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
     const step = axisStep(view.to - view.from, plot.width / 90, false);
     const bottom = plot.y + plot.height;
     for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
@@ -68,17 +102,19 @@ export function drawAxes(painter, chart, colours) {
 export function drawMarks(painter, chart, colours) {
     const visible = chart.marks.filter((mark) => inView(mark.event, chart.view));
     // What is serious is named first: other names give way to it.
-    const kinds = [['oom', 'violation'], ['peak'], ['phase', 'annotation'], ['iteration']];
+    const kinds = [['oom', 'violation'], ['peak'], ['flush'], ['phase', 'annotation'], ['iteration']];
     const named = [];
     for (const kind of kinds) {
         const marks = visible.filter((mark) => kind.includes(mark.kind));
         const dense = marks.length > chart.plot.width / LINE_SPACE;
-        for (const mark of marks) drawMark(painter, chart, mark, colours, { dense, named });
+        const space = chart.plot.width / (marks.length + 1);
+        const letters = Math.min(Math.max(Math.floor(space / LETTER) - 2, SHORTEST), LONGEST);
+        for (const mark of marks) drawMark(painter, chart, mark, colours, { dense, letters, named });
     }
 }
 
 // NAMED: where names stand already. Many marks of a kind are short ticks, or nothing if they are not serious.
-function drawMark(painter, chart, mark, colours, { dense, named }) {
+function drawMark(painter, chart, mark, colours, { dense, letters, named }) {
     const { plot } = chart;
     const serious = isSerious(mark),
         colour = serious ? colours.bad : colours.soft;
@@ -86,8 +122,9 @@ function drawMark(painter, chart, mark, colours, { dense, named }) {
     if (!dense) painter.line(x, plot.y, x, plot.y + plot.height, colour, serious ? [6, 2] : [1, 4]);
     else if (serious) painter.line(x, plot.y, x, plot.y + TICK, colour);
     const sign =
-        MARK_SIGNS[mark.kind] ?? (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', 14));
-    const room = 12 + 7 * sign.length;
+        MARK_SIGNS[mark.kind] ??
+        (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', letters));
+    const room = 12 + LETTER * sign.length;
     if (!sign || named.some((other) => Math.abs(x - other.x) < (room + other.room) / 2)) return;
     named.push({ x, room });
     const align = x > plot.x + plot.width - room / 2 ? 'end' : x < plot.x + room / 2 ? 'start' : 'center';
@@ -151,7 +188,8 @@ export function drawBandNames(painter, chart, colours) {
             named.add(block);
             const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
             const dimmed = chart.dimmed && !chart.mask[block];
-            const text = `${formatBytes(history.blockSize[block])} ${shortText(nameOfClass(chart.colours, block), 60)}`;
+            const names = [history.nameOf(block), nameOfClass(chart.colours, block)].filter(Boolean);
+            const text = `${formatBytes(history.blockSize[block])} ${shortText(names.join(' · '), 60)}`;
             painter.text(text, x, (low + high) / 2, dimmed ? colours.text : inkOn(colour), {
                 align: 'center',
                 clip: LABEL_WIDTH,

@@ -172,6 +172,36 @@ export class TimelineChart {
         this.handlers.view?.(this.view);
     }
 
+    // From the ground, for keys: they have no place.
+    zoomHeightByKey(factor) {
+        this.zoomHeight(factor, this.plot.y + this.plot.height);
+    }
+
+    panHeightByKey(share) {
+        this.pan(0, this.plot.height * share);
+    }
+
+    // What is shown, as an address has it: null where it is all.
+    range() {
+        const { view, full } = this;
+        if (view.from === full.from && view.to === full.to) return null;
+        const from = Math.round(view.from);
+        return [from, Math.max(Math.round(view.to), from + 1)];
+    }
+
+    height() {
+        const { view, full } = this;
+        if (view.bottom === full.bottom && view.top === full.top) return null;
+        return [Math.round(view.bottom), Math.round(view.top)];
+    }
+
+    show(range, height) {
+        const { full } = this;
+        const [from, to] = range ?? [full.from, full.to];
+        const [bottom, top] = height ?? [full.bottom, full.top];
+        this.setView({ from, to, bottom, top });
+    }
+
     isFull() {
         const { view, full } = this;
         return (

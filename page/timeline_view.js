@@ -14,14 +14,15 @@ import { listenToChart } from './timeline_input.js';
 
 const HELP =
     'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
-    '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom, P peak, 0 all, [ ] span, Esc clear.';
+    '← → event (Shift: 10), ↑ ↓ block, A D pan, W S zoom (Shift: height), PgUp PgDn up and down, P peak, 0 all, ' +
+    '[ ] span, Esc clear.';
 
 export class TimelineView {
     constructor(app) {
         this.app = app;
         this.name = 'timeline';
         this.chart = new TimelineChart('Active memory timeline. The table below says the same in words.', {
-            view: (view) => this.keepRange(view),
+            view: () => this.keepRange(),
         });
         listenToChart(this.chart, {
             hover: (place, x, y) => this.hover(place, x, y),
@@ -108,7 +109,7 @@ export class TimelineView {
         this.chart.event = state.event;
         this.chart.span = state.span ?? null;
         this.chart.selected = state.block ?? null;
-        if (all || changed.has('range') || changed.has('height')) this.showRange(state);
+        if (all || changed.has('range') || changed.has('height')) this.chart.show(state.range, state.height);
         this.chart.overlay.setAttribute('aria-label', this.sentence(history, state));
         this.chart.schedule();
         if (all || ['event', 'span', 'line'].some((name) => changed.has(name)))
@@ -138,28 +139,12 @@ export class TimelineView {
         replaceChildren(this.legend, legendEntries([this.coloured.legend], state.patterns, hasReserved));
     }
 
-    showRange(state) {
-        const { full } = this.chart;
-        const [from, to] = state.range ?? [full.from, full.to];
-        const [bottom, top] = state.height ?? [full.bottom, full.top];
-        this.chart.setView({ from, to, bottom, top });
-    }
-
     // The chart moved by itself: the address follows, and the chart must not be told again.
-    keepRange(view) {
-        const { full } = this.chart;
+    keepRange() {
         const { state } = this.app;
-        state.range =
-            view.from === full.from && view.to === full.to
-                ? null
-                : [Math.round(view.from), Math.round(view.to)];
-        if (state.range && state.range[0] >= state.range[1])
-            state.range = [state.range[0], state.range[0] + 1];
-        state.height =
-            view.bottom === full.bottom && view.top === full.top
-                ? null
-                : [Math.round(view.bottom), Math.round(view.top)];
-        this.app.writing ??= setTimeout(() => this.app.write(), 250);
+        state.range = this.chart.range();
+        state.height = this.chart.height();
+        this.app.writeSoon();
     }
 
     hover(place, x, y) {
@@ -267,6 +252,10 @@ export class TimelineView {
             ArrowDown: () => this.stepBlock(-1),
             a: () => chart.pan(width / 5),
             d: () => chart.pan(-width / 5),
+            W: () => chart.zoomHeightByKey(0.7),
+            S: () => chart.zoomHeightByKey(1 / 0.7),
+            PageUp: () => chart.panHeightByKey(0.2),
+            PageDown: () => chart.panHeightByKey(-0.2),
             w: () => chart.zoom(0.7, this.cursorX()),
             s: () => chart.zoom(1 / 0.7, this.cursorX()),
             '+': () => chart.zoom(0.7, this.cursorX()),

@@ -34,7 +34,7 @@ for i = 0, iterations - 1 do
     right = empty { n, columns }
     sums = left + right
   else
-    left, right, sums = all_left:narrow(1, n), all_right:narrow(1, n), all_sums:narrow(1, n)
+    left, right, sums = all_left:narrow(1, 1, n), all_right:narrow(1, 1, n), all_sums:narrow(1, 1, n)
     sums:copy_(left):add_(right)
   end
   phase(i .. ":" .. n)

@@ -108,6 +108,8 @@ typedef struct gmd_snapshot {
     gmd_snapshot_settings settings;
     uint8_t recorder; /* gmd_recorder */
     bool has_events;  /* false: recording was off (no "device_traces", or all empty) */
+    bool is_run; /* of an allocator under test: it may have handed out an address twice. No file
+                    says so: whoever made the snapshot does. */
 } gmd_snapshot;
 
 /* "pytorch", "rmm", "pprof" */

@@ -2,6 +2,7 @@
 
 #include "accesses.h"
 #include "copies.h"
+#include "due.h"
 #include "events.h"
 #include "host_clock.h"
 #include "host_functions.h"
@@ -15,6 +16,7 @@ static void run_host(stream *s)
     entry e = *entry_at(s, s->head + 1);
     point at = {.on = s, .ticket = s->head + 1, .before = e.host.before};
     s->is_running = true;
+    due_drop(s);
     sim_run_host(e.host.function, e.host.callback, e.host.stream, e.host.data);
     s->is_running = false;
     if (at.ticket < s->tail) {
@@ -49,10 +51,15 @@ void complete_first(stream *s, uint64_t end_ns)
         run_host(s);
     }
     entry e = *entry_at(s, s->head + 1); /* the ring may have grown while a host function ran */
+    due_drop(s);
     s->end_ns = end_ns;
     s->head++;
+    streams.needed_count -= s->need == s->head;
+    due_note_progress(s);
     run(s, &e);
-    if (s->head == s->tail) {
+    if (s->head < s->tail) {
+        due_file(s);
+    } else {
         queue_deactivate(s);
         if (is_host && !sim.devices[s->device].error) {
             host_learn((point){.on = s, .ticket = s->head, .before = e.host.before});

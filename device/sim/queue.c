@@ -1,6 +1,7 @@
 #include "queue.h"
 
 #include "accesses.h"
+#include "due.h"
 #include "host_functions.h"
 #include "past.h"
 #include "streams.h"
@@ -87,7 +88,8 @@ bool queue_append(stream *s, const entry *e)
     if (s->tail - s->head == s->ring_size && !grow_ring(s)) {
         return false;
     }
-    if (s->head == s->tail) {
+    bool is_first = s->head == s->tail;
+    if (is_first) {
         activate(s);
     }
     take_ticket(s);
@@ -95,6 +97,9 @@ bool queue_append(stream *s, const entry *e)
     *last = *e;
     last->queued_ns = sim.now_ns;
     last->sequence = ++streams.sequence;
+    if (is_first) {
+        due_file(s);
+    }
     return true;
 }
 
@@ -121,7 +126,10 @@ static void drop_work(stream *s)
     for (uint64_t t = s->head + 1; t <= s->tail; t++) {
         entry_drop(entry_at(s, t));
     }
+    due_drop(s);
+    streams.needed_count -= s->need > s->head;
     s->head = s->tail;
+    due_note_progress(s);
 }
 
 void queues_reset(void)

@@ -6,7 +6,7 @@
 #include "schedule.h"
 
 #include "completion.h"
-#include "copies.h"
+#include "due.h"
 #include "host_functions.h"
 
 #include "gmd_assert.h"
@@ -20,31 +20,15 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* The first entry of an active stream can complete; when it ends. */
-static bool can_complete(const stream *s, uint64_t *end_ns)
-{
-    const entry *e = entry_at(s, s->head + 1);
-    uint64_t start = gmd_max(s->end_ns, e->queued_ns);
-    if (s->is_running) {
-        return false;
-    }
-    if (e->kind != ENTRY_WAIT) {
-        *end_ns = add_saturating(start, e->duration_ns);
-        return e->kind != ENTRY_WAIT_VALUE || copy_value_holds(e);
-    }
-    *end_ns = start > e->wait.on->end_ns ? start : e->wait.on->end_ns;
-    return e->wait.on->head >= e->wait.ticket;
-}
-
-/* The stream whose first entry ends next, among all or only those that are needed; NULL: none. */
-static stream *next_to_complete(bool needed_only, uint64_t *end_ns)
+/* The stream whose first entry ends next, among those that are needed; NULL: none. */
+static stream *next_needed(uint64_t *end_ns)
 {
     stream *best = NULL;
     *end_ns = 0;
     for (uint32_t i = 0; i < streams.active_count; i++) {
         stream *s = streams.active[i];
         uint64_t end;
-        if ((needed_only && s->need <= s->head) || !can_complete(s, &end)) {
+        if (s->need <= s->head || !can_complete(s, &end)) {
             continue;
         }
         if (!best || end < *end_ns ||
@@ -60,19 +44,15 @@ static stream *next_to_complete(bool needed_only, uint64_t *end_ns)
 static void complete_until(uint64_t now_ns)
 {
     uint64_t end;
-    for (stream *s; (s = next_to_complete(false, &end)) && end <= now_ns;) {
+    for (stream *s; (s = due_first(&end)) && end <= now_ns;) {
         complete_first(s, end);
     }
 }
 
-static bool anything_needed(void)
+static void need_up_to(stream *s, uint64_t ticket)
 {
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        if (streams.active[i]->need > streams.active[i]->head) {
-            return true;
-        }
-    }
-    return false;
+    streams.needed_count += s->need <= s->head && ticket > s->head;
+    s->need = ticket;
 }
 
 /* Passes the need of a stream on to those that its entries wait for; true when that changed one. */
@@ -83,7 +63,7 @@ static bool follow_waits(stream *s)
     for (uint64_t t = from + 1; t <= s->need; t++) {
         const entry *e = entry_at(s, t);
         if (e->kind == ENTRY_WAIT && e->wait.on->need < e->wait.ticket) {
-            e->wait.on->need = e->wait.ticket;
+            need_up_to(e->wait.on, e->wait.ticket);
             changed = true;
         }
     }
@@ -104,7 +84,7 @@ static void follow_all_waits(void)
 void schedule_eager(void)
 {
     uint64_t end;
-    for (stream *s; (s = next_to_complete(false, &end));) {
+    for (stream *s; (s = due_first(&end));) {
         complete_first(s, sim.now_ns);
     }
 }
@@ -145,6 +125,18 @@ static uint32_t count_completable(bool needed_only)
         count += (!needed_only || s->need > s->head) && can_complete(s, &end);
     }
     return count;
+}
+
+static bool any_needed_can_complete(void)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        const stream *s = streams.active[i];
+        uint64_t end;
+        if (s->need > s->head && can_complete(s, &end)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static stream *nth_completable(uint64_t nth, bool needed_only, uint64_t *end_ns)
@@ -188,9 +180,9 @@ static stream *choose_next(uint64_t *end_ns)
     bool needed_only = sim.config.schedule == GMD_SIM_LAZY ||
                        (sim.config.schedule == GMD_SIM_SEEDED && device_is_slow());
     /* What is needed may wait for a value that other work writes. */
-    needed_only = needed_only && count_completable(true) > 0;
+    needed_only = needed_only && any_needed_can_complete();
     if (!is_choosing()) {
-        return next_to_complete(needed_only, end_ns);
+        return needed_only ? next_needed(end_ns) : due_first(end_ns);
     }
     uint32_t count = count_completable(needed_only);
     return count ? nth_completable(choose_below(count), needed_only, end_ns) : NULL;
@@ -201,9 +193,12 @@ static stream *choose_next(uint64_t *end_ns)
 static void give_up_a_wait(void)
 {
     for (uint32_t i = 0; i < streams.active_count; i++) {
-        entry *e = entry_at(streams.active[i], streams.active[i]->head + 1);
+        stream *s = streams.active[i];
+        entry *e = entry_at(s, s->head + 1);
         if (e->kind == ENTRY_WAIT_VALUE) {
+            due_drop(s);
             e->kind = ENTRY_NOTHING;
+            due_file(s);
             return;
         }
     }
@@ -226,7 +221,7 @@ static void force_needed(void)
     if (sim.config.schedule != GMD_SIM_TIMED) {
         follow_all_waits();
     }
-    while (anything_needed()) {
+    while (streams.needed_count) {
         uint64_t end;
         stream *s = choose_next(&end);
         if (!s && sim.running) {
@@ -249,7 +244,7 @@ static void force_needed(void)
 void stream_force(stream *s, uint64_t ticket)
 {
     if (s->head < ticket) {
-        s->need = ticket;
+        need_up_to(s, ticket);
         force_needed();
     }
 }
@@ -270,7 +265,7 @@ void streams_force_group(int device, stream_group group)
     for (uint32_t i = 0; i < streams.active_count; i++) {
         stream *s = streams.active[i];
         if (stream_is_in(s, device, group)) {
-            s->need = s->tail;
+            need_up_to(s, s->tail);
             is_needed = true;
         }
     }

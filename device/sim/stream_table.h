@@ -1,7 +1,7 @@
 /* stream_table.h - the table of streams and their queues, shared by the files that keep them:
  * streams.c (which streams there are), queue.c (what is queued), completion.c (what an entry does),
- * schedule.c (what completes when), push.c (how work gets onto a stream), host_clock.c and
- * happens_before.c (what runs after what in every schedule).
+ * schedule.c (what completes when), due.c (what ends next), push.c (how work gets onto a stream),
+ * host_clock.c and happens_before.c (what runs after what in every schedule).
  *
  * A ticket is a position in a stream's queue: entries are numbered from 1, and are complete up to
  * `head` and queued up to `tail`. */
@@ -37,8 +37,13 @@ struct stream {
     entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */
     uint64_t ring_size;
     uint32_t active_index;
-    struct capture *capture; /* NULL: what is queued runs */
-    uint32_t *capture_after; /* the nodes that the next captured one depends on */
+    enum { DUE_NOWHERE, DUE_IN_ORDER, DUE_BY_VALUE, DUE_AFTER_ANOTHER } due_place; /* see due.h */
+    uint32_t due_index;
+    uint64_t due_ns;                       /* when the first entry ends */
+    stream *first_waiter, *last_waiter;    /* whose first entry waits for this one, by ticket */
+    stream *next_waiter, *previous_waiter; /* beside this one */
+    struct capture *capture;               /* NULL: what is queued runs */
+    uint32_t *capture_after;               /* the nodes that the next captured one depends on */
     uint32_t capture_after_count, capture_after_capacity;
     stream *next; /* in the list of free or of unnamed structures */
 };
@@ -47,11 +52,14 @@ typedef struct stream_table {
     stream **by_serial; /* [serial, from 1]; NULL: destroyed. Serials are not used again before a
                            reset, so that streams created later have higher handles. */
     uint32_t serials, serial_capacity;
-    stream **all;    /* [id]: every structure ever made */
-    stream **active; /* with queued work, in no order */
-    stream **open;   /* with work that the host does not know to be over, in no order */
-    uint32_t active_count, open_count;
-    uint32_t active_capacity;    /* of all three */
+    stream **all;      /* [id]: every structure ever made */
+    stream **active;   /* with queued work, in no order */
+    stream **open;     /* with work that the host does not know to be over, in no order */
+    stream **due;      /* active, a binary heap by when the first entry ends: see due.h */
+    stream **by_value; /* active, the first entry waits for a value; in no order */
+    uint32_t active_count, open_count, due_count, by_value_count;
+    uint32_t needed_count;       /* streams whose `need` is not complete */
+    uint32_t active_capacity;    /* of all five */
     stream *free_list, *unnamed; /* unnamed: default streams, which no serial number refers to */
     uint64_t sequence;           /* entries queued, to order what ends at the same time */
     uint32_t stream_structs;

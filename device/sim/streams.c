@@ -1,5 +1,6 @@
 #include "streams.h"
 
+#include "due.h"
 #include "past.h"
 
 #include "gmd_assert.h"
@@ -14,8 +15,9 @@ stream_table streams;
 static bool grow_lists(void)
 {
     uint32_t capacity = streams.active_capacity;
-    stream ***lists[] = {&streams.all, &streams.active, &streams.open};
-    for (size_t i = 0; i < 3; i++) {
+    stream ***lists[] = {&streams.all, &streams.active, &streams.open, &streams.due,
+                         &streams.by_value};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         capacity = streams.active_capacity;
         if (!GMD_GROW(lists[i], &capacity, streams.stream_structs + 1)) {
             return false;
@@ -245,7 +247,17 @@ static const char *stream_violation(const stream *s)
     if (is_open != s->is_open || (!is_open && s->known != s->tail)) {
         return "the streams of which the host does not know that all is over are open";
     }
-    return past_violation(s);
+    const char *violation = due_violation(s);
+    return violation ? violation : past_violation(s);
+}
+
+static const char *needed_violation(void)
+{
+    uint32_t needed = 0;
+    for (uint32_t i = 0; i < streams.stream_structs; i++) {
+        needed += streams.all[i]->need > streams.all[i]->head;
+    }
+    return needed == streams.needed_count ? NULL : "the streams that are waited for are counted";
 }
 
 const char *streams_violation(void)
@@ -272,5 +284,5 @@ const char *streams_violation(void)
             return "a device counts its streams";
         }
     }
-    return NULL;
+    return needed_violation();
 }

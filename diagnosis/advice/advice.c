@@ -21,8 +21,8 @@
 typedef struct adviser {
     const gmd_advice_request *request;
     gmd_advice *advice;
-    gmd_diagnosis diagnosis;
-    gmd_snapshot view; /* of the device that is reported */
+    gmd_diagnosis *diagnosis; /* the advice's */
+    gmd_snapshot view;        /* of the device that is reported */
     gmd_facts facts;
     gmd_truth truth; /* empty: the recorder left none, or it is of another device */
     job_plan plan;
@@ -59,11 +59,11 @@ static gmd_status diagnose(adviser *a)
     gmd_snapshot snapshot = {0};
     gmd_status status = gmd_snapshot_read(&snapshot, a->request->path, a->error);
     if (status == GMD_OK) {
-        status = gmd_diagnosis_make(&a->diagnosis, &snapshot, a->request->path, a->error);
+        status = gmd_diagnosis_make(a->diagnosis, &snapshot, a->request->path, a->error);
     }
-    if (status == GMD_OK && a->diagnosis.device_count) {
-        a->advice->device_count = (uint32_t)a->diagnosis.device_count;
-        a->advice->device = a->diagnosis.devices[0].facts.recording.device;
+    if (status == GMD_OK && a->diagnosis->device_count) {
+        a->advice->device_count = (uint32_t)a->diagnosis->device_count;
+        a->advice->device = a->diagnosis->devices[0].facts.recording.device;
     }
     return status;
 }
@@ -74,7 +74,7 @@ static gmd_status read_parts(adviser *a)
     gmd_status status = diagnose(a);
     if (status == GMD_OK) {
         status =
-            one_device_make(&a->view, &a->diagnosis.snapshot, a->advice->device, path, a->error);
+            one_device_make(&a->view, &a->diagnosis->snapshot, a->advice->device, path, a->error);
     }
     if (status == GMD_OK) {
         status = gmd_facts_make(&a->facts, &a->view, 0, a->error);
@@ -110,7 +110,7 @@ static gmd_status make_plan(adviser *a)
                                                  : GMD_OK;
     read_truth(a);
     if (status == GMD_OK) {
-        status = job_leaks_list(&leaks, &a->diagnosis, &change, a->error);
+        status = job_leaks_list(&leaks, a->diagnosis, &change, a->error);
     }
     if (status != GMD_OK) {
         return status;
@@ -310,13 +310,16 @@ gmd_status gmd_advise(gmd_advice *advice, const gmd_advice_request *request, gmd
 {
     *advice = (gmd_advice){.name = request->path,
                            .is_changed = request->without_line || request->scale != 1};
-    adviser a = {.request = request, .advice = advice, .error = error};
+    adviser a = {
+        .request = request, .advice = advice, .diagnosis = &advice->diagnosis, .error = error};
     gmd_status status = advise(&a);
     job_plan_free(&a.plan);
     gmd_truth_free(&a.truth);
     gmd_facts_free(&a.facts);
     one_device_free(&a.view);
-    gmd_diagnosis_free(&a.diagnosis);
+    if (!request->keeps_diagnosis) {
+        gmd_diagnosis_free(&advice->diagnosis);
+    }
     if (status != GMD_OK) {
         gmd_advice_free(advice);
     }
@@ -359,5 +362,6 @@ void gmd_advice_free(gmd_advice *advice)
 {
     free(advice->settings);
     free(advice->leaks);
+    gmd_diagnosis_free(&advice->diagnosis);
     *advice = (gmd_advice){0};
 }

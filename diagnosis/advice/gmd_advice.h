@@ -8,6 +8,7 @@
 #define GMD_ADVICE_H
 
 #include "gmd_advised_leak.h"
+#include "gmd_diagnosis.h"
 #include "gmd_error.h"
 
 #include <stdbool.h>
@@ -25,9 +26,10 @@ typedef struct gmd_advice_request {
     uint64_t limit_bytes;     /* of reserved memory, as the memory fraction; 0: not given */
     const char *without_line; /* "train.py:42": its requests are left out; NULL */
     double scale;             /* of the batch; 1: as recorded */
-    uint64_t max_memory; /* that reading it may take, in bytes; 0: gmd_memory_bound_default() */
-    unsigned processes;  /* at most; 0: one for each core */
-    size_t rows;         /* settings that are reported, beside those that are given */
+    uint64_t max_memory;  /* that reading it may take, in bytes; 0: gmd_memory_bound_default() */
+    unsigned processes;   /* at most; 0: one for each core */
+    size_t rows;          /* settings that are reported, beside those that are given */
+    bool keeps_diagnosis; /* of the job as it was recorded, for who shows it beside the advice */
 } gmd_advice_request;
 
 typedef struct gmd_setting_advice {
@@ -70,6 +72,7 @@ typedef struct gmd_advice {
     bool is_limit_inferred; /* GMD_MEMORY_RECORDED: from the history; else the recorder knew it */
     bool begins_late, has_private_pools;
     uint64_t left_out, scaled;          /* requests, by the request */
+    gmd_diagnosis diagnosis;            /* if it was to be kept, in this place; else empty */
     char unknown_conf[GMD_ADVICE_CONF]; /* recorded, and not one of the reference allocator; "" */
 } gmd_advice;
 

@@ -58,6 +58,7 @@ typedef struct watched_run {
     shared_run *shared;
     taken_run *taken;
     gmd_status_line line;
+    bool was_shot; /* somebody else has ended it, with SIGKILL */
 } watched_run;
 
 /* Only what takes longer than a moment says how far it is. */
@@ -145,6 +146,8 @@ static gmd_status watch_child(watched_run *run, const own_children *own, pid_t c
             WIFSIGNALED(end.wait_status) ? "signal" : "status",
             WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status)
                                          : WEXITSTATUS(end.wait_status));
+    run->was_shot =
+        !end.is_hung && WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL;
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     gmd_status_clear(&run->line);
@@ -157,13 +160,11 @@ static gmd_status watch_child(watched_run *run, const own_children *own, pid_t c
     return GMD_OK;
 }
 
-static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
-                                 shared_run *shared, taken_run *taken, gmd_error *error)
+static gmd_status fork_once(watched_run *run, gmd_error *error)
 {
-    watched_run run = {.options = options, .workload = workload, .shared = shared, .taken = taken};
-    child_begin_run(shared, NULL, GMD_STAGE_LOADING);
-    if (gmd_options_interrupted(options)) {
-        return interrupt(&run, error);
+    child_begin_run(run->shared, NULL, GMD_STAGE_LOADING);
+    if (gmd_options_interrupted(run->options)) {
+        return interrupt(run, error);
     }
     left_behind_take_in();
     own_children own = left_behind_note();
@@ -175,12 +176,26 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
         return GMD_FAILED;
     }
     if (child == 0) {
-        run_child(options, workload, shared);
+        run_child(run->options, run->workload, run->shared);
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
-    GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
-    gmd_status status = watch_child(&run, &own, child, error);
+    GMD_LOG(PROCESS, "forked %ld for %s", (long)child, run->workload->name);
+    gmd_status status = watch_child(run, &own, child, error);
     left_behind_free(&own);
+    return status;
+}
+
+/* A run that SIGKILL ended is made again: the kernel short of memory, or a person, may have sent
+ * it. Who is ended so both times has aimed at itself. */
+static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
+                                 shared_run *shared, taken_run *taken, gmd_error *error)
+{
+    watched_run run = {.options = options, .workload = workload, .shared = shared, .taken = taken};
+    gmd_status status = fork_once(&run, error);
+    if (status == GMD_OK && run.was_shot) {
+        GMD_LOG(PROCESS, "runs %s again: SIGKILL ended it", workload->name);
+        status = fork_once(&run, error);
+    }
     return status;
 }
 

@@ -1,7 +1,8 @@
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, gmd_clock.h */
 #include "second_run.h"
 
 #include "child.h"
+#include "gmd_clock.h"
 #include "gmd_judge.h"
 #include "gmd_tokens.h"
 
@@ -64,7 +65,8 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
     } else {
         status = gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
-    if (status == GMD_OK && second->outcome.violation_count && !out->difference.is_there) {
+    if (second && status == GMD_OK && second->outcome.violation_count &&
+        !out->difference.is_there) {
         const gmd_violation *v = &second->outcome.violations[0];
         snprintf(out->text, sizeof out->text, "%s: %.300s", v->oracle, v->message);
         memcpy(out->kind, v->identity.kind, sizeof out->kind);
@@ -93,14 +95,20 @@ static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd
 
 /* --- the two oracles --------------------------------------------------------------------- */
 
-static bool is_asked(const gmd_outcome *o, const char *oracle)
+static gmd_oracle_result *result_of(gmd_outcome *o, const char *oracle)
 {
     for (uint32_t i = 0; i < o->oracle_count; i++) {
         if (strcmp(o->oracles[i].name, oracle) == 0) {
-            return o->oracles[i].fate == GMD_ORACLE_PASSED;
+            return &o->oracles[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool is_asked(gmd_outcome *o, const char *oracle)
+{
+    const gmd_oracle_result *result = result_of(o, oracle);
+    return result && result->fate == GMD_ORACLE_PASSED;
 }
 
 static gmd_status run_again(const gmd_run_options *options, const gmd_workload *workload,
@@ -147,16 +155,28 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
     return status;
 }
 
+/* All requests are its own, and a run of its own is what it takes. */
+static void note_cost(gmd_outcome *o, const char *oracle, double start)
+{
+    gmd_oracle_result *result = result_of(o, oracle);
+    result->asked = o->requests;
+    result->seconds = gmd_clock_s() - start;
+}
+
 gmd_status make_second_run(const gmd_run_options *options, const gmd_workload *workload,
                            taken_run *first, run_once_fn *run_once, gmd_error *error)
 {
-    const gmd_outcome *o = &first->outcome;
+    gmd_outcome *o = &first->outcome;
     gmd_status status = GMD_OK;
+    double start = gmd_clock_s();
     if (o->verdict == GMD_PASS && is_asked(o, "determinism")) {
         status = run_again(options, workload, first, run_once, error);
+        note_cost(o, "determinism", start);
     }
+    start = gmd_clock_s();
     if (status == GMD_OK && o->verdict == GMD_PASS && is_asked(o, "reference")) {
         status = run_reference(options, workload, first, run_once, error);
+        note_cost(o, "reference", start);
     }
     return status;
 }

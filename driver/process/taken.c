@@ -63,6 +63,8 @@ static bool is_sound_oracle(gmd_oracle_result *result)
 {
     TERMINATE(result->name);
     TERMINATE(result->reason);
+    bool is_time = result->seconds >= 0 && result->seconds < 1e9; /* no NaN */
+    result->seconds = is_time ? result->seconds : 0;
     return (unsigned)result->fate <= GMD_ORACLE_SKIPPED && gmd_oracle_is_named(result->name);
 }
 

@@ -26,13 +26,28 @@ typedef struct listener {
     hook_fn *hook;
     void *state;
     const gmd_oracle *oracle;
+    gmd_oracle_result *result;
 } listener;
+
+/* What each oracle costs. The first moments are timed, and all that are rare; of the others one in
+ * JUDGE_TIMED_EACH, at random, which counts for as many. */
+typedef struct judge_costs {
+    bool are_measured;
+    uint32_t timed;       /* moments of each request, so far */
+    uint32_t until;       /* the next one that is timed */
+    uint64_t random;      /* state */
+    double clock_seconds; /* that reading the clock takes: no oracle's cost */
+} judge_costs;
+
+enum { JUDGE_TIMED_FIRST = 256, JUDGE_TIMED_EACH = 64 };
+#define JUDGE_PREEMPTED_SECONDS 1e-5
 
 struct gmd_judge {
     gmd_outcome *outcome;
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
+    judge_costs costs;
     struct state_features *features; /* where preconditions are noted; NULL: nowhere */
     void *states[GMD_ORACLE_MAX];
     listener listeners[GMD_HOOK_COUNT][GMD_ORACLE_MAX];
@@ -44,6 +59,7 @@ typedef struct judge_options {
     const char *conf;       /* the allocator's settings; NULL: none */
     const char *left_out;   /* an oracle that is off; NULL: none */
     bool oracles_off;       /* all of them are */
+    bool measures_costs;
 } judge_options;
 
 /* Asks every oracle that the options leave on whether it can see what it needs; GMD_NO_MEMORY when

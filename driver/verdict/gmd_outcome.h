@@ -49,6 +49,8 @@ typedef struct gmd_oracle_result {
     char name[24];
     gmd_oracle_fate fate;
     char reason[160]; /* SKIPPED: what it could not see */
+    uint64_t asked;   /* moments that it looked at; 0 also where nobody counted */
+    double seconds;   /* that it took, as far as its moments were timed (gmd_judge.h) */
 } gmd_oracle_result;
 
 /* A named point of a scenario or history; bytes, as memory_allocated() and its kin give them. */

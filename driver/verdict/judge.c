@@ -1,6 +1,9 @@
+#define _POSIX_C_SOURCE 200809L /* gmd_clock.h */
 #include "gmd_judge.h"
 
+#include "gmd_clock.h"
 #include "gmd_log.h"
+#include "gmd_random.h"
 #include "gmd_state_features.h"
 #include "gmd_utf8.h"
 
@@ -97,7 +100,8 @@ void gmd_precondition_met(gmd_judge *judge, unsigned which)
 }
 
 /* Puts the hooks of an oracle that can see into the lists. */
-static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
+static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state,
+                   gmd_oracle_result *result)
 {
     hook_fn *const hooks[GMD_HOOK_COUNT] = {
         [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
@@ -113,15 +117,100 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
     for (int hook = 0; hook < GMD_HOOK_COUNT; hook++) {
         if (hooks[hook]) {
             judge->listeners[hook][judge->listener_count[hook]++] =
-                (listener){hooks[hook], state, oracle};
+                (listener){hooks[hook], state, oracle, result};
         }
     }
 }
+
+/* --- what they cost -------------------------------------------------------------------------- */
+
+static void begin_costs(judge_costs *costs, bool are_measured)
+{
+    *costs = (judge_costs){.are_measured = are_measured, .clock_seconds = 1};
+    for (int i = 0; are_measured && i < 8; i++) {
+        double start = gmd_clock_s(), seconds = gmd_clock_s() - start;
+        costs->clock_seconds = seconds < costs->clock_seconds ? seconds : costs->clock_seconds;
+    }
+}
+
+static bool is_of_each_request(judge_hook hook)
+{
+    return hook == GMD_HOOK_AFTER_ALLOC || hook == GMD_HOOK_BEFORE_FREE ||
+           hook == GMD_HOOK_AFTER_REQUEST;
+}
+
+/* How many moments this one stands for; 0: it is not timed. */
+static double weight_of(judge_costs *costs, judge_hook hook)
+{
+    if (!is_of_each_request(hook)) {
+        return 1;
+    }
+    if (costs->timed < JUDGE_TIMED_FIRST) {
+        costs->timed++;
+        return 1;
+    }
+    if (costs->until) {
+        costs->until--;
+        return 0;
+    }
+    /* Every distance from 0 to twice the mean: what an oracle does at times is met like the rest.
+     */
+    costs->random += GMD_HASH_MULTIPLIER;
+    costs->until = (uint32_t)(gmd_random_mix(costs->random) % (2 * JUDGE_TIMED_EACH - 1));
+    return JUDGE_TIMED_EACH;
+}
+
+static bool is_deaf(const listener *l, const gmd_view *view)
+{
+    return view->is_busy && l->oracle->needs_quiet;
+}
+
+/* after_alloc(), at_end() and so on of oracles/NAME.c, as its gmd_oracle names them. */
+static void ask_one(gmd_judge *judge, const listener *l, const gmd_view *view)
+{
+    judge->speaking = l->oracle;
+    l->result->asked += judge->costs.are_measured;
+    l->hook(l->state, view, judge);
+}
+
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Another process may have had the processor meanwhile: then the next moment is timed instead. */
+static void ask_timed(gmd_judge *judge, judge_hook hook, const gmd_view *view, double weight)
+{
+    double took[GMD_ORACLE_MAX] = {0};
+    const listener *list = judge->listeners[hook];
+    double processor = processor_s(), start = gmd_clock_s(), before = start;
+    for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
+        if (!is_deaf(&list[i], view)) {
+            ask_one(judge, &list[i], view);
+            double now = gmd_clock_s();
+            took[i] = now - before - judge->costs.clock_seconds;
+            before = now;
+        }
+    }
+    bool was_alone = before - start - (processor_s() - processor) < JUDGE_PREEMPTED_SECONDS;
+    if (!was_alone && is_of_each_request(hook)) {
+        judge->costs.until = 0;
+        return;
+    }
+    for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
+        list[i].result->seconds += took[i] > 0 ? took[i] * weight : 0;
+    }
+}
+
+/* --- open, ask and close --------------------------------------------------------------------- */
 
 gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
                       const judge_options *options, gmd_error *error)
 {
     *judge = (gmd_judge){.outcome = outcome, .known = options->known};
+    begin_costs(&judge->costs, options->measures_costs);
     outcome->known_context = (known_context){.fault_count = 0};
     snprintf(outcome->known_context.conf, sizeof outcome->known_context.conf, "%s",
              options->conf ? options->conf : "");
@@ -134,6 +223,8 @@ gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *vi
         gmd_oracle_result *result = result_of(outcome, oracle->entry->name);
         result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
         result->reason[0] = '\0';
+        result->asked = 0;
+        result->seconds = 0;
         if (reason) {
             snprintf(result->reason, sizeof result->reason, "%s", reason);
         }
@@ -145,7 +236,7 @@ gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *vi
                             oracle->entry->name);
         }
         if (is_asked) {
-            listen(judge, oracle, judge->states[i]);
+            listen(judge, oracle, judge->states[i], result);
         }
     }
     return GMD_OK;
@@ -164,13 +255,15 @@ void judge_close(gmd_judge *judge)
 void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view)
 {
     judge->request_index = view->request_index;
+    double weight = judge->costs.are_measured ? weight_of(&judge->costs, hook) : 0;
+    if (weight > 0) {
+        ask_timed(judge, hook, view, weight);
+        return;
+    }
     for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
         const listener *l = &judge->listeners[hook][i];
-        if (view->is_busy && l->oracle->needs_quiet) {
-            continue;
+        if (!is_deaf(l, view)) {
+            ask_one(judge, l, view);
         }
-        judge->speaking = l->oracle;
-        /* after_alloc(), at_end() and so on of oracles/NAME.c, as its gmd_oracle names them. */
-        l->hook(l->state, view, judge);
     }
 }

@@ -2,6 +2,7 @@
 
 #include "gmd_min.h"
 #include "gmd_sim.h"
+#include "gmd_spelling.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -95,30 +96,7 @@ static size_t flag_of(words w)
 
 #define FUNCTION_NAME(result, name, parameters, arguments) #name,
 static const char *const functions[] = {GMD_SIM_CUDA_FUNCTIONS(FUNCTION_NAME)};
-enum { FUNCTIONS = sizeof functions / sizeof *functions, DISTANCE_MAX = 64 };
-
-/* Characters that are to be put in, left out or changed. */
-static size_t distance(words a, const char *b)
-{
-    size_t row[DISTANCE_MAX + 1], columns = strlen(b);
-    if (columns > DISTANCE_MAX) {
-        return SIZE_MAX;
-    }
-    for (size_t j = 0; j <= columns; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a.length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= columns; j++) {
-            size_t changed = diagonal + (a.at[i - 1] != b[j - 1]);
-            size_t one_more = gmd_min(row[j], row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = gmd_min(changed, one_more);
-        }
-    }
-    return row[columns];
-}
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* The one that is spelt most like it; itself, where it is one. */
 static const char *nearest_function(words name)
@@ -126,7 +104,7 @@ static const char *nearest_function(words name)
     const char *nearest = functions[0];
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < FUNCTIONS; i++) {
-        size_t away = distance(name, functions[i]);
+        size_t away = gmd_spelling_distance(name.at, name.length, functions[i]);
         nearest = away < least ? functions[i] : nearest;
         least = gmd_min(away, least);
     }

@@ -5,14 +5,20 @@
 enum { SIGNED_CALLS = 6 }; /* of one request: those after them are much like these */
 
 enum {
-    FAMILY_CALLS = 0x100, /* above those that name oracles */
-    FAMILY_EDGE,
-    FAMILY_FULLNESS,
-    FAMILY_PENDING,
-    FAMILY_PLACE,
-    FAMILY_USES,
-    FAMILY_REFUSALS,
+    FAMILY_FIRST = 0x100, /* above those that name oracles */
+    FAMILY_CALLS = FAMILY_FIRST + GMD_FEATURE_CALLS,
+    FAMILY_EDGE = FAMILY_FIRST + GMD_FEATURE_CALL_PAIRS,
+    FAMILY_FULLNESS = FAMILY_FIRST + GMD_FEATURE_FULLNESS,
+    FAMILY_PENDING = FAMILY_FIRST + GMD_FEATURE_PENDING,
+    FAMILY_PLACE = FAMILY_FIRST + GMD_FEATURE_PLACES,
+    FAMILY_USES = FAMILY_FIRST + GMD_FEATURE_USES,
+    FAMILY_REFUSALS = FAMILY_FIRST + GMD_FEATURE_REFUSALS,
 };
+
+static gmd_feature_kind kind_of(uint32_t family)
+{
+    return family < FAMILY_FIRST ? GMD_FEATURE_JUDGED : (gmd_feature_kind)(family - FAMILY_FIRST);
+}
 
 static uint32_t mix(uint32_t a, uint32_t b)
 {
@@ -27,6 +33,7 @@ void features_add(state_features *f, uint32_t family, uint32_t member)
     if (!atomic_load_explicit(&f->map->seen[at], memory_order_relaxed) &&
         !atomic_exchange_explicit(&f->map->seen[at], 1, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&f->map->count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&f->map->of_kind[kind_of(family)], 1, memory_order_relaxed);
         f->fresh++;
     }
 }

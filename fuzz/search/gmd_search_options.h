@@ -51,6 +51,7 @@ typedef struct gmd_search_result {
     char refusal[512];   /* why, the first time */
     uint64_t cut_off;    /* runs that the end of the time ended; what they show is not known */
     gmd_fork_server_troubles troubles;
+    unsigned replaced;    /* processes of the campaign that somebody ended */
     uint64_t unconfirmed; /* sequences that showed something only after others in one process */
     gmd_violation unconfirmed_first; /* what the first of them showed there */
     uint64_t interleaved, lapses;    /* sequences; turns that the watchdog took from a thread */

@@ -34,8 +34,24 @@ typedef struct gmd_repeat {
 typedef struct gmd_campaign_moment {
     double seconds; /* since it began */
     uint64_t runs, requests, findings;
-    uint64_t features, inputs; /* of the allocator's state, seen so far; in the corpus */
+    uint64_t features, inputs; /* of the allocator's state, seen so far (of an exhaustive search
+                                  states); in the corpus */
 } gmd_campaign_moment;
+
+/* A class of what a campaign is to bring about, and how many of it were seen. */
+typedef struct gmd_coverage {
+    char what[96];
+    uint64_t seen;
+} gmd_coverage;
+
+enum { GMD_COVERAGE_MAX = 16 };
+
+/* The case of what a gate or a campaign found, run once more for its history. */
+typedef struct gmd_rerun {
+    const gmd_outcome *outcome; /* NULL: it was not run */
+    const gmd_journal *journal;
+    const char *reason; /* why it was not run: the end of a sentence */
+} gmd_rerun;
 
 /* An oracle and the line that says what it holds. */
 typedef struct gmd_report_rule {
@@ -64,8 +80,14 @@ typedef struct gmd_report {
     size_t repeat_count;
     const gmd_campaign_moment *course; /* of "fuzz", in order; NULL: none is known */
     size_t course_length;
+    const gmd_coverage *coverage; /* likewise, at its end; up to GMD_COVERAGE_MAX */
+    size_t coverage_count;
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
+    /* The cases of "gate"'s findings, or of the violations of the one outcome of "fuzz", in their
+     * order; NULL: nothing was run again. */
+    const gmd_rerun *reruns;
+    size_t rerun_count;
 } gmd_report;
 
 /* The worst verdict of all outcomes: interrupted over error over fail over pass. No outcome at all

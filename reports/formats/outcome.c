@@ -194,6 +194,10 @@ void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t cou
         if (result->fate == GMD_ORACLE_SKIPPED) {
             gmd_json_string(json, "reason", result->reason);
         }
+        if (result->asked) {
+            gmd_json_u64(json, "asked", result->asked);
+            gmd_json_exact(json, "seconds", result->seconds);
+        }
         gmd_json_end(json);
     }
     gmd_json_end(json);

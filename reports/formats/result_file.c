@@ -17,6 +17,7 @@ struct gmd_result_file {
     gmd_repeat *repeats;
     size_t repeat_capacity;
     gmd_campaign_moment *course;
+    gmd_coverage coverage[GMD_COVERAGE_MAX];
     gmd_gate_result gate; /* of a gate's report */
 };
 
@@ -314,6 +315,22 @@ static void read_course(result_reader *r, const json_t *root, gmd_result_file *r
     report->course = result->course;
 }
 
+static void read_coverage(result_reader *r, const json_t *root, gmd_result_file *result)
+{
+    gmd_report *report = &result->report;
+    if (!result_member(r, root, "coverage", RESULT_ARRAY, false)) {
+        return;
+    }
+    const json_t *all = result_array(r, root, "coverage", RESULT_OBJECT, GMD_COVERAGE_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
+        gmd_coverage *c = &result->coverage[report->coverage_count++];
+        result_text(r, v, "what", c->what, sizeof c->what);
+        c->seen = result_number(r, v, "seen", UINT64_MAX);
+    }
+    report->coverage = result->coverage;
+}
+
 /* --- the whole --------------------------------------------------------------------------- */
 
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
@@ -354,6 +371,7 @@ static void read_report(result_reader *r, gmd_result_file *result)
     read_repeats(r, root, "repeats", result);
     read_repeats(r, root, "placements", result);
     read_course(r, root, result);
+    read_coverage(r, root, result);
     report->outcomes = (const gmd_outcome *const *)result->outcomes;
     report->repeats = result->repeats;
     check_verdict(r, root, report);

@@ -262,6 +262,10 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
         if (result->fate == GMD_ORACLE_SKIPPED) {
             result_text(r, v, "reason", result->reason, sizeof result->reason);
         }
+        if (result_member(r, v, "asked", RESULT_NUMBER, false)) {
+            result->asked = result_number(r, v, "asked", INT64_MAX);
+            result->seconds = result_seconds(r, v, "seconds");
+        }
     }
 }
 

@@ -308,6 +308,21 @@ static void write_course(gmd_json *json, const gmd_report *report)
     gmd_json_end(json);
 }
 
+static void write_coverage(gmd_json *json, const gmd_report *report)
+{
+    if (!report->coverage_count) {
+        return;
+    }
+    gmd_json_array(json, "coverage");
+    for (size_t i = 0; i < report->coverage_count; i++) {
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "what", report->coverage[i].what);
+        gmd_json_u64(json, "seen", report->coverage[i].seen);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_summary(gmd_json *json, const gmd_report *report)
 {
     gmd_json_string(json, "gmd", report->version);
@@ -361,6 +376,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     repeats_json(&json, report);
     placements_json(&json, report);
     write_course(&json, report);
+    write_coverage(&json, report);
     if (report->gate) {
         gate_json(&json, report->gate);
     } else {

@@ -57,7 +57,8 @@ gmd_json *finding_begin(document *to, uint32_t input, const char *title, const c
 
 /* --- evidence -------------------------------------------------------------------------------- */
 
-/* Which blocks of a moment are meant: those of a line, or those without frames that it led to. */
+/* Which blocks of a moment are meant: those of a line, or those without frames that it led to. The
+ * page highlights those that are listed; where there are too many, all of the line. */
 typedef struct wanted {
     uint32_t moment, frame;
     bool is_inferred;
@@ -137,9 +138,9 @@ static void put_place(gmd_json *json, history *h, const gmd_job_finding *f,
                 .is_inferred = place->is_inferred,
                 .only_gradients = f->class == GMD_FINDING_GRADIENT_ACCUMULATION};
     w.moment = telling_moment(h, w);
-    snprintf(label, sizeof label, "%s of %s%s", gmd_format_size(place->bytes, bytes),
-             place_text(&h->facts->places, place->frame, where),
-             place->is_inferred ? ", the last line before it" : "");
+    snprintf(
+        label, sizeof label, place->is_inferred ? "%s without frames, made after %s" : "%s of %s",
+        gmd_format_size(place->bytes, bytes), place_text(&h->facts->places, place->frame, where));
     begin_evidence(json, h, "timeline", w.moment, label);
     put_line(json, h, place->frame);
     put_blocks(json, h, &w);
@@ -253,13 +254,21 @@ static void put_oom_detail(gmd_json *json, const gmd_oom *oom)
 {
     char text[400], bytes[24], other[24];
     gmd_json_array(json, "detail");
-    snprintf(text, sizeof text, "%s allocated of %s reserved.",
+    snprintf(text, sizeof text, "Cause: %s: %s.", gmd_oom_cause_name(oom->cause),
+             gmd_oom_cause_sentence(oom->cause));
+    gmd_json_string(json, NULL, text);
+    snprintf(text, sizeof text, "%s were allocated of %s reserved.",
              gmd_format_size(oom->free.amount.allocated, bytes),
              gmd_format_size(oom->free.amount.reserved, other));
     gmd_json_string(json, NULL, text);
+    if (oom->device_free != GMD_NOT_KNOWN) {
+        snprintf(text, sizeof text, "%s were free on the device.",
+                 gmd_format_size(oom->device_free, bytes));
+        gmd_json_string(json, NULL, text);
+    }
     for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
         if (oom->free.by_cause[cause]) {
-            snprintf(text, sizeof text, "%s: %s.",
+            snprintf(text, sizeof text, "Free in the cache, %s: %s.",
                      gmd_format_size(oom->free.by_cause[cause], bytes),
                      gmd_free_cause_sentence(&oom->free, (gmd_free_cause)cause));
             gmd_json_string(json, NULL, text);
@@ -267,8 +276,6 @@ static void put_oom_detail(gmd_json *json, const gmd_oom *oom)
     }
     snprintf(text, sizeof text, "The largest request that would have been served: at least %s.",
              gmd_format_size(oom->largest, bytes));
-    gmd_json_string(json, NULL, text);
-    snprintf(text, sizeof text, "Cause: %s.", gmd_oom_cause_name(oom->cause));
     gmd_json_string(json, NULL, text);
     gmd_json_end(json);
 }
@@ -302,6 +309,25 @@ static void put_oom(history *h, const gmd_oom *oom, uint32_t input)
     gmd_json_end(json);
 }
 
+static void put_left_out(history *h, uint64_t count, uint32_t input)
+{
+    char title[120];
+    snprintf(title, sizeof title, "%" PRIu64 " more lines and sizes ran out of memory", count);
+    gmd_json *json = finding_begin(h->to, input, title, "note");
+    gmd_json_null(json, "class");
+    gmd_json_null(json, "bytes");
+    gmd_json_array(json, "detail");
+    gmd_json_end(json);
+    gmd_json_null(json, "fix");
+    gmd_json_null(json, "case");
+    gmd_json_array(json, "evidence");
+    begin_evidence(json, h, "timeline", h->device->ooms.items[0].moment,
+                   "The timeline has all of them");
+    gmd_json_end(json);
+    gmd_json_end(json);
+    gmd_json_end(json);
+}
+
 /* What cost most first. */
 static void put_ooms(history *h, uint32_t input)
 {
@@ -314,6 +340,9 @@ static void put_ooms(history *h, uint32_t input)
                 shown++;
             }
         }
+    }
+    if (shown < ooms->count) {
+        put_left_out(h, ooms->count - shown, input);
     }
 }
 

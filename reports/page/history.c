@@ -219,9 +219,7 @@ static void put_block(history *h, const block_columns *to, size_t lifetime,
     columns_put(c, to->requested, l->requested);
     columns_put(c, to->stream, stream_of(h, l->stream));
     columns_put(c, to->pool, is_in_private(ranges, l));
-    columns_put(c, to->category,
-                h->source.is_job ? h->facts->categories.of_lifetime[lifetime]
-                                 : GMD_CATEGORY_UNKNOWN);
+    columns_put(c, to->category, h->source.is_job ? h->facts->categories.of_lifetime[lifetime] : 0);
     columns_put(c, to->stack, stacks_node(&h->stacks, l->origin));
     columns_put(c, to->line, stacks_line(&h->stacks, l->origin));
 }

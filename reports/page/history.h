@@ -16,6 +16,8 @@
 typedef struct history_source {
     bool is_job;          /* a program that trains: what blocks are for is inferred */
     bool counts_requests; /* the simulated device: times are the numbers of requests */
+    bool is_run;          /* its first event is the first there was, however it ended */
+    bool lacks_events;    /* then: there were more than are kept */
 } history_source;
 
 typedef struct history {

@@ -40,7 +40,7 @@ static void put_names(gmd_json *json, const history *h)
     gmd_json_string(json, NULL, "private");
     gmd_json_end(json);
     gmd_json_array(json, "categories");
-    for (uint32_t i = 0; i <= GMD_CATEGORY_UNKNOWN; i++) {
+    for (uint32_t i = h->source.is_job ? 0 : GMD_CATEGORY_UNKNOWN; i <= GMD_CATEGORY_UNKNOWN; i++) {
         gmd_json_string(json, NULL, gmd_category_name(i));
     }
     gmd_json_end(json);
@@ -122,6 +122,7 @@ static void put_oom(gmd_json *json, const history *h, const gmd_oom *oom)
     gmd_json_u64(json, "bytes", oom->requested);
     gmd_json_string(json, "text", oom->change);
     gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
+    gmd_json_string(json, "reason", gmd_oom_cause_sentence(oom->cause));
     gmd_json_string(json, "outcome", gmd_oom_outcome_name(oom->outcome));
     gmd_json_u64(json, "repeats", oom->repeats);
     gmd_json_u64(json, "allocated", oom->free.amount.allocated);
@@ -170,7 +171,8 @@ void history_write(history *h, const char *name, uint32_t input, const history_m
     gmd_json_u64(json, "events", (uint64_t)h->event_count + 1);
     gmd_json_u64(json, "blocks", r->lifetime_count);
     gmd_json_u64(json, "segments", r->reserved_count);
-    gmd_json_bool(json, "truncated", !gmd_is_complete(r));
+    gmd_json_bool(json, "truncated",
+                  h->source.is_run ? h->source.lacks_events : !gmd_is_complete(r));
     gmd_json_bool(json, "has_time", history_has_time(h));
     gmd_json_bool(json, "has_reserved", h->facts->snapshot->recorder == GMD_RECORDER_PYTORCH);
     put_names(json, h);

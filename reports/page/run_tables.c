@@ -1,10 +1,7 @@
 #include "run_tables.h"
 
+#include "oracle_table.h"
 #include "table.h"
-
-#include "gmd_kind.h"
-
-#include <string.h>
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
@@ -136,81 +133,6 @@ static void put_notes(document *to, const gmd_report *report, uint32_t input)
     table_end(json);
 }
 
-/* --- oracles --------------------------------------------------------------------------------- */
-
-typedef struct oracle_row {
-    const char *name, *reason; /* reason: why it was skipped, the first time */
-    uint64_t fates[GMD_ORACLE_SKIPPED + 1];
-} oracle_row;
-
-typedef struct oracle_rows {
-    oracle_row items[GMD_ORACLE_MAX];
-    size_t count;
-} oracle_rows;
-
-static void note_oracle(oracle_rows *rows, const gmd_oracle_result *result)
-{
-    size_t i = 0;
-    while (i < rows->count && strcmp(rows->items[i].name, result->name) != 0) {
-        i++;
-    }
-    if (i == GMD_ORACLE_MAX || (unsigned)result->fate > GMD_ORACLE_SKIPPED) {
-        return;
-    }
-    if (i == rows->count) {
-        rows->items[rows->count++] = (oracle_row){.name = result->name, .reason = ""};
-    }
-    rows->items[i].fates[result->fate]++;
-    if (result->fate == GMD_ORACLE_SKIPPED && !*rows->items[i].reason) {
-        rows->items[i].reason = result->reason;
-    }
-}
-
-static const char *holds_when(const char *oracle)
-{
-    for (int i = 0; i < GMD_JUDGE_COUNT; i++) {
-        if (strcmp(gmd_judges[i].name, oracle) == 0) {
-            return gmd_judges[i].holds_when;
-        }
-    }
-    return "";
-}
-
-static void list_oracles(const gmd_report *report, oracle_rows *rows)
-{
-    for (size_t i = 0; i < report->outcome_count; i++) {
-        const gmd_outcome *o = report->outcomes[i];
-        for (uint32_t k = 0; k < o->oracle_count && k < GMD_ORACLE_MAX; k++) {
-            note_oracle(rows, &o->oracles[k]);
-        }
-    }
-}
-
-static void put_oracles(document *to, const gmd_report *report, uint32_t input)
-{
-    static const table_column list[] = {{"Oracle", "text"},   {"Holds when", "text"},
-                                        {"Passed", "count"},  {"Failed", "count"},
-                                        {"Skipped", "count"}, {"Why skipped", "text"}};
-    oracle_rows rows = {.count = 0};
-    list_oracles(report, &rows);
-    if (!rows.count) {
-        return;
-    }
-    gmd_json *json = table_begin(to, "oracles", "Oracles", input, TABLE_COLUMNS(list));
-    for (size_t i = 0; i < rows.count; i++) {
-        const oracle_row *row = &rows.items[i];
-        table_row(json);
-        gmd_json_string(json, NULL, row->name);
-        gmd_json_string(json, NULL, holds_when(row->name));
-        gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_PASSED]);
-        gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_FAILED]);
-        gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_SKIPPED]);
-        gmd_json_string(json, NULL, row->reason);
-        table_row_end(json);
-    }
-    table_end(json);
-}
-
 void tables_of_runs(document *to, const gmd_report *report, uint32_t input)
 {
     if (!report->gate) {
@@ -222,32 +144,8 @@ void tables_of_runs(document *to, const gmd_report *report, uint32_t input)
     if (count_of(report, bound_count)) {
         put_bounds(to, report, input);
     }
-    put_oracles(to, report, input);
+    table_of_oracles(to, report, input);
     if (count_of(report, note_count)) {
         put_notes(to, report, input);
     }
-}
-
-void table_of_campaign(document *to, const gmd_report *report, uint32_t input)
-{
-    static const table_column list[] = {{"Time", "ns"},        {"Sequences", "count"},
-                                        {"Requests", "count"}, {"Features", "count"},
-                                        {"Corpus", "count"},   {"Findings", "count"}};
-    if (!report->course_length) {
-        return;
-    }
-    gmd_json *json =
-        table_begin(to, "campaign", "The campaign over time", input, TABLE_COLUMNS(list));
-    for (size_t i = 0; i < report->course_length; i++) {
-        const gmd_campaign_moment *m = &report->course[i];
-        table_row(json);
-        table_seconds(json, m->seconds);
-        gmd_json_u64(json, NULL, m->runs);
-        gmd_json_u64(json, NULL, m->requests);
-        gmd_json_u64(json, NULL, m->features);
-        gmd_json_u64(json, NULL, m->inputs);
-        gmd_json_u64(json, NULL, m->findings);
-        table_row_end(json);
-    }
-    table_end(json);
 }

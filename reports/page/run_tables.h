@@ -9,9 +9,6 @@
 /* Runs, phases, bounds, oracles, notes: those that there is anything of. */
 void tables_of_runs(document *to, const gmd_report *report, uint32_t input);
 
-/* A campaign over time; nothing where its course is not known. */
-void table_of_campaign(document *to, const gmd_report *report, uint32_t input);
-
 /* Parts, items and figures of its gate. */
 void tables_of_gate(document *to, const gmd_gate_result *gate, uint32_t input);
 

@@ -1,114 +1,100 @@
 /* runs.c - runs as inputs of a page. */
 #include "gmd_page.h"
 
+#include "campaign_tables.h"
 #include "findings.h"
-#include "history.h"
+#include "run_history.h"
 #include "run_tables.h"
 #include "state.h"
 #include "violations.h"
 
-#include "gmd_memory_file.h"
 #include "gmd_report_text.h"
 #include "gmd_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* --- histories ------------------------------------------------------------------------------- */
+/* --- runs ------------------------------------------------------------------------------------ */
 
-/* What torch.cuda.memory._snapshot() would tell of run number `index`: written and read as that, so
- * that a run's history is made by the same rules as a recorded one. */
-static gmd_status snapshot_of(const gmd_report *report, size_t index, gmd_snapshot *snapshot,
-                              gmd_error *error)
+static const char no_history[] =
+    "a JSON result has no history; gmd run CASE --html FILE shows them";
+
+static gmd_status add_run(gmd_page *page, const gmd_report *report, size_t index, uint32_t input,
+                          gmd_error *error)
 {
-    gmd_report one = *report;
-    char *bytes = NULL;
-    size_t size = 0;
-    one.outcomes = &report->outcomes[index];
-    one.journals = &report->journals[index];
-    one.outcome_count = 1;
-    FILE *out = open_memstream(&bytes, &size);
-    gmd_status status = out ? gmd_report_snapshot(&one, out, error)
-                            : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
-    if (out && fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the history of a run");
+    char title[GMD_TITLE_TEXT];
+    document *to = &page->document;
+    run_history of = {.absent = no_history};
+    gmd_status status = GMD_OK;
+    gmd_outcome_title(report, index, title);
+    if (report->journals && report->journals[index]) {
+        status = run_history_open(&of, to, report, index, error);
     }
-    if (status == GMD_OK) {
-        status = gmd_snapshot_parse(snapshot, (const uint8_t *)bytes, size,
-                                    report->outcomes[index]->name, error);
+    violations_of_outcome(to, report->outcomes[index], title, input, &of);
+    troubles_of_outcome(to, report->outcomes[index], title, input);
+    run_history_write(&of, title, input);
+    if (status == GMD_OK && of.is_job && of.count) {
+        findings_of_diagnosis(of.histories, &of.diagnosis, input);
     }
-    free(bytes);
+    run_history_close(&of);
     return status;
 }
 
-enum { MOST_VIOLATION_MARKS = GMD_VIOLATION_MAX };
+/* --- findings of a gate and of a campaign ---------------------------------------------------- */
 
-static size_t list_marks(const gmd_outcome *o, const run_history *of, size_t device,
-                         history_mark marks[MOST_VIOLATION_MARKS])
+static bool is_campaign(const gmd_report *report)
 {
-    size_t count = 0, index;
-    for (uint32_t i = 0; i < o->violation_count && i < GMD_VIOLATION_MAX; i++) {
-        uint32_t event;
-        if (run_history_find(of, o->violations[i].request, &index, &event) && index == device) {
-            marks[count++] = (history_mark){event, o->violations[i].oracle, "violation"};
-        }
-    }
-    return count;
+    return strcmp(report->command, "fuzz") == 0 && report->outcome_count == 1;
 }
 
-static void write_histories(const gmd_outcome *o, const char *title, uint32_t input,
-                            const run_history *of)
+/* The history of the case, which was run once more. */
+static gmd_status open_case(run_history *of, gmd_page *page, const gmd_report *report, size_t index,
+                            char title[GMD_TITLE_TEXT], gmd_error *error)
 {
-    char name[GMD_TITLE_TEXT + 24];
-    history_mark marks[MOST_VIOLATION_MARKS];
-    for (size_t i = 0; i < of->count; i++) {
-        history *h = &of->histories[i];
-        snprintf(name, sizeof name, "%s", title);
-        if (of->count > 1) {
-            snprintf(name, sizeof name, "%s, device %u", title, h->facts->recording.device);
-        }
-        history_write(h, name, input, marks, list_marks(o, of, i, marks));
+    const gmd_rerun *rerun = index < report->rerun_count ? &report->reruns[index] : NULL;
+    *of = (run_history){.absent = rerun ? rerun->reason : no_history};
+    if (!rerun || !rerun->journal) {
+        return GMD_OK;
     }
+    gmd_report one = *report;
+    one.outcomes = &rerun->outcome;
+    one.journals = &rerun->journal;
+    one.outcome_count = 1;
+    one.repeat_count = 0;
+    gmd_outcome_title(&one, 0, title);
+    return run_history_open(of, &page->document, &one, 0, error);
 }
 
-/* With a history that cannot be made the run is told of all the same: a run whose allocator wrote
- * over its journal has none. */
-static gmd_status add_history(gmd_page *page, const gmd_report *report, size_t index,
-                              const char *title, uint32_t input, gmd_error *error)
+static gmd_status add_finding(gmd_page *page, const gmd_report *report, size_t index,
+                              uint32_t input, gmd_error *error)
 {
-    const gmd_outcome *o = report->outcomes[index];
-    document *to = &page->document;
-    const history_source source = {
-        .is_job = strcmp(o->kind, "trace") != 0, /* a case is no program that could leak */
-        .counts_requests = !report->recorded && strcmp(report->device, "sim") == 0};
-    gmd_snapshot snapshot = {0};
-    gmd_diagnosis diagnosis = {0};
-    gmd_status status = snapshot_of(report, index, &snapshot, error);
-    if (status == GMD_OK) {
-        status = gmd_diagnosis_make(&diagnosis, &snapshot, o->name, error);
+    char title[GMD_TITLE_TEXT] = "";
+    run_history of;
+    gmd_status status = open_case(&of, page, report, index, title, error);
+    if (report->gate) {
+        finding_of_gate(&page->document, &report->gate->findings[index], input, &of);
+    } else {
+        violation_of_campaign(&page->document, &report->outcomes[0]->violations[index], input, &of);
     }
-    run_history of = {.journal = report->journals[index],
-                      .histories = calloc(diagnosis.device_count + 1, sizeof *of.histories)};
-    uint32_t first = to->lists[DOCUMENT_HISTORIES].count;
-    for (; status == GMD_OK && of.histories && of.count < diagnosis.device_count; of.count++) {
-        status = history_make(&of.histories[of.count], to, &diagnosis.devices[of.count],
-                              first + (uint32_t)of.count, source, error);
+    run_history_write(&of, title, input);
+    run_history_close(&of);
+    return status;
+}
+
+static gmd_status add_findings(gmd_page *page, const gmd_report *report, uint32_t input,
+                               gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    size_t count =
+        report->gate ? report->gate->finding_count : report->outcomes[0]->violation_count;
+    for (size_t i = 0; status == GMD_OK && i < count; i++) {
+        status = add_finding(page, report, i, input, error);
     }
-    violations_of_outcome(to, o, title, input, status == GMD_OK ? &of : NULL);
-    if (status == GMD_OK) {
-        write_histories(o, title, input, &of);
+    if (!report->gate) {
+        troubles_of_outcome(&page->document, report->outcomes[0], report->outcomes[0]->name, input);
     }
-    if (status == GMD_OK && source.is_job) {
-        findings_of_diagnosis(of.histories, &diagnosis, input);
-    }
-    for (size_t i = 0; of.histories && i < of.count; i++) {
-        history_free(&of.histories[i]);
-    }
-    free(of.histories);
-    gmd_diagnosis_free(&diagnosis);
-    return status == GMD_BAD_INPUT ? GMD_OK : status;
+    return status;
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */
@@ -160,22 +146,20 @@ static uint32_t add_input(gmd_page *page, const gmd_report *report)
 
 gmd_status gmd_page_add_report(gmd_page *page, const gmd_report *report, gmd_error *error)
 {
-    char title[GMD_TITLE_TEXT];
     gmd_status status = GMD_OK;
     uint32_t input = add_input(page, report);
-    for (size_t i = 0; status == GMD_OK && i < report->outcome_count; i++) {
-        gmd_outcome_title(report, i, title);
-        if (report->journals && report->journals[i]) {
-            status = add_history(page, report, i, title, input, error);
-        } else if (!report->gate) {
-            violations_of_outcome(&page->document, report->outcomes[i], title, input, NULL);
+    if (report->gate || is_campaign(report)) {
+        status = add_findings(page, report, input, error);
+    } else {
+        for (size_t i = 0; status == GMD_OK && i < report->outcome_count; i++) {
+            status = add_run(page, report, i, input, error);
         }
     }
     if (report->gate) {
-        violations_of_gate(&page->document, report->gate, input);
         tables_of_gate(&page->document, report->gate, input);
     }
     table_of_campaign(&page->document, report, input);
+    table_of_coverage(&page->document, report, input);
     tables_of_runs(&page->document, report, input);
     return status;
 }

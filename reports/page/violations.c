@@ -45,34 +45,6 @@ static void put_case(gmd_json *json, const char *path)
 
 /* --- the blocks ------------------------------------------------------------------------------ */
 
-bool run_history_find(const run_history *of, uint64_t request, size_t *index, uint32_t *event)
-{
-    uint32_t counts[GMD_MAX_DEVICES] = {0};
-    uint8_t device = 0;
-    bool found = false;
-    uint64_t count = of->journal ? gmd_min(of->journal->count, GMD_JOURNAL_EVENT_MAX) : 0;
-    for (uint64_t i = 0; i < count; i++) { /* the allocator under test can have written there */
-        const gmd_journal_event *e = &of->journal->events[i];
-        if (e->request > request) {
-            break;
-        }
-        if (e->action && e->action <= GMD_ACTION_OOM + 1 && e->device < GMD_MAX_DEVICES) {
-            counts[e->device]++;
-            device = e->device;
-            found = true;
-        }
-    }
-    for (size_t i = 0; found && i < of->count; i++) {
-        if (of->histories[i].facts->recording.device == device &&
-            counts[device] <= of->histories[i].event_count) {
-            *index = i;
-            *event = counts[device];
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The moment of an event: the first that has its number. */
 static uint32_t moment_of(const history *h, uint32_t event)
 {
@@ -94,15 +66,15 @@ static bool overlap(const gmd_lifetime *a, const gmd_lifetime *b)
            b->address < a->address + gmd_max(a->size, a->requested);
 }
 
-/* Who has, or had until then, the memory that a block got: the latest before it. */
-static uint32_t other_owner(const gmd_recording *r, uint32_t block)
+/* Whose memory a block has, had before it, or shares since: the latest until the moment. */
+static uint32_t other_owner(const gmd_recording *r, uint32_t block, uint32_t moment)
 {
     uint32_t other = GMD_NO_LIFETIME;
     const gmd_lifetime *l = &r->lifetimes[block];
     for (uint32_t i = 0; i < r->lifetime_count; i++) {
         const gmd_lifetime *o = &r->lifetimes[i];
-        bool is_earlier = i != block && o->born <= l->born && overlap(o, l);
-        if (is_earlier && (other == GMD_NO_LIFETIME || o->born >= r->lifetimes[other].born)) {
+        bool is_until_then = i != block && o->born <= moment && overlap(o, l);
+        if (is_until_then && (other == GMD_NO_LIFETIME || o->born >= r->lifetimes[other].born)) {
             other = i;
         }
     }
@@ -119,37 +91,69 @@ static void begin_evidence(gmd_json *json, const history *h, const char *view, u
     gmd_json_string(json, "label", label);
 }
 
-static void put_parties(gmd_json *json, const history *h, uint32_t event)
+/* The block of the request, and the other that it has its memory with, or from. */
+typedef struct party_pair {
+    uint32_t block, other; /* lifetimes; GMD_NO_LIFETIME: there is none */
+    const char *label;
+} party_pair;
+
+static party_pair find_parties(const history *h, uint32_t event)
 {
     const gmd_recording *r = &h->facts->recording;
     uint32_t moment = moment_of(h, event);
-    uint32_t block = moment ? r->lifetime_of_event[moment - 1] : GMD_NO_LIFETIME;
-    uint32_t other = block == GMD_NO_LIFETIME ? GMD_NO_LIFETIME : other_owner(r, block);
-    gmd_json_array(json, "blocks");
-    if (block != GMD_NO_LIFETIME) {
-        gmd_json_u64(json, NULL, h->block_of[block]);
+    party_pair p = {moment ? r->lifetime_of_event[moment - 1] : GMD_NO_LIFETIME, GMD_NO_LIFETIME,
+                    "The moment of the request"};
+    if (p.block != GMD_NO_LIFETIME) {
+        p.other = other_owner(r, p.block, moment);
+        p.label = "The request's block";
     }
-    if (other != GMD_NO_LIFETIME) {
-        gmd_json_u64(json, NULL, h->block_of[other]);
+    if (p.other != GMD_NO_LIFETIME) {
+        p.label = gmd_is_active_at(&r->lifetimes[p.other], moment)
+                      ? "The request's block, and the one that has the same memory"
+                      : "The request's block, and who had its memory before";
+    }
+    return p;
+}
+
+static void put_blocks(gmd_json *json, const history *h, const party_pair *p)
+{
+    gmd_json_array(json, "blocks");
+    if (p->block != GMD_NO_LIFETIME) {
+        gmd_json_u64(json, NULL, h->block_of[p->block]);
+    }
+    if (p->other != GMD_NO_LIFETIME) {
+        gmd_json_u64(json, NULL, h->block_of[p->other]);
     }
     gmd_json_end(json);
 }
 
-static void put_evidence(gmd_json *json, const gmd_violation *v, const run_history *of)
+/* `request`: of the run that the history is of. */
+static void put_evidence(gmd_json *json, uint64_t request, const run_history *of)
 {
     size_t index;
     uint32_t event;
     gmd_json_array(json, "evidence");
-    if (of && run_history_find(of, v->request, &index, &event)) {
+    if (run_history_find(of, request, &index, &event)) {
         const history *h = &of->histories[index];
-        begin_evidence(json, h, "timeline", event,
-                       "The request's block, and who had its memory before");
-        put_parties(json, h, event);
+        const party_pair p = find_parties(h, event);
+        begin_evidence(json, h, "timeline", event, p.label);
+        put_blocks(json, h, &p);
         gmd_json_end(json);
         begin_evidence(json, h, "state", event, "The allocator after the request");
+        put_blocks(json, h, &p);
         gmd_json_end(json);
     }
     gmd_json_end(json);
+}
+
+/* Why the views show nothing of it. */
+static void put_absence(gmd_json *json, const run_history *of)
+{
+    char text[600];
+    if (of->absent) {
+        snprintf(text, sizeof text, "The views do not show its blocks: %.500s.", of->absent);
+        gmd_json_string(json, NULL, text);
+    }
 }
 
 /* --- findings -------------------------------------------------------------------------------- */
@@ -159,7 +163,9 @@ static void put_meaning(gmd_json *json, const gmd_violation *v)
     char text[GMD_IDENTITY_TEXT], line[GMD_IDENTITY_TEXT + 16];
     const gmd_kind_entry *kind = gmd_kind_find(v->identity.kind);
     if (kind) {
-        snprintf(text, sizeof text, "%s: %.300s.", kind->name, kind->meaning);
+        size_t parties = *kind->parties ? strlen(": ") + strlen(kind->parties) : 0;
+        snprintf(text, sizeof text, "%s: %.*s.", kind->name, (int)(strlen(kind->meaning) - parties),
+                 kind->meaning);
         gmd_json_string(json, NULL, text);
         gmd_identity_known_line(&v->identity, text);
         snprintf(line, sizeof line, "For --known: %s", text);
@@ -195,10 +201,11 @@ static void put_violation(document *to, const gmd_outcome *o, const gmd_violatio
     }
     gmd_json_string(json, NULL, text);
     put_meaning(json, v);
+    put_absence(json, of);
     gmd_json_end(json);
     gmd_json_null(json, "fix");
     put_case(json, v->case_path);
-    put_evidence(json, v, of);
+    put_evidence(json, v->request, of);
     gmd_json_end(json);
 }
 
@@ -237,6 +244,11 @@ void violations_of_outcome(document *to, const gmd_outcome *outcome, const char 
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         put_violation(to, outcome, &outcome->violations[i], title, input, of);
     }
+}
+
+void troubles_of_outcome(document *to, const gmd_outcome *outcome, const char *title,
+                         uint32_t input)
+{
     if (outcome->check.present && outcome->check.first_difference.present) {
         put_difference(to, &outcome->check, title, input);
     }
@@ -245,25 +257,64 @@ void violations_of_outcome(document *to, const gmd_outcome *outcome, const char 
     }
 }
 
-void violations_of_gate(document *to, const gmd_gate_result *gate, uint32_t input)
+/* --- findings of many runs ------------------------------------------------------------------- */
+
+/* The same violation in the run that the history is of; NULL: it did not show there. */
+static const gmd_violation *shown_again(const gmd_violation *v, const run_history *of)
+{
+    for (uint32_t i = 0; of->outcome && i < of->outcome->violation_count; i++) {
+        const gmd_violation *again = &of->outcome->violations[i];
+        if (gmd_identity_equal(&again->identity, &v->identity)) {
+            return again;
+        }
+    }
+    return NULL;
+}
+
+/* `json` has "detail" open. */
+static void end_found(gmd_json *json, const gmd_violation *v, const char *replay,
+                      const run_history *of)
+{
+    const gmd_violation *again = shown_again(v, of);
+    put_meaning(json, v);
+    put_absence(json, of);
+    if (!of->absent && !again) {
+        gmd_json_string(json, NULL,
+                        "For the views the case ran once more, by itself: it did not show then.");
+    }
+    gmd_json_end(json);
+    gmd_json_null(json, "fix");
+    if (replay) {
+        gmd_json_string(json, "replay", replay);
+    }
+    put_case(json, v->case_path);
+    put_evidence(json, again ? again->request : v->request, of);
+    gmd_json_end(json);
+}
+
+void violation_of_campaign(document *to, const gmd_violation *violation, uint32_t input,
+                           const run_history *of)
+{
+    char text[100];
+    gmd_json *json = begin_violation(to, violation, input);
+    gmd_json_array(json, "detail");
+    snprintf(text, sizeof text, "In the minimised case, with request %" PRIu64 ".",
+             violation->request);
+    gmd_json_string(json, NULL, text);
+    end_found(json, violation, NULL, of);
+}
+
+void finding_of_gate(document *to, const gmd_gate_finding *finding, uint32_t input,
+                     const run_history *of)
 {
     char text[600];
-    for (size_t i = 0; i < gate->finding_count; i++) {
-        const gmd_gate_finding *f = &gate->findings[i];
-        gmd_json *json = begin_violation(to, &f->violation, input);
-        gmd_json_array(json, "detail");
-        snprintf(text, sizeof text,
-                 "Found by %s/%s after %.1f s, %" PRIu64 " time%s in all; the case has %zu "
-                 "request%s.",
-                 f->part, f->item, f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
-                 f->case_requests == 1 ? "" : "s");
-        gmd_json_string(json, NULL, text);
-        put_meaning(json, &f->violation);
-        gmd_json_end(json);
-        gmd_json_null(json, "fix");
-        gmd_json_string(json, "replay", f->replay);
-        put_case(json, f->violation.case_path);
-        put_evidence(json, &f->violation, NULL);
-        gmd_json_end(json);
-    }
+    const gmd_gate_finding *f = finding;
+    gmd_json *json = begin_violation(to, &f->violation, input);
+    gmd_json_array(json, "detail");
+    snprintf(text, sizeof text,
+             "Found by %s/%s after %.1f s, %" PRIu64 " time%s in all; the case has %zu request%s.",
+             f->part, f->item, f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
+             f->case_requests == 1 ? "" : "s");
+    gmd_json_string(json, NULL, text);
+    end_found(json, &f->violation, f->replay, of);
 }

@@ -1,4 +1,5 @@
-/* arguments.h - reading arguments: shapes, and named fields of a table with their limits. */
+/* arguments.h - the values of arguments that signature.c has checked, and fields of a declaration.
+ */
 #ifndef GMD_ARGUMENTS_H
 #define GMD_ARGUMENTS_H
 
@@ -7,21 +8,25 @@
 
 #define MAX_DIMENSION_SIZE ((lua_Integer)1 << 40) /* of one dimension */
 
-/* Field `name` of the table at `index`, or its array item number `position` where the name is
- * absent (0: none). A value out of range or of another type is an error that names the field. */
-lua_Integer field_integer(lua_State *lua, int index, const char *name, int position,
-                          lua_Integer least, lua_Integer most);
-lua_Integer field_integer_or(lua_State *lua, int index, const char *name, lua_Integer absent,
-                             lua_Integer least, lua_Integer most);
-bool field_boolean(lua_State *lua, int index, const char *name, bool absent);
-double field_number(lua_State *lua, int index, const char *name, double absent);
-enum dtype field_dtype(lua_State *lua, int index, enum dtype absent);
-
-/* The array part of the table at `index` as a shape. */
+/* The table of whole numbers at `index` as a shape. */
 struct shape shape_at(lua_State *lua, int index);
+/* The same; one size may be -1, and becomes what is left of `count` elements. */
+struct shape inferred_shape_at(lua_State *lua, int index, uint64_t count);
+
+/* A dimension as scripts count them, from 1, or from the end with -1, as the engine does, from 0.
+ */
+int dimension_at(lua_State *lua, int index, int dims);
+/* One or several, as bits; 0: none were given. */
+uint32_t dimensions_at(lua_State *lua, int index, int dims);
+/* A whole number for each of two dimensions, or the same for both; absent: as they are. */
+void pair_at(lua_State *lua, int index, int64_t pair[2]);
+
+/* The type at `index`; nothing there: `absent`. */
+enum dtype dtype_at(lua_State *lua, int index, enum dtype absent);
 
 /* Refuses a named field of the table at `index` that is not one of the words in `names`. A value
- * that is not a table is not checked here. */
+ * that is not a table is not checked here. For scenario { }, which is read before there are
+ * functions. */
 void check_fields(lua_State *lua, int index, const char *names);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef GMD_LUA_BINDING_H
 #define GMD_LUA_BINDING_H
 
-#include "gmd_engine.h"
+#include "gmd_script_function.h"
 #include "gmd_tensor.h"
 
 #include <lauxlib.h>
@@ -41,17 +41,6 @@ struct binding {
     struct line_profile *lines;           /* of a watch that has taken over the hook; NULL: none */
 };
 
-/* A function of the engine as scripts see it. */
-struct script_function {
-    const char *name;
-    lua_CFunction call; /* pushes its results; leaves its arguments where they are */
-    enum {
-        FUNCTION_CALL = 0,
-        FUNCTION_STATEMENT = 1, /* temporaries left by earlier expressions are dropped first */
-        FUNCTION_QUERY = 2,     /* reads its arguments and does not consume them */
-    } kind;
-};
-
 static inline struct binding *binding_of(lua_State *lua)
 {
     return *(struct binding **)lua_getextraspace(lua);
@@ -61,19 +50,19 @@ static inline struct engine *engine_of(lua_State *lua)
     return binding_of(lua)->engine;
 }
 
-/* Where the binding finds methods, operators and attributes. Lists of functions end with a NULL
- * name. */
-struct class_methods {
-    const struct thing_class *class;
-    const struct script_function *methods;
-};
-
+/* Where the binding finds functions, operators and attributes. */
 struct script_library {
-    const struct class_methods
-        *classes; /* a class may come several times; ends with a NULL class */
-    const struct script_function *operators; /* "__add" ... */
+    const struct script_group *groups;       /* as script_groups */
+    const struct script_function *operators; /* "__add" ...; ends with a NULL name */
     lua_CFunction index;                     /* attribute of an object, item of a list, .grad ... */
     lua_CFunction set_index;
+    /* Puts a call's arguments to their places (signature.h); returns how many there are. */
+    int (*take_arguments)(lua_State *lua, const struct script_group *group,
+                          const struct script_function *function);
+    /* Raises an error: `what` has no `name`; near ones among the functions of the class are told.
+     */
+    int (*raise_unknown)(lua_State *lua, const char *what, const char *name,
+                         const struct thing_class *class);
 };
 
 /* Creates the handles' metatable and the tables behind it, for a state whose extra space holds the
@@ -84,8 +73,8 @@ void binding_prepare(struct binding *binding, const struct script_library *libra
  * then what the base holds; a write binds a global. */
 void binding_environment(struct binding *binding);
 
-/* Adds functions to the table at the top of the stack. */
-void binding_functions(lua_State *lua, const struct script_function *functions);
+/* Adds the library's plain functions to the table at the top of the stack. */
+void binding_functions(lua_State *lua, const struct script_library *library);
 
 /* Calls `visit` for each thing that the script holds: its variables by name, in the order in which
  * they appeared, then, with a NULL name, what hold() and expressions not yet bound keep. */
@@ -121,7 +110,8 @@ int raise_fatal(lua_State *lua, const char *message);
 /* hold(x): see docs/scenarios.md. */
 int binding_hold(lua_State *lua);
 
-/* Calls the function at `index` without arguments and gives its status; the error is at the top. */
+/* Calls the function at `index` without arguments and gives its status; its results, or the error,
+ * are at the top. */
 int binding_call_block(lua_State *lua, int index);
 
 /* The line of the script that is running; 0: none. */

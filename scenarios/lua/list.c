@@ -1,6 +1,7 @@
 /* list.c - the scenarios of a folder, and opening one by its name. */
 #include "gmd_script.h"
 
+#include "gmd_spelling.h"
 #include "gmd_text.h"
 
 #include <dirent.h>
@@ -44,8 +45,9 @@ gmd_status gmd_scenario_each(const char *directory, void (*visit)(void *context,
 }
 
 typedef struct known {
-    char text[680];
+    char text[560];
     size_t length;
+    gmd_near near;
 } known;
 
 static void add_known(void *context, const char *name)
@@ -56,17 +58,19 @@ static void add_known(void *context, const char *name)
                              list->length ? ", " : "", name);
         list->length += added > 0 ? (size_t)added : 0;
     }
+    gmd_near_offer(&list->near, name);
 }
 
 static gmd_status unknown(const char *name, const char *directory, gmd_error *error)
 {
     known list = {.text = ""};
+    gmd_near_begin(&list.near, name);
     gmd_status status = gmd_scenario_each(directory, add_known, &list, error);
     if (status != GMD_OK) {
         return status;
     }
-    return gmd_fail(error, GMD_BAD_INPUT, "unknown scenario '%.60s'; there are: %s", name,
-                    list.length ? list.text : "none");
+    return gmd_fail(error, GMD_BAD_INPUT, "unknown scenario '%.60s'%s; there are: %s", name,
+                    gmd_near_text(&list.near), list.length ? list.text : "none");
 }
 
 /* Returns the whole file, or NULL with a message. The size may change while the file is read. */

@@ -1,7 +1,6 @@
 #include "gmd_lua_binding.h"
 
 #include "gmd_collector.h"
-
 #include "gmd_grow.h"
 
 #include <stdio.h>
@@ -271,7 +270,7 @@ int binding_call_block(lua_State *lua, int index)
 {
     luaL_checktype(lua, index, LUA_TFUNCTION);
     lua_pushvalue(lua, index);
-    return lua_pcall(lua, 0, 0, 0);
+    return lua_pcall(lua, 0, LUA_MULTRET, 0);
 }
 
 /* Before the call of a statement: temporaries that are not passed to it are left from the statement
@@ -293,6 +292,7 @@ static void end_previous(lua_State *lua, int arguments)
 static int call(lua_State *lua)
 {
     const struct script_function *function = lua_touserdata(lua, lua_upvalueindex(1));
+    const struct script_group *group = lua_touserdata(lua, lua_upvalueindex(2));
     struct binding *binding = binding_of(lua);
     int arguments = lua_gettop(lua);
     binding->instructions += CALL_COST;
@@ -300,6 +300,7 @@ static int call(lua_State *lua)
     if (function->kind == FUNCTION_STATEMENT) {
         end_previous(lua, arguments);
     }
+    arguments = binding->library->take_arguments(lua, group, function);
     size_t before = binding->count;
     int results = function->call(lua);
     if (function->kind != FUNCTION_QUERY) {
@@ -314,18 +315,76 @@ static int call(lua_State *lua)
     return results;
 }
 
-static void push_function(lua_State *lua, const struct script_function *function)
+static void add_raw(lua_State *lua, const char *name, lua_CFunction function)
 {
-    lua_pushlightuserdata(lua, (void *)(uintptr_t)function);
-    lua_pushcclosure(lua, call, 1);
+    lua_pushcfunction(lua, function);
+    lua_setfield(lua, -2, name);
 }
 
-void binding_functions(lua_State *lua, const struct script_function *functions)
+static void add_functions(lua_State *lua, const struct script_group *group)
 {
-    for (; functions->name; functions++) {
-        push_function(lua, functions);
-        lua_setfield(lua, -2, functions->name);
+    for (const struct script_function *each = group->functions; each->name; each++) {
+        lua_pushlightuserdata(lua, (void *)(uintptr_t)each);
+        lua_pushlightuserdata(lua, (void *)(uintptr_t)group);
+        lua_pushcclosure(lua, call, 2);
+        lua_setfield(lua, -2, each->name);
     }
+}
+
+/* nn.Liner: what a library does not have is an error, and not nil. */
+static int no_such_function(lua_State *lua)
+{
+    const char *library = lua_tostring(lua, lua_upvalueindex(1));
+    const char *name = luaL_tolstring(lua, 2, NULL);
+    return binding_of(lua)->library->raise_unknown(lua, library, name, NULL);
+}
+
+/* Leaves the library's table of the table at the top at the top, as a new one where there is none.
+ */
+static void open_library(lua_State *lua, const char *prefix)
+{
+    lua_pushlstring(lua, prefix, strlen(prefix) - 1);
+    lua_pushvalue(lua, -1);
+    if (lua_rawget(lua, -3) == LUA_TNIL) {
+        lua_pop(lua, 1);
+        lua_newtable(lua);
+        lua_newtable(lua);
+        lua_pushvalue(lua, -3);
+        lua_pushcclosure(lua, no_such_function, 1);
+        lua_setfield(lua, -2, "__index");
+        lua_setmetatable(lua, -2);
+        lua_pushvalue(lua, -2);
+        lua_pushvalue(lua, -2);
+        lua_rawset(lua, -5);
+    }
+    lua_remove(lua, -2);
+}
+
+/* A nil that is called: the name of a function that there is not. */
+static int call_of_nil(lua_State *lua)
+{
+    lua_Debug frame;
+    bool has_name = lua_getstack(lua, 0, &frame) && lua_getinfo(lua, "n", &frame) && frame.name;
+    const char *name = has_name ? frame.name : "such function";
+    return binding_of(lua)->library->raise_unknown(lua, "the script", name, NULL);
+}
+
+void binding_functions(lua_State *lua, const struct script_library *library)
+{
+    for (const struct script_group *group = library->groups; group->prefix; group++) {
+        if (!group->class && group->prefix[0]) {
+            open_library(lua, group->prefix);
+            add_functions(lua, group);
+            lua_pop(lua, 1);
+        } else if (!group->class) {
+            add_functions(lua, group);
+        }
+    }
+    lua_pushnil(lua);
+    lua_newtable(lua);
+    add_raw(lua, "__call", call_of_nil);
+    lua_setmetatable(lua, -2);
+    lua_pop(lua, 1);
 }
 
 /* --- variables --------------------------------------------------------------------------- */
@@ -427,12 +486,6 @@ static int get_index(lua_State *lua)
 
 /* --- setting up -------------------------------------------------------------------------- */
 
-static void add_raw(lua_State *lua, const char *name, lua_CFunction function)
-{
-    lua_pushcfunction(lua, function);
-    lua_setfield(lua, -2, name);
-}
-
 static void no_host_memory(void *context)
 {
     struct binding *binding = context;
@@ -464,17 +517,20 @@ static uint32_t running_line(void *context)
 }
 
 /* Puts the table of methods by class into the registry. */
-static void prepare_methods(lua_State *lua, const struct class_methods *each)
+static void prepare_methods(lua_State *lua, const struct script_group *group)
 {
     lua_newtable(lua);
-    for (; each->class; each++) {
-        if (lua_rawgetp(lua, -1, each->class) == LUA_TNIL) {
+    for (; group->prefix; group++) {
+        if (!group->class) {
+            continue;
+        }
+        if (lua_rawgetp(lua, -1, group->class) == LUA_TNIL) {
             lua_pop(lua, 1);
             lua_newtable(lua);
             lua_pushvalue(lua, -1);
-            lua_rawsetp(lua, -3, each->class);
+            lua_rawsetp(lua, -3, group->class);
         }
-        binding_functions(lua, each->methods);
+        add_functions(lua, group);
         lua_pop(lua, 1);
     }
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &methods_key);
@@ -488,13 +544,13 @@ void binding_prepare(struct binding *binding, const struct script_library *libra
     new_registry_table(lua, &globals_key);
     new_registry_table(lua, &order_key);
     luaL_newmetatable(lua, HANDLE_TYPE);
-    binding_functions(lua, library->operators);
+    add_functions(lua, &(struct script_group){.prefix = "", .functions = library->operators});
     add_raw(lua, "__index", get_index);
     add_raw(lua, "__newindex", set_index);
     add_raw(lua, "__tostring", describe);
     add_raw(lua, "__close", close_hold);
     lua_pop(lua, 1);
-    prepare_methods(lua, library->classes);
+    prepare_methods(lua, library->groups);
     binding->engine->hooks = (struct engine_hooks){.context = binding,
                                                    .no_memory = no_host_memory,
                                                    .gone = forget_handle,

@@ -4,6 +4,7 @@
 #include "gmd_operations.h"
 #include "gmd_sandbox.h"
 #include "gmd_script.h"
+#include "gmd_spelling.h"
 #include "library.h"
 
 #include <lauxlib.h>
@@ -40,12 +41,17 @@ static gmd_status check_names(const job *run)
         }
         char known[384] = "";
         size_t used = 0;
+        gmd_near near;
+        gmd_near_begin(&near, run->params[i].key);
         for (size_t k = 0; k < run->scenario->param_count && used < sizeof known; k++) {
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", k ? ", " : "",
                                      run->scenario->params[k].key);
         }
-        return gmd_fail(run->error, GMD_BAD_INPUT, "%s has no parameter '%.60s'; there are: %s",
-                        run->scenario->name, run->params[i].key, known);
+        for (size_t k = 0; k < run->scenario->param_count; k++) {
+            gmd_near_offer(&near, run->scenario->params[k].key);
+        }
+        return gmd_fail(run->error, GMD_BAD_INPUT, "%s has no parameter '%.60s'%s; there are: %s",
+                        run->scenario->name, run->params[i].key, gmd_near_text(&near), known);
     }
     return GMD_OK;
 }
@@ -84,7 +90,7 @@ static int run_script(lua_State *lua)
         return lua_error(lua); /* it loaded when it was opened, so this is lack of memory */
     }
     sandbox_functions(lua);
-    library_functions(lua);
+    binding_functions(lua, &script_library);
     lua_pushcfunction(lua, declared_already);
     lua_setfield(lua, -2, "scenario");
     set_params(lua, run);

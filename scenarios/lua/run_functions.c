@@ -1,6 +1,5 @@
 /* run_functions.c - what scripts say of the run itself and ask of the device: phases, bounds,
  * numbers from the seed, cuda.*. */
-#include "arguments.h"
 #include "library_parts.h"
 
 /* --- cuda -------------------------------------------------------------------------------- */
@@ -53,21 +52,23 @@ static int cuda_requested(lua_State *lua)
     return 1;
 }
 
-/* cuda.block_bytes(n): what PyTorch's allocator counts as allocated for each of many requests of n
- * bytes, in new segments: they are rounded to 512; from 1 MiB on, what is left of a segment is split
- * off only where it is more than 1 MiB. Segments have 20 MiB, and from 10 MiB on whole 2 MiB for one
- * request. */
+#define MAX_BLOCK 0x1p50
+
+/* What PyTorch's allocator counts as allocated for each of many requests of `bytes`, in new
+ * segments: they are rounded to 512; above 1 MiB, what is left of a segment is split off only where
+ * it is more than 1 MiB. Segments have 20 MiB, and from 10 MiB on whole 2 MiB for one request. */
+static uint64_t block_bytes(uint64_t bytes)
+{
+    const uint64_t mib = 1 << 20;
+    uint64_t block = (bytes + 511) / 512 * 512;
+    uint64_t segment = block < 10 * mib ? 20 * mib : (block + 2 * mib - 1) / (2 * mib) * (2 * mib);
+    uint64_t fit = segment / (block ? block : 1), left = segment - fit * block;
+    return block > mib && left <= mib ? block + (left + fit - 1) / fit : block;
+}
+
 static int cuda_block_bytes(lua_State *lua)
 {
-    const lua_Integer mib = 1 << 20;
-    lua_Integer bytes = (lua_Integer)luaL_checknumber(lua, 1);
-    luaL_argcheck(lua, bytes >= 0 && bytes <= (lua_Integer)1 << 50, 1, "bytes expected");
-    lua_Integer block = (bytes + 511) / 512 * 512;
-    lua_Integer segment =
-        block < 10 * mib ? 20 * mib : (block + 2 * mib - 1) / (2 * mib) * (2 * mib);
-    lua_Integer fit = block > mib ? segment / block : 1;
-    lua_Integer left = block > mib ? segment - fit * block : 0;
-    lua_pushinteger(lua, left <= mib ? block + (left + fit - 1) / fit : block);
+    lua_pushinteger(lua, (lua_Integer)block_bytes((uint64_t)lua_tonumber(lua, 1)));
     return 1;
 }
 
@@ -81,14 +82,32 @@ static int cuda_reset_peaks(lua_State *lua)
     return 0;
 }
 
-static const struct script_function cuda_functions[] = {
-    {"empty_cache", cuda_empty_cache, FUNCTION_STATEMENT},
-    {"synchronize", cuda_synchronize, FUNCTION_STATEMENT},
-    {"memory", cuda_memory, FUNCTION_STATEMENT},
-    {"requested", cuda_requested, FUNCTION_STATEMENT},
-    {"block_bytes", cuda_block_bytes, FUNCTION_QUERY},
-    {"reset_peak_memory_stats", cuda_reset_peaks, FUNCTION_STATEMENT},
-    {NULL, NULL, FUNCTION_CALL},
+#define STATEMENT(name, function)                                                                  \
+    {                                                                                              \
+        name, function, FUNCTION_STATEMENT, STYLE_CALL, TAKES_NOTHING                              \
+    }
+
+const struct script_function cuda_functions[] = {
+    STATEMENT("empty_cache", cuda_empty_cache),
+    STATEMENT("synchronize", cuda_synchronize),
+    STATEMENT("memory", cuda_memory),
+    STATEMENT("requested", cuda_requested),
+    {"block_bytes", cuda_block_bytes, FUNCTION_QUERY, STYLE_CALL,
+     TAKES(NEEDS_IN("bytes", NUMBER, 0, MAX_BLOCK))},
+    STATEMENT("reset_peak_memory_stats", cuda_reset_peaks),
+    END_OF_FUNCTIONS,
+};
+
+/* cudnn.benchmark(true): the first use of a convolution tries all algorithms. */
+static int cudnn_benchmark(lua_State *lua)
+{
+    engine_of(lua)->benchmark = lua_toboolean(lua, 1);
+    return 0;
+}
+
+const struct script_function cudnn_functions[] = {
+    {"benchmark", cudnn_benchmark, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("on", TRUTH))},
+    END_OF_FUNCTIONS,
 };
 
 /* --- the run ----------------------------------------------------------------------------- */
@@ -96,18 +115,22 @@ static const struct script_function cuda_functions[] = {
 static int phase(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);
-    const char *label = luaL_checkstring(lua, 1);
+    const char *label = lua_tostring(lua, 1);
     if (engine->state != ENGINE_WAS_ENDED && engine->sink->phase) {
         engine->sink->phase(engine->sink->context, label);
     }
     return 0;
 }
 
-static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bool leaks)
+enum { ALLOCATED = 1, RESERVED, LEAKS };
+
+static void state_bound(lua_State *lua, int figure)
 {
     const struct engine *engine = engine_of(lua);
-    double bytes = field_number(lua, 1, figure, 0);
-    gmd_bound bound = {.is_reserved = is_reserved, .leaks = leaks, .bytes = (uint64_t)bytes};
+    double bytes = lua_tonumber(lua, figure);
+    gmd_bound bound = {.is_reserved = figure == RESERVED,
+                       .leaks = lua_toboolean(lua, LEAKS),
+                       .bytes = (uint64_t)bytes};
     if (bytes > 0 && engine->state != ENGINE_WAS_ENDED && engine->sink->bound) {
         engine->sink->bound(engine->sink->context, &bound);
     }
@@ -116,26 +139,20 @@ static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bo
 /* bound { allocated = bytes, leaks = is_the_leaking_variant }: from here to the end. */
 static int bound(lua_State *lua)
 {
-    luaL_checktype(lua, 1, LUA_TTABLE);
-    check_fields(lua, 1, "allocated reserved leaks");
-    bool leaks = field_boolean(lua, 1, "leaks", false);
-    double allocated = field_number(lua, 1, "allocated", 0);
-    double reserved = field_number(lua, 1, "reserved", 0);
-    const double most = (double)((uint64_t)1 << 62);
-    if (!(allocated >= 0 && allocated <= most && reserved >= 0 && reserved <= most &&
-          allocated + reserved > 0)) {
+    if (lua_tonumber(lua, ALLOCATED) + lua_tonumber(lua, RESERVED) <= 0) {
         return luaL_error(lua, "bound { } needs allocated = BYTES or reserved = BYTES, above 0");
     }
-    state_bound(lua, "allocated", false, leaks);
-    state_bound(lua, "reserved", true, leaks);
+    state_bound(lua, ALLOCATED);
+    state_bound(lua, RESERVED);
     return 0;
 }
 
 /* random(n): a whole number in 1..n; random(a, b): in a..b. */
 static int random_integer(lua_State *lua)
 {
-    lua_Integer low = lua_isnoneornil(lua, 2) ? 1 : luaL_checkinteger(lua, 1);
-    lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
+    bool has_low = !lua_isnil(lua, 2);
+    lua_Integer low = has_low ? lua_tointeger(lua, 1) : 1;
+    lua_Integer high = lua_tointeger(lua, has_low ? 2 : 1);
     luaL_argcheck(lua, low <= high, 1, "the first number must not be above the second");
     uint64_t span = (uint64_t)high - (uint64_t)low + 1;
     uint64_t drawn = span ? engine_random(engine_of(lua), span) : 0;
@@ -147,26 +164,21 @@ static int random_integer(lua_State *lua)
 /* choice { a, b, c }: one of them. */
 static int choice(lua_State *lua)
 {
-    luaL_checktype(lua, 1, LUA_TTABLE);
     lua_Unsigned count = lua_rawlen(lua, 1);
     luaL_argcheck(lua, count > 0, 1, "nothing to choose from");
     lua_rawgeti(lua, 1, (lua_Integer)engine_random(engine_of(lua), count) + 1);
     return 1;
 }
 
-static const struct script_function functions[] = {
-    {"phase", phase, FUNCTION_STATEMENT},
-    {"bound", bound, FUNCTION_STATEMENT},
-    {"random", random_integer, FUNCTION_QUERY},
-    {"choice", choice, FUNCTION_QUERY},
-    {NULL, NULL, FUNCTION_CALL},
-};
+#define MOST_BYTES 4611686018427387904.0 /* 2^62 */
 
-void run_functions(lua_State *lua)
-{
-    binding_functions(lua, functions);
-    lua_newtable(lua);
-    binding_functions(lua, cuda_functions);
-    stream_functions(lua);
-    lua_setfield(lua, -2, "cuda");
-}
+const struct script_function run_functions[] = {
+    {"phase", phase, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("label", TEXT))},
+    {"bound", bound, FUNCTION_STATEMENT, STYLE_TABLE,
+     TAKES(OPTION_IN("allocated", NUMBER, "0", 0, MOST_BYTES),
+           OPTION_IN("reserved", NUMBER, "0", 0, MOST_BYTES), OPTION("leaks", TRUTH, "false"))},
+    {"random", random_integer, FUNCTION_QUERY, STYLE_CALL,
+     TAKES(NEEDS("first", INTEGER), MAY_TAKE("last", INTEGER, "nil"))},
+    {"choice", choice, FUNCTION_QUERY, STYLE_ITEMS, TAKES(NEEDS("choices", CHOICES))},
+    END_OF_FUNCTIONS,
+};

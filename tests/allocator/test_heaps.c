@@ -31,6 +31,7 @@ static int close_device(void **state)
         f->d->heaps = h->next_of_device;
         heap_destroy(h);
     }
+    free(f->d->default_pool.heaps);
     free(f->d);
     free(f);
     return 0;

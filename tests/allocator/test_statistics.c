@@ -267,6 +267,193 @@ TEST(an_idle_heap_gives_up_its_share_of_the_peak)
     assert_int_equal(m.looked, looked);
 }
 
+/* --- more heaps than are looked at ------------------------------------------------------- */
+
+#define CROWD 1000
+
+typedef struct crowd {
+    statistics all;
+    heap_statistics heaps[CROWD];
+    uint64_t held[CROWD][POOL_KINDS];
+    rows rows; /* of FIGURE_ALLOCATED_BYTES, and of what is active where nothing is pending */
+} crowd;
+
+static void open_crowd(crowd *c, int heaps)
+{
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < heaps; i++) {
+        statistics_add_heap(&c->all, &c->heaps[i]);
+    }
+}
+
+/* As a request with the device to itself does. */
+static void change_one(crowd *c, int which, pool_kind kind, int64_t by)
+{
+    heap_statistics *h = &c->heaps[which];
+    uint64_t amount = by > 0 ? (uint64_t)by : 0;
+    statistics_look(&c->all);
+    statistics_share(&c->all, h);
+    statistics_make_room(&c->all, h, kind, FIGURE_ALLOCATION, by > 0);
+    statistics_make_room(&c->all, h, kind, FIGURE_ALLOCATED_BYTES, amount);
+    statistics_change(h, kind, FIGURE_ALLOCATION, by > 0 ? 1 : -1);
+    statistics_change(h, kind, FIGURE_ALLOCATED_BYTES, by);
+    c->held[which][kind] += (uint64_t)by;
+    note(&c->rows, kind, by);
+    note(&c->rows, POOL_ALL, by);
+}
+
+static void expect_exact_crowd(const crowd *c)
+{
+    for (int row = 0; row <= POOL_ALL; row++) {
+        figure bytes = statistics_sum(&c->all, (pool_kind)row, FIGURE_ALLOCATED_BYTES);
+        figure active = statistics_sum(&c->all, (pool_kind)row, FIGURE_ACTIVE_BYTES);
+        assert_int_equal(bytes.current, c->rows.sum[row]);
+        assert_int_equal(bytes.peak, c->rows.peak[row]);
+        assert_int_equal(bytes.allocated, c->rows.raised[row]);
+        assert_int_equal(active.peak, c->rows.peak[row]);
+    }
+    assert_null(statistics_violation(&c->all));
+}
+
+/* Takes what there is, or allocates; one block for each heap and pool at a time. */
+static void step(crowd *c, int which, pool_kind kind, uint64_t bytes)
+{
+    uint64_t held = c->held[which][kind];
+    change_one(c, which, kind, held ? -(int64_t)held : (int64_t)bytes);
+}
+
+static uint64_t count_sharing(const statistics *s)
+{
+    uint64_t count = 0;
+    for (const heap_statistics *h = s->sharing; h; h = h->next) {
+        count++;
+    }
+    return count;
+}
+
+TEST(the_peak_of_a_thousand_heaps_is_that_of_their_sum)
+{
+    static crowd c;
+    uint64_t random = 5;
+    open_crowd(&c, CROWD);
+    for (int i = 0; i < 20000; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        step(&c, (int)((random >> 33) % CROWD), (pool_kind)(random >> 50 & 1),
+             (random >> 40) % 10000 + 1);
+        expect_exact_crowd(&c);
+    }
+}
+
+/* Each peak is beyond the last one, and no heap uses the one before. */
+TEST(the_peak_of_heaps_that_are_used_one_after_the_other_is_that_of_their_sum)
+{
+    static crowd c;
+    open_crowd(&c, CROWD);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < CROWD; i++) {
+            step(&c, i, POOL_SMALL, (uint64_t)round * 100 + 512);
+            expect_exact_crowd(&c);
+        }
+    }
+}
+
+TEST(after_a_reset_the_peak_of_a_thousand_heaps_is_what_there_is)
+{
+    static crowd c;
+    open_crowd(&c, CROWD);
+    for (int i = 0; i < CROWD + CROWD / 2; i++) { /* half of them give back what they have */
+        step(&c, i % CROWD, POOL_LARGE, 2048);
+    }
+    statistics_reset_peaks(&c.all);
+    memcpy(c.rows.peak, c.rows.sum, sizeof c.rows.peak);
+    expect_exact_crowd(&c);
+    step(&c, 0, POOL_LARGE, 100);
+    step(&c, CROWD - 1, POOL_LARGE, 0);
+    step(&c, 1, POOL_SMALL, 50);
+    expect_exact_crowd(&c);
+}
+
+TEST(what_waits_counts_as_active_in_heaps_that_are_not_looked_at)
+{
+    static crowd c;
+    open_crowd(&c, CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        change_one(&c, i, POOL_SMALL, 512);
+        change_one(&c, i, POOL_SMALL, -512);
+        statistics_add_pending(&c.heaps[i], POOL_SMALL, 512);
+    }
+    figure active = statistics_sum(&c.all, POOL_ALL, FIGURE_ACTIVE_BYTES);
+    assert_int_equal(active.current, (uint64_t)CROWD * 512);
+    assert_int_equal(active.peak, (uint64_t)CROWD * 512);
+    assert_int_equal(statistics_sum(&c.all, POOL_ALL, FIGURE_ALLOCATED_BYTES).peak, 512);
+}
+
+TEST(heaps_that_are_not_used_are_not_looked_at)
+{
+    static crowd c;
+    open_crowd(&c, CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        step(&c, i, POOL_SMALL, 512);
+    }
+    assert_true(count_sharing(&c.all) < 100);
+    for (int i = 0; i < 100; i++) {
+        statistics_look(&c.all);
+    }
+    assert_int_equal(count_sharing(&c.all), 1);
+}
+
+/* Requests that needed nobody are seen by what they counted. */
+TEST(heaps_that_are_used_go_on_sharing)
+{
+    static crowd c;
+    open_crowd(&c, 50);
+    for (int i = 0; i < 1000; i++) {
+        for (int used = 0; used < 50; used += 2) {
+            c.heaps[used].counts[POOL_SMALL][FIGURE_ALLOCATION].allocated++;
+        }
+        statistics_look(&c.all);
+    }
+    assert_int_equal(count_sharing(&c.all), 25);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(c.heaps[i].is_sharing, i % 2 == 0);
+    }
+}
+
+TEST(heaps_that_go_without_being_looked_at_leave_peaks_and_totals)
+{
+    static crowd c;
+    open_crowd(&c, CROWD);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < CROWD; i++) {
+            step(&c, i, POOL_SMALL, 512);
+        }
+    }
+    for (int i = 1; i < CROWD; i++) {
+        statistics_remove_heap(&c.all, &c.heaps[i]);
+        expect_exact_crowd(&c);
+    }
+}
+
+/* The one that is left was settled when it became the only one. */
+TEST(a_heap_that_is_left_alone_unused_needs_no_look_at_the_device_when_it_is_used)
+{
+    static crowd c;
+    open_crowd(&c, 2);
+    change_one(&c, 0, POOL_SMALL, 512);
+    change_one(&c, 0, POOL_SMALL, -512);
+    for (int i = 0; i < 100; i++) {
+        change_one(&c, 1, POOL_SMALL, 512);
+        change_one(&c, 1, POOL_SMALL, -512);
+    }
+    assert_false(c.heaps[0].is_sharing);
+    statistics_remove_heap(&c.all, &c.heaps[1]);
+    change_one(&c, 0, POOL_SMALL, 1024);
+    assert_true(c.heaps[0].is_only);
+    expect_exact_crowd(&c);
+}
+
+/* --- telling ----------------------------------------------------------------------------- */
+
 static void count_names(void *context, const char *name, uint64_t value)
 {
     unsigned *counts = context;

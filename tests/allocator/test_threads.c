@@ -13,7 +13,7 @@ typedef struct crowd crowd;
 
 typedef struct worker {
     crowd *of;
-    cudaStream_t stream, other; /* other: blocks are recorded on it now and then */
+    cudaStream_t streams[LIVE], other; /* other: blocks are recorded on it now and then */
     uint64_t random;
     uint64_t wrong; /* frees and records of live blocks that were refused: must stay 0 */
     pthread_t thread;
@@ -26,17 +26,17 @@ struct crowd {
     uint64_t unlawful; /* figures that contradict each other */
 };
 
-static void one_request(worker *w, void **slot)
+static void one_request(worker *w, void **slot, cudaStream_t stream)
 {
     gmd_allocator *a = w->of->a;
     if (!*slot) {
-        *slot = gmd_allocator_malloc(a, (w->random >> 30) % (4 * GMD_MIB), 0, w->stream);
+        *slot = gmd_allocator_malloc(a, (w->random >> 30) % (4 * GMD_MIB), 0, stream);
         return;
     }
     if (w->random >> 60 == 0) {
         w->wrong += !gmd_allocator_record_stream(a, *slot, w->other);
     }
-    w->wrong += !gmd_allocator_free(a, *slot, 0, w->stream);
+    w->wrong += !gmd_allocator_free(a, *slot, 0, stream);
     *slot = NULL;
 }
 
@@ -46,13 +46,14 @@ static void *churn(void *argument)
     void *live[LIVE] = {0};
     for (int i = 0; i < REQUESTS; i++) {
         w->random = w->random * 6364136223846793005u + 1442695040888963407u;
-        one_request(w, &live[(w->random >> 40) % LIVE]);
+        uint64_t which = (w->random >> 40) % LIVE;
+        one_request(w, &live[which], w->streams[which]);
         if (i % 1000 == 999) {
             gmd_allocator_empty_cache(w->of->a);
         }
     }
     for (int i = 0; i < LIVE; i++) {
-        w->wrong += !gmd_allocator_free(w->of->a, live[i], 0, w->stream);
+        w->wrong += !gmd_allocator_free(w->of->a, live[i], 0, w->streams[i]);
     }
     return NULL;
 }
@@ -77,30 +78,49 @@ static void *watch(void *argument)
     return NULL;
 }
 
-static void open_crowd(crowd *c, const char *conf, bool share_a_stream)
+typedef enum streams_of { ONE_EACH, ONE_FOR_FOUR, ONE_FOR_EACH_BLOCK } streams_of;
+
+static cudaStream_t new_stream(void)
+{
+    cudaStream_t stream = NULL;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    return stream;
+}
+
+static void give_streams(crowd *c, streams_of how)
+{
+    cudaStream_t streams[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        streams[i] = new_stream();
+    }
+    for (int i = 0; i < THREADS; i++) {
+        worker *w = &c->workers[i];
+        w->other = streams[(i + 1) % THREADS];
+        for (int slot = 0; slot < LIVE; slot++) {
+            w->streams[slot] =
+                how == ONE_FOR_EACH_BLOCK ? new_stream() : streams[how == ONE_EACH ? i : i / 4];
+        }
+    }
+}
+
+static void open_crowd(crowd *c, const char *conf, streams_of how)
 {
     gmd_sim_config config;
     gmd_sim_default_config(&config);
     gmd_sim_reset(&config);
     *c = (crowd){.a = NULL};
     assert_int_equal(gmd_allocator_create(&c->a, 1, conf, NULL), GMD_OK);
-    cudaStream_t streams[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+        c->workers[i] = (worker){.of = c, .random = (uint64_t)i + 1};
     }
-    for (int i = 0; i < THREADS; i++) {
-        c->workers[i] = (worker){.of = c,
-                                 .random = (uint64_t)i + 1,
-                                 .stream = streams[share_a_stream ? i / 4 : i],
-                                 .other = streams[(i + 1) % THREADS]};
-    }
+    give_streams(c, how);
 }
 
-static void run_crowd(const char *conf, bool share_a_stream)
+static void run_crowd(const char *conf, streams_of how)
 {
     static crowd c;
     pthread_t watcher;
-    open_crowd(&c, conf, share_a_stream);
+    open_crowd(&c, conf, how);
     assert_int_equal(pthread_create(&watcher, NULL, watch, &c), 0);
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&c.workers[i].thread, NULL, churn, &c.workers[i]), 0);
@@ -126,22 +146,28 @@ static void run_crowd(const char *conf, bool share_a_stream)
 
 TEST(threads_on_their_own_streams_leave_the_statistics_at_zero)
 {
-    run_crowd("", false);
+    run_crowd("", ONE_EACH);
 }
 
 TEST(threads_that_share_streams_do_too)
 {
-    run_crowd("", true);
+    run_crowd("", ONE_FOR_FOUR);
+}
+
+/* More than are looked at one by one: heaps settle while other threads use theirs. */
+TEST(threads_with_hundreds_of_streams_do_too)
+{
+    run_crowd("", ONE_FOR_EACH_BLOCK);
 }
 
 TEST(with_expandable_segments_too)
 {
-    run_crowd("expandable_segments:True", false);
+    run_crowd("expandable_segments:True", ONE_EACH);
 }
 
 TEST(under_pressure_too)
 {
     run_crowd("max_split_size_mb:20,per_process_memory_fraction:0.001,"
               "garbage_collection_threshold:0.5",
-              true);
+              ONE_FOR_FOUR);
 }

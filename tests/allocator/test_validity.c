@@ -99,7 +99,7 @@ static void expect_found(const char *conf, void (*spoil)(fixture *f), const char
 /* The heap of the default pool. */
 static heap *home(const fixture *f)
 {
-    return f->d->default_pool.heaps;
+    return f->d->default_pool.heaps[0];
 }
 
 static block *live(const fixture *f, uint64_t address)
@@ -168,7 +168,7 @@ static void put_a_live_block_into_a_set(fixture *f)
 
 static void move_a_block_in_the_map(fixture *f)
 {
-    live(f, f->small)->address += 64 * 512;
+    live(f, f->small)->address += UINT64_C(64) * 512;
 }
 
 static void let_the_other_kind_have_a_block(fixture *f)
@@ -268,7 +268,7 @@ static block tree_block(free_set *set, uint64_t address)
 /* The one of two blocks that outranks the other is the root, and the lower one is on the left. */
 TEST(a_tree_out_of_order_or_rank_is_found)
 {
-    static free_set set = {.is_small = true};
+    free_set set = {.is_small = true};
     block a = tree_block(&set, 512), b = tree_block(&set, 1024);
     free_set_insert(&set, &a);
     free_set_insert(&set, &b);
@@ -366,6 +366,54 @@ static void misplace_an_end(fixture *f)
     home(f)->stats.ends[FIGURE_ALLOCATION]++;
 }
 
+static void forget_that_a_heap_shares(fixture *f)
+{
+    home(f)->stats.is_sharing = false;
+}
+
+static void confuse_the_latest_use(fixture *f)
+{
+    f->d->stats.least_used->last_used = f->d->stats.now + 1;
+}
+
+static void forget_who_was_used_least(fixture *f)
+{
+    f->d->stats.least_used = NULL;
+}
+
+/* Asks until the heaps share in the peaks no more. */
+static void settle_all_but_one(const fixture *f)
+{
+    for (int i = 0; i < 100; i++) {
+        device_enter(f->d);
+        device_leave(f->d);
+    }
+    assert_ptr_equal(f->d->stats.sharing, f->d->stats.least_used);
+}
+
+static heap *settled_heap(const fixture *f)
+{
+    settle_all_but_one(f);
+    return home(f)->stats.is_sharing ? f->d->default_pool.next->heaps[0] : home(f);
+}
+
+static void miscount_what_is_settled(fixture *f)
+{
+    settle_all_but_one(f);
+    f->d->stats.settled.current[POOL_ALL][FIGURE_ALLOCATION]++;
+    f->d->stats.peaks[POOL_ALL][FIGURE_ALLOCATION] += 2;
+}
+
+static void change_what_is_settled(fixture *f)
+{
+    settled_heap(f)->stats.counts[POOL_SMALL][FIGURE_ALLOCATION].current++;
+}
+
+static void open_what_is_settled(fixture *f)
+{
+    atomic_store(&settled_heap(f)->entry, HEAP_OPEN);
+}
+
 TEST(each_figure_that_is_no_sum_is_found)
 {
     const char *const sums = "a heap's figures are sums over its blocks";
@@ -389,6 +437,19 @@ TEST(each_peak_and_share_that_cannot_be_is_found)
     expect_found("", promise_too_much, "the heaps' shares of a peak fit under the peak");
     expect_found("", pass_a_ceiling, "no figure of a heap is above its ceiling");
     expect_found("", misplace_an_end, "the room of a figure ends at the lower of its ceilings");
+}
+
+TEST(each_heap_that_shares_and_should_not_is_found)
+{
+    const char *const settled = "settled figures are sums over the heaps that do not share";
+    expect_found("", forget_that_a_heap_shares,
+                 "a heap that does not share in the peaks is closed");
+    expect_found("", confuse_the_latest_use,
+                 "the heaps that share are in the order of their latest use");
+    expect_found("", forget_who_was_used_least, "the heap that was not used for longest is known");
+    expect_found("", miscount_what_is_settled, settled);
+    expect_found("", change_what_is_settled, settled);
+    expect_found("", open_what_is_settled, "a heap that does not share in the peaks is closed");
 }
 
 /* --- pending frees, pools and lists ------------------------------------------------------ */
@@ -435,7 +496,7 @@ static void lose_a_heap(fixture *f)
 
 static void lose_a_heap_of_a_pool(fixture *f)
 {
-    f->d->default_pool.heaps = NULL;
+    f->d->default_pool.heap_count = 0;
 }
 
 static void forget_the_device(fixture *f)
@@ -445,8 +506,11 @@ static void forget_the_device(fixture *f)
 
 static void confuse_pools(fixture *f)
 {
-    f->d->default_pool.next->heaps->pool = &f->d->default_pool;
-    f->d->default_pool.heaps->next = f->d->default_pool.next->heaps;
+    pool *to = &f->d->default_pool;
+    assert_true(to->heap_count == 1 && to->heap_capacity > 1);
+    to->heaps[1] = to->next->heaps[0];
+    to->heaps[1]->pool = to;
+    to->heap_count = 2;
 }
 
 static void lose_a_pool(fixture *f)

@@ -158,6 +158,17 @@ the_second_ctrl_c_ends_it_at_once() {
     done
 }
 
+a_killed_process_of_a_campaign_is_replaced() {
+    "$gmd" fuzz --time 2 --jobs 2 --out none >said 2>&1 &
+    gmd_process=$!
+    until [ "$(pgrep -P $gmd_process | wc -l)" -eq 2 ]; do
+        sleep 0.05
+    done
+    kill -s KILL "$(pgrep -P $gmd_process | head -n 1)"
+    wait $gmd_process || fail "exit status $?"
+    grep -q 'note: 1 process of the campaign, ended by SIGKILL, was replaced' said || fail "no note tells of it"
+}
+
 two_signals_of_timeout_are_one() {
     timeout -s INT 1 "$gmd" fuzz --time 600 --out none --json a.json >said 2>&1
     grep -q '"verdict": "interrupted"' a.json || fail "a.json is not there"

@@ -165,3 +165,60 @@ TEST_F(fresh_device, choices_without_a_list_are_refused)
     config.choice_count = 1;
     assert_int_equal(gmd_sim_reset(&config), -1);
 }
+
+/* --- many streams ------------------------------------------------------------------------ */
+
+enum { CROWD = 300, ROUNDS = 3 };
+
+typedef struct crowd {
+    cudaStream_t streams[CROWD];
+    uint64_t ends[CROWD]; /* when all that is queued on each is over */
+    uint64_t random;
+} crowd;
+
+static uint64_t below(crowd *c, uint64_t limit)
+{
+    c->random = c->random * 6364136223846793005u + 1442695040888963407u;
+    return (c->random >> 33) % limit;
+}
+
+/* Work on each stream, which may wait for what was queued on another one; all at time 0. */
+static void queue_on_all(crowd *c)
+{
+    for (int i = 0; i < CROWD * ROUNDS; i++) {
+        uint64_t at = (uint64_t)i % CROWD, other = below(c, CROWD), duration = below(c, 1000);
+        if (below(c, 2)) {
+            cudaEvent_t event = new_event(cudaEventDisableTiming);
+            assert_success(cudaEventRecord(event, c->streams[other]));
+            assert_success(cudaStreamWaitEvent(c->streams[at], event, 0));
+            c->ends[at] = c->ends[other] > c->ends[at] ? c->ends[other] : c->ends[at];
+        }
+        launch(c->streams[at], duration);
+        c->ends[at] += duration;
+    }
+}
+
+static void expect_what_is_over(const crowd *c)
+{
+    for (int i = 0; i < CROWD; i++) {
+        bool is_over = cudaStreamQuery(c->streams[i]) == cudaSuccess;
+        assert_int_equal(is_over, c->ends[i] <= gmd_sim_now());
+    }
+}
+
+TEST_F(fresh_device, the_work_of_hundreds_of_streams_is_over_when_its_time_has_come)
+{
+    crowd c = {.random = 3};
+    for (int i = 0; i < CROWD; i++) {
+        c.streams[i] = new_stream(cudaStreamNonBlocking);
+    }
+    queue_on_all(&c);
+    for (int i = 0; i < 20; i++) {
+        gmd_sim_advance(below(&c, 100));
+        expect_what_is_over(&c);
+        uint64_t waited = below(&c, CROWD), before = gmd_sim_now();
+        assert_success(cudaStreamSynchronize(c.streams[waited]));
+        assert_int_equal(gmd_sim_now(), c.ends[waited] > before ? c.ends[waited] : before);
+        expect_what_is_over(&c);
+    }
+}

@@ -4,6 +4,7 @@
 #include "gmd_test.h"
 
 #include "address_map.h"
+#include "due.h"
 #include "gmd_sim_front.h"
 #include "graphs.h"
 #include "pages.h"
@@ -351,6 +352,36 @@ static void forget_that_work_is_queued(void)
     streams.active_count = 0;
 }
 
+static void forget_what_ends_next(void)
+{
+    due_drop(busy());
+}
+
+static void end_before_the_first(void)
+{
+    cudaStream_t other;
+    assert_int_equal(gmd_sim_cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(gmd_sim_launch(other, 10, NULL, 0), cudaSuccess);
+    assert_int_equal(streams.due_count, 2);
+    streams.due[1]->due_ns = 0;
+    streams.due[0]->due_ns = 1;
+}
+
+static void wait_for_no_value(void)
+{
+    streams.due[0]->due_place = DUE_BY_VALUE;
+}
+
+static void wait_for_nobody(void)
+{
+    streams.due[0]->due_place = DUE_AFTER_ANOTHER;
+}
+
+static void miscount_what_is_needed(void)
+{
+    streams.needed_count++;
+}
+
 static void forget_what_is_open(void)
 {
     busy()->is_open = false;
@@ -386,6 +417,7 @@ static void miscount_events(void)
 static void rewind_a_stream(void)
 {
     stream *s = busy(); /* with the events that were recorded on it */
+    due_drop(s);
     s->head = s->tail = s->known = 0;
     streams.active_count = streams.open_count = 0;
     s->is_open = false;
@@ -407,6 +439,12 @@ TEST_F(validity, each_corruption_of_streams_is_found)
     expect_found(know_the_future, "no stream is further than what was queued on it");
     expect_found(shrink_a_ring, "the work of a stream fits its ring");
     expect_found(forget_that_work_is_queued, "the streams with work are active");
+    expect_found(forget_what_ends_next,
+                 "a stream whose first entry does not run is filed by when that ends");
+    expect_found(end_before_the_first, "streams are in the order in which their first entries end");
+    expect_found(wait_for_no_value, "a stream whose first entry waits for a value is listed");
+    expect_found(wait_for_nobody, "a stream knows who waits for it, in the order of the tickets");
+    expect_found(miscount_what_is_needed, "the streams that are waited for are counted");
     expect_found(forget_what_is_open,
                  "the streams of which the host does not know that all is over are open");
     expect_found(have_a_past_in_the_future,

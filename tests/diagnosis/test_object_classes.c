@@ -29,6 +29,21 @@ TEST_F(script, what_is_added_and_forgotten_waits_for_the_collector)
     assert_found(*state, GMD_FINDING_REFERENCE_CYCLE);
 }
 
+/* Most of what can be asked for was asked for early. */
+TEST_F(job, what_grows_by_ever_less_is_a_cache_that_fills)
+{
+    enum { LOOKUPS = 30, EARLY = 10, LATE_ONCE_IN = 4 };
+    planted_job *job = *state;
+    for (int i = 0; i < LOOKUPS; i++) {
+        planted_at(job->p, job->call);
+        if (i < EARLY || i % LATE_ONCE_IN == 0) {
+            planted_alloc(job->p, 64 * GMD_MIB);
+        }
+        planted_train(job);
+    }
+    assert_healthy(job->p);
+}
+
 TEST_F(script, what_each_iteration_works_on_again_is_kept_on_purpose)
 {
     add_parts(*state, true);
@@ -233,6 +248,27 @@ TEST_F(job, what_goes_last_first_is_a_list_that_is_cleared)
         }
         for (int i = runs[run]; i-- > 0;) {
             planted_free_block(job->p, list[i]);
+        }
+    }
+    assert_healthy(job->p);
+}
+
+/* Those of several lists by turns, and the lists go with a dictionary: neither order. */
+TEST_F(job, what_several_lists_hold_does_not)
+{
+    static const int runs[] = {6, 10, 6, 12, 4};
+    planted_job *job = *state;
+    for (int run = 0; run < 5; run++) {
+        size_t lists[64];
+        planted_at(job->p, job->loop);
+        for (int i = 0; i < runs[run]; i++) {
+            lists[i] = planted_alloc(job->p, 16 * GMD_MIB);
+            planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+        }
+        for (int list = 0; list < 2; list++) {
+            for (int i = runs[run] - 2 + list; i >= 0; i -= 2) {
+                planted_free_block(job->p, lists[i]);
+            }
         }
     }
     assert_healthy(job->p);

@@ -73,6 +73,46 @@ TEST_F(history, a_refusal_after_which_as_much_is_served_did_not)
     gmd_recording_free(&r);
 }
 
+/* Two allocations at one address, the first of them still live. */
+static gmd_recording read_address_given_twice(planted *p, gmd_snapshot *snapshot, bool is_run)
+{
+    gmd_recording r;
+    gmd_error error;
+    gmd_snapshot_event *first = NULL;
+    planted_alloc(p, 3 * GMD_MIB);
+    planted_alloc(p, 3 * GMD_MIB);
+    *snapshot = planted_take_snapshot(p);
+    for (size_t i = 0; i < snapshot->event_count; i++) {
+        gmd_snapshot_event *e = &snapshot->events[i];
+        if (e->action == GMD_ACTION_ALLOC) {
+            first = first ? first : e;
+            e->address = first->address;
+        }
+    }
+    snapshot->is_run = is_run;
+    assert_int_equal(gmd_recording_make(&r, snapshot, 0, &error), GMD_OK);
+    return r;
+}
+
+TEST_F(history, of_a_run_an_address_that_is_given_twice_has_two_blocks)
+{
+    gmd_snapshot snapshot;
+    gmd_recording r = read_address_given_twice(*state, &snapshot, true);
+    assert_int_equal(r.contradictions, 0);
+    assert_int_equal(r.lifetimes[0].address, r.lifetimes[1].address);
+    gmd_recording_free(&r);
+    gmd_snapshot_free(&snapshot);
+}
+
+TEST_F(history, of_a_recording_an_address_that_is_given_twice_is_a_contradiction)
+{
+    gmd_snapshot snapshot;
+    gmd_recording r = read_address_given_twice(*state, &snapshot, false);
+    assert_int_equal(r.contradictions, 1);
+    gmd_recording_free(&r);
+    gmd_snapshot_free(&snapshot);
+}
+
 TEST_F(history, a_block_in_the_place_of_one_that_was_freed_is_of_after_the_recording)
 {
     planted *p = *state;

@@ -322,7 +322,8 @@ static bool may_be_filling(const verdict *v)
 {
     gmd_finding_class class = v->findings.count ? v->findings.items[0].class : 0;
     return v->findings.count == 0 || class == GMD_FINDING_RETAINED_GRAPH ||
-           class == GMD_FINDING_REFERENCE_CYCLE || class == GMD_FINDING_GRADIENT_ACCUMULATION;
+           class == GMD_FINDING_REFERENCE_CYCLE || class == GMD_FINDING_GRADIENT_ACCUMULATION ||
+           class == GMD_FINDING_EVAL_GRAPH;
 }
 
 static void look_at_early_parts(const char *name, const gmd_snapshot *s, uint8_t device)

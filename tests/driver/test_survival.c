@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -130,6 +131,41 @@ TEST_F(server, a_run_ends_with_the_deadline)
     assert_true(o->is_cut_off);
     assert_int_equal(o->violation_count, 0);
     assert_true(gmd_clock_s() - start < 10);
+}
+
+/* --- a run of its own ------------------------------------------------------------------------ */
+
+static void *kill_the_first_child(void *context)
+{
+    (void)context;
+    pid_t child;
+    while (list_children(&child, 1) == 0) {
+    }
+    kill(child, SIGKILL);
+    return NULL;
+}
+
+/* As the kernel may when memory is short: the run is made again, and its own end is told. */
+TEST_F(server, a_run_that_somebody_else_ended_is_no_crash)
+{
+    pthread_t killer;
+    setenv("GMD_PLANT", "hang", 1);
+    options = options_on(GMD_TEST_PLANTED);
+    options.process.call_budget_s = 0.5;
+    trace = parse_lines("alloc a 1 s1\nalloc b 1 s1\nalloc c 1 s1\n");
+    gmd_workload workload = {
+        .name = "hang.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    gmd_error error = {""};
+    assert_non_null(o);
+    assert_int_equal(pthread_create(&killer, NULL, kill_the_first_child, NULL), 0);
+    gmd_status status = gmd_run_isolated(&options, &workload, o, &error);
+    pthread_join(killer, NULL);
+    bool is_told =
+        o->violation_count == 1 && strcmp(o->violations[0].identity.kind, "progress.hang") == 0;
+    free(o);
+    assert_int_equal(status, GMD_OK);
+    assert_true(is_told);
 }
 
 /* --- what a library leaves behind ------------------------------------------------------------ */

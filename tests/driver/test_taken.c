@@ -10,6 +10,7 @@
 #include "gmd_size.h"
 #include "gmd_test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,15 @@ TEST_F(taken, a_fate_that_is_none_is_refused)
     assert_false(take_run(taken, shared));
     o->oracles[0].fate = GMD_ORACLE_SKIPPED;
     assert_true(take_run(taken, shared));
+}
+
+TEST_F(taken, a_time_that_is_none_is_not_told)
+{
+    gmd_oracle_result *overlap = &shared->outcome.oracles[0];
+    shared->outcome.oracle_count = 1;
+    *overlap = (gmd_oracle_result){.name = "overlap", .asked = 3, .seconds = NAN};
+    assert_true(take_run(taken, shared));
+    assert_true(taken->outcome.oracles[0].seconds >= 0);
 }
 
 TEST_F(taken, a_guard_that_is_gone_refuses_all)

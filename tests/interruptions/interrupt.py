@@ -27,10 +27,6 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-# A writer that is killed in a commit leaves a journal, which a reader that opens the store for
-# reading only cannot roll back. Set this once the store recovers by itself.
-STORE_RECOVERS = True
-
 ENDING = ("INT", "TERM", "HUP")  # gmd ends in good order
 TWICE = "INT twice"
 SIGNALS = ENDING + (TWICE, "KILL", "STOP")
@@ -150,18 +146,18 @@ class Trial:
             return own
         if self.to_child:  # a crash, in the allocator's name; or gmd's own process is gone. The case
             # that minimize begins with may show that crash instead of its defect.
-            return own | {FAILURE} | ({USAGE} if self.kind == "minimize" else set())
+            return own | ({USAGE} if self.kind == "minimize" else set())
         if self.signal == "KILL":
             return own | {-signal.SIGKILL}
         if self.signal == TWICE:
-            return own | {FAILURE, 130}
+            return own | {FAILURE, 130, -signal.SIGINT}
         return own | {FAILURE, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
 
     def check_status(self):
         allowed = self.allowed()
         if self.status not in allowed:
             self.problem(f"exit status {self.status}, expected one of {sorted(allowed)}")
-        if self.signal in ENDING and not self.to_child and self.status < 0:
+        if self.signal in ENDING + (TWICE,) and not self.to_child and self.status < 0:
             # Before the command line is read: there is nothing to be told yet.
             if self.delay > 0.2:
                 self.problem(f"died of the signal after {self.delay:.2f} s")
@@ -214,12 +210,11 @@ class Trial:
     def check_store(self):
         if not os.path.exists(self.store):
             return
-        if STORE_RECOVERS or not os.path.exists(self.store + "-journal"):
-            done = subprocess.run([self.options.gmd, "report", "--history", self.store],
-                                  capture_output=True, text=True)
-            if done.returncode:
-                self.problem(f"the store cannot be read: {done.stderr.strip()}")
-        database = sqlite3.connect(self.store)  # rolls a killed writer's journal back
+        done = subprocess.run([self.options.gmd, "report", "--history", self.store],
+                              capture_output=True, text=True)
+        if done.returncode:
+            self.problem(f"the store cannot be read: {done.stderr.strip()}")
+        database = sqlite3.connect(self.store)
         found = database.execute("PRAGMA integrity_check").fetchone()[0]
         database.close()
         if found != "ok":

@@ -103,5 +103,18 @@ def colliding_addresses(n):
     return h.pickled()
 
 
+def streams(n):
+    """Each stream allocates, frees, and uses its cached block again, in turns with all others."""
+    h, k = History(), n // 80
+    for i in range(k):
+        h.alloc(at(i), stream=i + 1)
+        h.free(at(i), stream=i + 1)
+    for _ in range((n - 4 * k) // (3 * k)):
+        for i in range(k):
+            h.alloc(at(i), stream=i + 1, is_new=False)
+            h.free(at(i), stream=i + 1)
+    return h.pickled()
+
+
 SHAPES = (cache_given_back, completions_in_a_run, frees_that_wait, expandable_maps,
-          colliding_addresses)
+          colliding_addresses, streams)

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { launchBrowser, openDrawn } from './chromium.mjs';
 import { pageOf } from './make_page.mjs';
+
+export { settle } from './chromium.mjs';
 
 const folder = process.env.GMD_PAGE_FOLDER;
 const template = readFileSync(process.env.GMD_PAGE_TEMPLATE, 'utf8');
@@ -15,11 +16,7 @@ let browser;
 before(async () => {
     mkdirSync(join(folder, 'pages'), { recursive: true });
     mkdirSync(join(folder, 'pictures'), { recursive: true });
-    // The sandbox of Chromium refuses to run as root, which tests in containers do.
-    browser = await chromium.launch({
-        executablePath: process.env.GMD_CHROMIUM,
-        args: ['--no-sandbox', '--enable-unsafe-swiftshader'],
-    });
+    browser = await launchBrowser();
 });
 after(() => browser.close());
 
@@ -34,18 +31,29 @@ export function syntheticPage(kind) {
     return made.get(kind);
 }
 
-// The path of a page that gmd writes with the arguments that ARGS(path) gives. Exit code 1 is that of a finding.
-export function pageOfGmd(name, args, environment) {
-    const path = join(folder, 'pages', `${name}.html`);
+export function pageFolder() {
+    const path = join(folder, 'pages');
+    mkdirSync(path, { recursive: true });
+    return path;
+}
+
+// Exit code 1 is that of a finding.
+export function runGmd(args, environment) {
     try {
-        execFileSync(process.env.GMD, args(path), {
-            cwd: join(folder, 'pages'),
+        execFileSync(process.env.GMD, args, {
+            cwd: pageFolder(),
             stdio: ['ignore', 'ignore', 'pipe'],
             env: { ...process.env, ...environment },
         });
     } catch (error) {
         if (error.status !== 1) throw error;
     }
+}
+
+// The path of a page that gmd writes with the arguments that ARGS(path) gives.
+export function pageOfGmd(name, args, environment) {
+    const path = join(pageFolder(), `${name}.html`);
+    runGmd(args(path), environment);
     return path;
 }
 
@@ -68,26 +76,13 @@ export async function openPage(path, fragment, options) {
     page.on('request', (request) => {
         if (!/^(file|blob|data):/.test(request.url())) page.problems.push(`asked for ${request.url()}`);
     });
-    await page.goto(pathToFileURL(path).href + (fragment ?? ''));
-    await page.waitForFunction(() => document.querySelector('nav.views, [role=alert]'));
-    await settle(page);
+    await openDrawn(page, path, fragment);
     return page;
 }
 
 export async function closePage(page) {
     assert.deepEqual(page.problems, []);
     await page.context().close();
-}
-
-// Until the state of the page is drawn and its charts are sharp.
-export async function settle(page) {
-    await page.evaluate(async () => {
-        const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-        for (let i = 0; i < 3; i++) await frame();
-        const charts = () =>
-            window.gmdPage?.views.map((view) => view.chart).filter((chart) => chart?.node.isConnected) ?? [];
-        for (let i = 0; i < 300 && charts().some((chart) => chart.frame); i++) await frame();
-    });
 }
 
 export function stateOf(page) {

@@ -43,8 +43,79 @@ test('the page of resnet50_leak names the cause and shows the blocks of its line
         );
         await page.locator('.evidence a').first().click();
         await settle(page);
-        assert.ok((await page.evaluate(() => window.gmdPage.app.highlight.count)) >= 100);
+        const highlighted = await page.evaluate(() => {
+            const { app } = window.gmdPage;
+            const history = app.history(),
+                category = history.ofBlocks('category');
+            return [...history.blockSize.keys()]
+                .filter((block) => app.highlight.mask[block])
+                .map((block) => history.info.categories[category[block]]);
+        });
+        assert.ok(highlighted.length >= 100);
+        assert.deepEqual([...new Set(highlighted)], ['gradient']);
         assert.ok((await followEvidence(page)) >= 2);
+    });
+});
+
+test('the page of left_free_1.2 says why a request was refused, and that more were', async () => {
+    await withPage(job('left_free_1.2'), '', async (page) => {
+        const first = await page.locator('.finding').first().innerText();
+        assert.match(first, /Cause: limit: the device had the memory, and a limit forbade its use\./);
+        assert.match(first, /GiB were free on the device\./);
+        assert.match(first, /What to do: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True/);
+        assert.match(await page.locator('.finding').last().innerText(), /more lines and sizes ran out/);
+        await page.locator('.evidence a').first().click();
+        await settle(page);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /forbade its use\.\nThe job went on\./,
+        );
+        assert.match(await page.locator('.state .legend').innerText(), /parameter[^]*free/);
+    });
+});
+
+test('a comparison shows how other settings hold the same job', async () => {
+    const snapshot = pageOfGmd('expandable', () => [
+        'replay',
+        dataFile('histories/varbatch_cap6_default.pickle.gz'),
+        '--conf',
+        'expandable_segments:True',
+        '--snapshot',
+        'expandable.pickle.gz',
+        '-q',
+    ]).replace(/html$/, 'pickle.gz');
+    const path = pageOfGmd('compared', (to) => [
+        'report',
+        dataFile('histories/varbatch_cap6_default.pickle.gz'),
+        snapshot,
+        '-o',
+        to,
+    ]);
+    await withPage(path, '', async (page) => {
+        assert.match(
+            await page.locator('.comparison').innerText(),
+            /most reserved 5\.96 GiB and 5\.66 GiB\.$/,
+        );
+        await page.getByRole('link', { name: 'Compare the two histories' }).click();
+        await page.getByRole('button', { name: 'Both where most was reserved' }).click();
+        await settle(page);
+        const [upper, lower] = await page.locator('.compare .half').allInnerTexts();
+        assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,742/);
+        assert.match(upper, /Free: 2\.12 GiB in 27 segments without a block, 512 MiB in 39 gaps/);
+        assert.match(lower, /Free: 0 B in 0 segments without a block/);
+        const marks = await page.evaluate(() =>
+            window.gmdPage.app
+                .history()
+                .marks.filter(({ kind }) => kind === 'flush')
+                .map(({ label }) => label),
+        );
+        assert.deepEqual(marks, ['cache given back: 2.01 GiB', 'cache given back: 5.00 GiB']);
+        await page.getByRole('link', { name: 'State' }).click();
+        await settle(page);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /held 118 MiB: 2\.51 GiB were free there, the largest gap was 112 MiB\./,
+        );
     });
 });
 
@@ -92,29 +163,48 @@ test('a run with a planted early reuse shows both parties', async () => {
         await page.locator('.evidence a').first().click();
         await settle(page);
         assert.equal(await page.evaluate(() => window.gmdPage.app.highlight.count), 2);
+        assert.equal((await stateOf(page)).colour, 'stream');
         assert.ok((await followEvidence(page)) >= 2);
+        await page.evaluate(() => window.gmdPage.app.set({ view: 'state' }));
+        await settle(page);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /gap of 32 MiB of stream 1, default pool: the block itself is of stream 2\. Until event 4 block 0 of rmm510\.gmd:4 lay there/,
+        );
     });
     await lookAtAll(path);
 });
 
-test('the page of a gate has its parts as tables', async () => {
-    const path = pageOfGmd(
-        'gate',
-        (to) => [
-            'gate',
-            '--quick',
-            '--only',
-            'cases',
-            '--allocator',
-            faulty,
-            '--out',
-            'none',
-            '--html',
-            to,
-            '-q',
-        ],
-        defect,
+// Follows the first evidence of the finding of a class: both blocks are highlighted, in the timeline and in the state.
+async function seeBothParties(page, name) {
+    const finding = page.locator('.finding').filter({ hasText: name }).first();
+    await finding.locator('.evidence a').first().click();
+    await settle(page);
+    assert.equal((await stateOf(page)).view, 'timeline');
+    assert.equal(await page.evaluate(() => window.gmdPage.app.highlight.count), 2);
+    await page.getByRole('button', { name: /Evidence 1 of 2/ }).click();
+    await settle(page);
+    assert.equal((await stateOf(page)).view, 'state');
+    assert.equal(await page.evaluate(() => window.gmdPage.views[2].found.count), 2);
+}
+
+// A gate or a campaign with a planted defect: its cases are written to CASES.
+function pageOfSearch(name, { allocator, environment, options, cases }) {
+    return pageOfGmd(
+        name,
+        (to) => [...options, '--allocator', allocator, '--out', cases, '--html', to, '-q'],
+        environment,
     );
+}
+
+test('the finding of a gate leads to both parties of an early reuse', async () => {
+    const path = pageOfSearch('gate', {
+        allocator: faulty,
+        environment: defect,
+        options: ['gate', '--quick', '--only', 'cases'],
+        cases: 'gate-cases',
+    });
+    await withPage(path, '', async (page) => seeBothParties(page, 'stream_order.reused_early'));
     await withPage(path, '#view=tables', async (page) => {
         assert.ok((await page.locator('.choices button').count()) >= 1);
         assert.ok((await page.locator('.tables tbody tr').count()) >= 1);
@@ -122,12 +212,30 @@ test('the page of a gate has its parts as tables', async () => {
     await lookAtAll(path);
 });
 
-test('the page of a campaign shows what it found', async () => {
-    const path = pageOfGmd(
-        'campaign',
-        (to) => ['fuzz', '--runs', '2000', '--allocator', faulty, '--out', 'none', '--html', to, '-q'],
-        defect,
-    );
-    await withPage(path, '', async (page) => assert.ok((await page.locator('.finding').count()) >= 1));
+test('the finding of a campaign leads to both parties of an overlap', async () => {
+    const path = pageOfSearch('campaign', {
+        allocator: process.env.GMD_TEST_PLANTED,
+        environment: { GMD_PLANT: 'overlap' },
+        options: ['fuzz', '--runs', '3000', '--without', 'fault,budget'],
+        cases: 'campaign-cases',
+    });
+    await withPage(path, '', async (page) => {
+        await seeBothParties(page, 'overlap.shared');
+        assert.match(await page.locator('.reasons').innerText(), /belong to two live blocks at once/);
+    });
+    await lookAtAll(path);
+});
+
+test('a gate whose cases are not written says why no view shows them', async () => {
+    const path = pageOfSearch('gate-without-cases', {
+        allocator: faulty,
+        environment: defect,
+        options: ['gate', '--quick', '--only', 'cases'],
+        cases: 'none',
+    });
+    await withPage(path, '', async (page) => {
+        assert.match(await page.locator('.finding').first().innerText(), /do not show its blocks: no case was written/);
+        assert.equal(await page.locator('.evidence').count(), 0);
+    });
     await lookAtAll(path);
 });

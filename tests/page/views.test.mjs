@@ -56,7 +56,7 @@ test('the state shows every live block in its segment and steps with keys', asyn
         });
         assert.equal(sums.used, sums.allocated);
         assert.equal(sums.all, sums.reserved);
-        await page.locator('.state canvas').press('n');
+        await page.locator('.state .segments canvas').press('n');
         await settle(page);
         const text = await page.locator('.state .reasons').innerText();
         assert.match(text, /allocation of block/);
@@ -125,6 +125,31 @@ test('two histories are compared on one scale, with the difference by line', asy
     });
 });
 
+test('the zoom of both compared timelines is in the address, and opens again', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        const seen = (one) =>
+            one.evaluate(() => {
+                const { upper, lower } = window.gmdPage.views[4];
+                const round = ({ view }) => Object.values(view).map(Math.round);
+                return [round(upper.chart), round(lower.chart)];
+            });
+        const charts = page.locator('.compare .overlay');
+        await charts.first().press('w');
+        await charts.last().press('w');
+        await charts.last().press('w');
+        await charts.last().press('Shift+W');
+        await charts.last().press('PageUp');
+        await settle(page);
+        const [upper, lower] = await seen(page);
+        assert.ok(upper[1] - upper[0] > lower[1] - lower[0], 'each has its own events');
+        assert.deepEqual(upper.slice(2), lower.slice(2), 'both have one scale of memory');
+        await page.getByRole('button', { name: 'Copy link' }).click();
+        await withPage(small, await page.evaluate(() => location.hash), async (other) =>
+            assert.deepEqual(await seen(other), [upper, lower]),
+        );
+    });
+});
+
 test('tables sort, filter and copy', async () => {
     await withPage(small, '#view=tables', async (page) => {
         const first = () => page.locator('.tables tbody tr').first().innerText();
@@ -148,6 +173,40 @@ test('tables sort, filter and copy', async () => {
         assert.equal(tsv.split('\n')[0], 'Scenario\tPeak\tRatio');
     });
 });
+
+// Presses Tab until the focus is on what SELECTOR names.
+async function tabTo(page, selector) {
+    for (let i = 0; i < 80; i++) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
+    }
+    assert.fail(`Tab does not reach ${selector}`);
+}
+
+for (const [number, selector, key, has] of [
+    ['1', '.evidence a', 'Enter', (state) => state.finding === 0],
+    ['2', '.timeline .overlay', 'Shift+W', (state) => state.height !== null],
+    ['2', '.timeline .overlay', 'ArrowUp', (state) => state.block !== null],
+    ['2', '.timeline td .link', 'Enter', (state) => Boolean(state.line)],
+    ['3', '.state canvas', 'n', (state, before) => state.event > before.event],
+    ['3', '.state td .link', 'Enter', () => true],
+    ['4', '.flame .segments canvas', 'ArrowDown', () => true],
+    ['5', '.compare .half:nth-of-type(2) .overlay', 'ArrowRight', (state) => state.from > 0],
+    ['5', '.compare .overlay', 'w', (state) => state.range !== null],
+    ['6', '.choices button:last-child', 'Enter', (state) => Boolean(state.table)],
+    ['6', '.tables th button', 'Enter', () => true],
+])
+    test(`keys alone: view ${number}, ${selector}, ${key}`, async () => {
+        await withPage(small, '', async (page) => {
+            await page.keyboard.press(number);
+            await settle(page);
+            const before = await stateOf(page);
+            await tabTo(page, selector);
+            await page.keyboard.press(key);
+            await settle(page);
+            assert.ok(has(await stateOf(page), before), JSON.stringify(await stateOf(page)));
+        });
+    });
 
 test('the address follows the state, and opens it again', async () => {
     await withPage(small, '#view=timeline', async (page) => {
@@ -173,6 +232,7 @@ for (const fragment of [
     '#view=timeline&finding=99&evidence=5',
     '#__proto__=1&constructor=2',
     '#view=compare&fromHistory=99',
+    '#view=compare&fromRange=9-3&range=x&height=7-7',
     '#view=timeline&stack=4000000',
 ]) {
     test(`a damaged address shows a page: ${fragment}`, async () => {

@@ -22,6 +22,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names only, in microseconds
@@ -535,6 +536,34 @@ def side_stream(recorder, record):
     recorder.measure(model)
 
 
+@pattern(copies={}, views={"gradient_as_bucket_view": True}, kept={"gradient_as_bucket_view": True, "set_to_none": False},
+         small={"bucket_cap_mb": 4}, normalised={"normalise": True})
+def ddp(recorder, layers=6, features=1536, batch=512, iterations=4, set_to_none=True, normalise=False, **options):
+    """DistributedDataParallel, one process: its buckets and what it broadcasts are the same as with many."""
+    with tempfile.TemporaryDirectory() as folder:
+        torch.distributed.init_process_group("nccl", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        parts = []
+        for _ in range(layers):
+            parts += [nn.Linear(features, features), *([nn.BatchNorm1d(features)] if normalise else []), nn.ReLU()]
+        body = nn.Sequential(*parts).cuda()
+        recorder.phase("model")
+        model = nn.parallel.DistributedDataParallel(body, device_ids=[0], **options)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+        recorder.phase("wrapped")
+        for i in range(iterations):
+            x = torch.randn(batch, features, device="cuda")
+            loss = model(x).square().mean()
+            recorder.phase(f"{i}:forward")
+            loss.backward()
+            recorder.phase(f"{i}:backward")
+            optimizer.step()
+            recorder.phase(f"{i}:step")
+            if i < iterations - 1:
+                optimizer.zero_grad(set_to_none=set_to_none)
+        recorder.measure(model, optimizer)
+        torch.distributed.destroy_process_group()
+
+
 @pattern(cat=dict(static=False), static=dict(static=True))
 def kv_cache(recorder, static):
     """Decoding: keys and values of all earlier positions, grown by concatenation or kept in one block."""
@@ -560,20 +589,120 @@ def kv_cache(recorder, static):
                 recorder.phase(i)
 
 
+def once(recorder, label, make, call):
+    """One operation forwards and backwards, a phase after each step."""
+    inputs = make()
+    recorder.phase(label + " inputs")
+    out = call(*inputs)
+    recorder.phase(label + " forward")
+    out.sum().backward() if out.requires_grad else None
+    recorder.phase(label + " backward")
+    del out, inputs
+    recorder.phase(label + " end")
+
+
+def frozen(module):
+    return module.requires_grad_(False)
+
+
+# Each case of patterns/functions.lua: shapes of the inputs that require a gradient, constant inputs, the call.
+# A module is an input, so that its parameters are there before.
+FUNCTIONS = [
+    ("sum dim", [(64, 300, 50)], lambda a: a.sum(1)),
+    ("sum keepdim", [(64, 300, 50)], lambda a: a.sum(2, keepdim=True)),
+    ("sum two dims", [(64, 300, 50)], lambda a: a.sum((1, 2))),
+    ("sum rows", [(4000, 2000)], lambda a: a.sum(0)),
+    ("mean dim", [(64, 300, 50)], lambda a: a.mean(1)),
+    ("mean keepdim", [(64, 300, 50)], lambda a: a.mean(-1, keepdim=True)),
+    ("max", [(64, 300, 50)], lambda a: a.max()),
+    ("max dim", [(64, 300, 50)], lambda a: a.max(1)[0]),
+    ("max keepdim", [(64, 300, 50)], lambda a: a.max(2, keepdim=True)[0]),
+    ("softmax dim", [(64, 300, 50)], lambda a: F.softmax(a, 1)),
+    ("log_softmax", [(640, 300)], lambda a: F.log_softmax(a, -1)),
+    ("permute", [(64, 300, 50)], lambda a: a.permute(2, 0, 1).contiguous()),
+    ("permute back", [(64, 300, 50)], lambda a: a.permute(2, 0, 1).permute(1, 2, 0).contiguous()),
+    ("reshape view", [(64, 300, 50)], lambda a: a.reshape(64, -1)),
+    ("reshape copy", [(64, 300, 50)], lambda a: a.transpose(1, 2).reshape(64, -1)),
+    ("unsqueeze", [(64, 300, 50)], lambda a: a.unsqueeze(1) * 2),
+    ("squeeze", [(64, 1, 300)], lambda a: a.squeeze(1) * 2),
+    ("squeeze all", [(64, 1, 300, 1)], lambda a: a.squeeze() * 2),
+    ("expand", [(64, 1, 50)], lambda a: a.expand(-1, 300, -1) * 2),
+    ("div", [(64, 300), (64, 300)], lambda a, b: a / b),
+    ("div broadcast", [(64, 300), (300,)], lambda a, b: a / b),
+    ("div number", [(64, 300)], lambda a: a / 3),
+    ("number div", [(64, 300)], lambda a: 3 / a),
+    ("sub", [(64, 300), (64, 300)], lambda a, b: a - b),
+    ("number sub", [(64, 300)], lambda a: 3 - a),
+    ("pow", [(64, 300)], lambda a: a ** 3),
+    ("pow zero", [(64, 300)], lambda a: a ** 0),
+    ("pow one", [(64, 300)], lambda a: a ** 1),
+    ("sqrt", [(64, 300)], torch.sqrt),
+    ("log", [(64, 300)], torch.log),
+    ("leaky_relu", [(64, 300)], F.leaky_relu),
+    ("mse mean", [(640, 300), (640, 300)], lambda a, b: F.mse_loss(a, b)),
+    ("mse sum", [(640, 300), (640, 300)], lambda a, b: F.mse_loss(a, b, reduction="sum")),
+    ("mse none", [(640, 300), (640, 300)], lambda a, b: F.mse_loss(a, b, reduction="none")),
+    ("mse target", [(640, 300), "like"], lambda a, b: F.mse_loss(a, b)),
+    ("bce mean", [(640, 300), "like"], lambda a, b: F.binary_cross_entropy_with_logits(a, b)),
+    ("bce sum", [(640, 300), "like"], lambda a, b: F.binary_cross_entropy_with_logits(a, b, reduction="sum")),
+    ("bce none", [(640, 300), "like"], lambda a, b: F.binary_cross_entropy_with_logits(a, b, reduction="none")),
+    ("kl batchmean", [(640, 300), "like"], lambda a, b: F.kl_div(a, b, reduction="batchmean")),
+    ("kl mean", [(640, 300), "like"], lambda a, b: F.kl_div(a, b)),
+    ("kl sum", [(640, 300), "like"], lambda a, b: F.kl_div(a, b, reduction="sum")),
+    ("kl none", [(640, 300), "like"], lambda a, b: F.kl_div(a, b, reduction="none")),
+    ("kl log target", [(640, 300), "like"], lambda a, b: F.kl_div(a, b, reduction="batchmean", log_target=True)),
+    ("ce mean", [(640, 300), "classes"], lambda a, b: F.cross_entropy(a, b, ignore_index=7)),
+    ("ce sum", [(640, 300), "classes"], lambda a, b: F.cross_entropy(a, b, reduction="sum")),
+    ("ce none", [(640, 300), "classes"], lambda a, b: F.cross_entropy(a, b, reduction="none")),
+    ("group norm", [lambda: nn.GroupNorm(8, 64), (16, 64, 32, 32)], lambda m, x: m(x)),
+    ("batch norm 1d", [lambda: nn.BatchNorm1d(300), (640, 300)], lambda m, x: m(x)),
+    ("batch norm 1d length", [lambda: nn.BatchNorm1d(64), (32, 64, 200)], lambda m, x: m(x)),
+    ("batch norm 1d eval", [lambda: nn.BatchNorm1d(300).eval(), (640, 300)], lambda m, x: m(x)),
+    ("rms norm", [lambda: nn.RMSNorm(512), (32, 100, 512)], lambda m, x: m(x)),
+    ("avg pool", [(16, 64, 32, 32)], lambda x: F.avg_pool2d(x, 3, 2, 1)),
+    ("adaptive pool 7", [(16, 64, 32, 32)], lambda x: F.adaptive_avg_pool2d(x, 7)),
+    ("upsample nearest", [(16, 64, 32, 32)], lambda x: F.interpolate(x, scale_factor=2)),
+    ("upsample bilinear", [(16, 64, 32, 32)], lambda x: F.interpolate(x, scale_factor=2, mode="bilinear")),
+    ("flatten 2", [(16, 64, 32, 32)], lambda x: nn.Flatten(2)(x) * 2),
+    ("frozen linear", [lambda: frozen(nn.Linear(512, 512)), (64, 512)], lambda m, x: m(x)),
+    ("conv groups", [lambda: nn.Conv2d(64, 128, 3, padding=1, groups=4), (16, 64, 32, 32)], lambda m, x: m(x)),
+    ("conv dilation", [lambda: nn.Conv2d(64, 128, 3, padding=2, dilation=2), (16, 64, 32, 32)], lambda m, x: m(x)),
+    ("conv depthwise", [lambda: nn.Conv2d(64, 64, 3, padding=1, groups=64), (16, 64, 32, 32)], lambda m, x: m(x)),
+    ("conv 1 by 3", [lambda: nn.Conv2d(64, 64, (1, 3), padding=(0, 1)), (16, 64, 32, 32)], lambda m, x: m(x)),
+    ("conv1d", [lambda: nn.Conv1d(64, 128, 5, padding=2), (32, 64, 200)], lambda m, x: m(x)),
+    ("conv1d stride", [lambda: nn.Conv1d(64, 128, 4, stride=2), (32, 64, 200)], lambda m, x: m(x)),
+]
+
+
+@pattern(plain={})
+def functions(recorder):
+    """What scripts can call, one at a time."""
+
+    def make(kinds):
+        made = []
+        for kind in kinds:
+            if kind == "like":
+                made.append(torch.rand(*made[-1].shape, device="cuda"))
+            elif kind == "classes":
+                made.append(torch.randint(0, made[-1].shape[1], made[-1].shape[:1], device="cuda"))
+            elif callable(kind):
+                made.append(kind().cuda())
+            else:
+                made.append(torch.rand(*kind, device="cuda", requires_grad=True))
+        return made
+
+    once(recorder, "warm", lambda: make([lambda: nn.Linear(64, 64), (64, 64)]), lambda m, x: m(x))
+    for label, kinds, call in FUNCTIONS:
+        once(recorder, label, lambda: make(kinds), call)
+
+
 @pattern(plain={})
 def ops(recorder):
     """One operation at a time, forwards and backwards; for the rules of workspaces and saved tensors."""
     new = lambda *shape, **k: torch.randn(*shape, device="cuda", requires_grad=True, **k)
 
     def go(label, make, call):
-        inputs = make()
-        recorder.phase(label + " inputs")
-        out = call(*inputs)
-        recorder.phase(label + " forward")
-        out.sum().backward() if out.requires_grad else None
-        recorder.phase(label + " backward")
-        del out, inputs
-        recorder.phase(label + " end")
+        once(recorder, label, make, call)
 
     go("warm", lambda: [new(64, 64)], lambda a: a @ a)
     for b, c, k, s, f, st in [(8, 64, 64, 56, 1, 1), (8, 64, 64, 56, 3, 1), (8, 128, 128, 28, 3, 1), (8, 128, 128, 56, 3, 2),

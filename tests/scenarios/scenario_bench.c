@@ -24,6 +24,13 @@ static void raise_bounds(bench *run)
     }
 }
 
+static void note(bench *run, char sign, uint64_t bytes)
+{
+    size_t used = strlen(run->asked);
+    snprintf(run->asked + used, sizeof run->asked - used, "%s%c%llu", used ? " " : "", sign,
+             (unsigned long long)bytes);
+}
+
 static gmd_served take_alloc(bench *run, const gmd_request *request)
 {
     if (run->limit && run->allocated + rounded(request->bytes) > run->limit) {
@@ -34,6 +41,7 @@ static gmd_served take_alloc(bench *run, const gmd_request *request)
         return GMD_STOP;
     }
     run->bytes[request->block] = request->bytes;
+    note(run, '+', request->bytes);
     run->allocated += rounded(request->bytes);
     run->largest = request->bytes > run->largest ? request->bytes : run->largest;
     if (run->allocated > run->max_allocated) {
@@ -59,6 +67,7 @@ static gmd_served take(void *context, const gmd_request *request)
     mix(run, request->bytes);
     if (request->op == GMD_OP_FREE) {
         run->broken |= request->block >= BENCH_BLOCKS || !run->bytes[request->block];
+        note(run, '-', run->bytes[request->block]);
         run->allocated -= rounded(run->bytes[request->block]);
         run->requested -= run->bytes[request->block];
         memmove(&run->freed[1], &run->freed[0], sizeof run->freed - sizeof run->freed[0]);
@@ -83,6 +92,8 @@ static void end_phase(void *context, const char *label)
     assert_true(run->phase_count < BENCH_PHASES);
     bench_phase *phase = &run->phases[run->phase_count++];
     snprintf(phase->label, sizeof phase->label, "%s", label);
+    memcpy(phase->asked, run->asked, sizeof phase->asked);
+    run->asked[0] = '\0';
     phase->allocated = run->allocated;
     phase->max_allocated = run->max_allocated;
     phase->requested = run->requested;
@@ -269,6 +280,11 @@ uint64_t bench_at(const bench *run, const char *label)
 uint64_t bench_peak_at(const bench *run, const char *label)
 {
     return phase_of(run, label)->max_allocated;
+}
+
+const char *bench_asked_in(const bench *run, const char *label)
+{
+    return phase_of(run, label)->asked;
 }
 
 void bench_free(bench *run)

@@ -13,6 +13,8 @@ typedef struct bench_phase {
     char label[128];
     uint64_t allocated, max_allocated;
     uint64_t requested, max_requested; /* not rounded */
+    /* "+4096 -4096": bytes allocated and freed since the phase before, in order */
+    char asked[480];
 } bench_phase;
 
 typedef struct bench_bound {
@@ -31,6 +33,7 @@ typedef struct bench {
     size_t phase_count;
     bench_phase phases[BENCH_PHASES];
     uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
+    char asked[480];              /* since the last phase */
     size_t bound_count;
     bench_bound bounds[8];
     uint64_t freed[BENCH_FREED];     /* bytes of the latest freed blocks, the latest first */
@@ -73,6 +76,9 @@ bench *bench_run_file_inspected(const char *text, gmd_inspection *inspection);
  */
 uint64_t bench_at(const bench *run, const char *label);
 uint64_t bench_peak_at(const bench *run, const char *label);
+
+/* What was asked for in the phase, in order: "+4096 -4096". */
+const char *bench_asked_in(const bench *run, const char *label);
 
 /* What TEST_F(bench, ...) leaves is freed after it. */
 void bench_free(bench *run);

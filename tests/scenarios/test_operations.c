@@ -31,7 +31,7 @@ static uint64_t peak_above(const char *text)
 TEST(views_take_no_memory)
 {
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\n"
-                            "y = x:transpose(1, 2)\nz = x:narrow(2, 10)\nw = x:select(1)\n"
+                            "y = x:transpose(1, 2)\nz = x:narrow(2, 1, 10)\nw = x:select(1)\n"
                             "u = x:unbind()\nphase 'b'"),
                      0);
 }

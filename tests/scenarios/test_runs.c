@@ -36,17 +36,18 @@ TEST_F(bench, out_of_memory_raised_again_is_still_out_of_memory)
 /* Wherever the memory ends in training: no crash, and everything is given back. */
 TEST_F(bench, out_of_memory_anywhere_in_training_leaves_nothing)
 {
-    const char *training = "m = nn.TransformerEncoder { layers = 1, features = 64, heads = 4 }\n"
-                           "l = nn.LSTM { 64, 64 }\n"
-                           "c = nn.Conv2d { 1, 4, kernel = 3 }\n"
-                           "o = optim.AdamW { m, l, c, lr = 1 }\n"
-                           "for i = 1, 2 do\n"
-                           "  x = m(randn { 4, 8, 64 })\n"
-                           "  y, h = l(x)\n"
-                           "  z = c(y:view { 4, 1, 16, 32 }):square():mean() + y:square():mean()\n"
-                           "  z:backward() o:step() o:zero_grad()\n"
-                           "end\n"
-                           "phase 'done'";
+    const char *training =
+        "m = nn.TransformerEncoder { layers = 1, features = 64, heads = 4 }\n"
+        "l = nn.LSTM { 64, 64 }\n"
+        "c = nn.Conv2d { 1, 4, kernel = 3 }\n"
+        "o = optim.AdamW { m, l, c, lr = 1 }\n"
+        "for i = 1, 2 do\n"
+        "  x = m(randn { 4, 8, 64 })\n"
+        "  y, h = l(x)\n"
+        "  z = c(y:reshape { 4, 1, 16, 32 }):square():mean() + y:square():mean()\n"
+        "  z:backward() o:step() o:zero_grad()\n"
+        "end\n"
+        "phase 'done'";
     bool ran_out = true;
     for (uint64_t limit = 512; ran_out; limit += limit / 16 + 512) {
         bench *run = bench_run_limited(training, limit);

@@ -46,7 +46,8 @@ TEST_F(scenario, an_unknown_scenario_is_refused_with_the_known_ones)
     gmd_status status = gmd_scenario_open(&opened, "resnet", GMD_SCENARIO_FOLDER, &error);
     assert_int_equal(status, GMD_BAD_INPUT);
     assert_null(opened);
-    assert_non_null(strstr(error.text, "unknown scenario 'resnet'; there are: "));
+    assert_non_null(
+        strstr(error.text, "unknown scenario 'resnet' (did you mean resnet50?); there are: "));
     assert_non_null(strstr(error.text, " gradient_accumulation, "));
     assert_non_null(strstr(error.text, ", variable_batch")); /* the last: none is cut off */
 }
@@ -189,8 +190,10 @@ TEST_F(scenario, a_scenario_tells_its_name_summary_and_parameters_in_order)
 
 TEST_F(bench, an_unknown_parameter_is_refused_with_the_known_ones)
 {
-    assert_param_refused("lek=true", "gradient_accumulation has no parameter 'lek'; there are: "
-                                     "leak, iterations, batch, classes, max_instructions");
+    assert_param_refused("lek=true",
+                         "gradient_accumulation has no parameter 'lek' (did you mean leak?); "
+                         "there are: leak, iterations, batch, classes, "
+                         "max_instructions");
 }
 
 TEST_F(bench, a_value_of_the_wrong_type_is_refused_with_what_is_expected)
@@ -229,7 +232,8 @@ TEST_F(bench, a_script_without_a_declaration_is_refused)
 TEST_F(bench, a_misspelt_field_of_a_declaration_is_refused_with_the_known_ones)
 {
     assert_file_refused("scenario { name = 't', summary = 's', param = {} }\n",
-                        ".lua:1: 'param' is not known here; there are: name summary tags params");
+                        ".lua:1: 'param' is not known here (did you mean params?); there are: name "
+                        "summary tags params");
     assert_file_refused(PARAM("'n', 3, 'h', min = 1"),
                         ".lua:1: 'min' is not known here; there are: least most");
 }
@@ -282,7 +286,7 @@ TEST_F(bench, what_does_not_fit_is_not_copied)
 {
     assert_refused("x = randn { 4 }\nx:copy_(randn { 5 })\n",
                    ".lua:3: copy_: shape [5] does not fit into [4]");
-    assert_refused("x = randn { 4 }\nx:copy_()\n", ".lua:3: tensor expected");
+    assert_refused("x = randn { 4 }\nx:copy_()\n", ".lua:3: t:copy_: from: tensor expected");
     bench *run = bench_run("x = randn { 2, 4 }\nx:copy_(randn { 1, 4 }):copy_(randn { 4 })\n");
     bench_assert_ok(run);
 }
@@ -295,12 +299,17 @@ TEST_F(bench, bytecode_is_refused)
 TEST_F(bench, a_runtime_error_names_file_and_line)
 {
     assert_refused("x = 1\ny = x.field.more\n", ".lua:3: ");
-    assert_refused("x = nn.Linear { 8 }\n", ".lua:2: out_features: a whole number expected");
-    assert_refused("x = empty { 1, 2, -3 }\n", ".lua:2: size of a dimension: -3 is not between");
-    assert_refused("x = empty { 8, dtipe = 'int64' }\n",
-                   ".lua:2: 'dtipe' is not known here; there are: dtype requires_grad");
-    assert_refused("x = nn.Linear { 8, 8, bais = false }\n", ".lua:2: 'bais' is not known here");
-    assert_refused("x = relu(17)\n", ".lua:2: tensor expected, got number");
+    assert_refused("x = nn.Linear { 8 }\n",
+                   ".lua:2: nn.Linear: out_features: a whole number expected");
+    assert_refused("x = empty { 1, 2, -3 }\n",
+                   ".lua:2: empty: sizes: -3 is not between 0 and 1099511627776");
+    assert_refused(
+        "x = empty { 8, dtipe = 'int64' }\n",
+        ".lua:2: empty: 'dtipe' is not known here (did you mean dtype?); it is called as "
+        "empty { sizes [, dtype = \"float32\", requires_grad = false] }");
+    assert_refused("x = nn.Linear { 8, 8, bais = false }\n",
+                   ".lua:2: nn.Linear: 'bais' is not known here (did you mean bias?)");
+    assert_refused("x = relu(17)\n", ".lua:2: relu: tensor: tensor expected, got number");
     assert_refused("error({})\n", "an error that is not a string");
     assert_refused("error(42)\n", ".lua:2: 42");
 }

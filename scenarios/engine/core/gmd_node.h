@@ -25,7 +25,7 @@ typedef void (*backward_fn)(struct engine *engine, struct node *node, struct ten
 struct recipe {
     struct shape shape[3]; /* usually input, weight, output */
     enum dtype dtype;
-    uint64_t number[8];
+    uint64_t number[12];
 };
 
 struct edge {

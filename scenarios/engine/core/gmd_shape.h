@@ -32,7 +32,15 @@ struct shape {
     int64_t size[SHAPE_MAX_DIMS];
 };
 
-uint64_t shape_count(const struct shape *shape);                   /* elements, at most 2^52 */
+uint64_t shape_count(const struct shape *shape); /* elements, at most 2^52 */
+/* The product of two sizes or steps; saturates. */
+int64_t shape_product(int64_t a, int64_t b);
+/* The steps from one element to the next along each dimension, where it lies row by row. */
+void shape_strides(const struct shape *shape, int64_t stride[SHAPE_MAX_DIMS]);
+
+bool shape_is(const struct shape *a, const struct shape *b); /* the same sizes */
+/* Whether a tensor of shape `from` can be expanded to `to`, without memory for more elements. */
+bool shape_expands(const struct shape *from, const struct shape *to);
 const char *shape_text(const struct shape *shape, char text[128]); /* "[2, 3]" */
 
 #endif

@@ -17,14 +17,17 @@ struct tensor {
     struct storage *storage;
     struct shape shape;
     enum dtype dtype;
-    bool requires_grad;       /* as a leaf; results of operations have grad_fn instead */
-    bool expanded;            /* a broadcast view: several elements share memory */
-    bool transposed;          /* a view that kernels must copy before they use it */
-    bool is_view;             /* keeps its base, so that nobody adds into its memory in place */
-    struct node *grad_fn;     /* NULL: a leaf */
-    uint32_t output;          /* which of grad_fn's outputs it is */
-    struct tensor *grad;      /* NULL: None */
-    struct node *accumulator; /* borrowed: the node that adds into .grad, while one exists */
+    /* In elements, where `transposed`; else it lies row by row. Row by row with `transposed`: it
+     * lies in some other way. */
+    int64_t stride[SHAPE_MAX_DIMS];
+    bool requires_grad;         /* as a leaf; results of operations have grad_fn instead */
+    bool expanded;              /* a broadcast view: several elements share memory */
+    bool transposed;            /* a view that kernels must copy before they use it */
+    bool is_view;               /* keeps its base, so that nobody adds into its memory in place */
+    struct node *grad_fn;       /* NULL: a leaf */
+    uint32_t output;            /* which of grad_fn's outputs it is */
+    struct tensor *grad;        /* NULL: None */
+    struct node *accumulator;   /* borrowed: the node that adds into .grad, while one exists */
     struct gradient_hook *hook; /* borrowed; NULL: nobody is told */
 };
 

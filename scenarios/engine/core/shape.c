@@ -71,6 +71,37 @@ uint64_t shape_count(const struct shape *shape)
     return count;
 }
 
+int64_t shape_product(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+void shape_strides(const struct shape *shape, int64_t stride[SHAPE_MAX_DIMS])
+{
+    int64_t step = 1;
+    for (int i = shape->dims - 1; i >= 0; i--) {
+        stride[i] = step;
+        step = shape_product(step, shape->size[i] > 0 ? shape->size[i] : 1);
+    }
+}
+
+bool shape_is(const struct shape *a, const struct shape *b)
+{
+    return a->dims == b->dims && shape_expands(a, b) && shape_expands(b, a);
+}
+
+bool shape_expands(const struct shape *from, const struct shape *to)
+{
+    int lead = to->dims - from->dims;
+    for (int i = 0; lead >= 0 && i < from->dims; i++) {
+        if (from->size[i] != 1 && from->size[i] != to->size[lead + i]) {
+            return false;
+        }
+    }
+    return lead >= 0;
+}
+
 const char *shape_text(const struct shape *shape, char text[128])
 {
     size_t used = (size_t)snprintf(text, 128, "[");

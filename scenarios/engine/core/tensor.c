@@ -3,6 +3,8 @@
 #include "gmd_node.h"
 #include "gmd_observer.h"
 
+#include <string.h>
+
 static void destroy_tensor(struct engine *engine, struct thing *thing)
 {
     struct tensor *tensor = (struct tensor *)thing;
@@ -23,6 +25,7 @@ static struct tensor *tensor_over(struct engine *engine, struct storage *storage
     tensor->storage = storage;
     tensor->shape = *shape;
     tensor->dtype = dtype;
+    shape_strides(&tensor->shape, tensor->stride);
     if (engine->observer) {
         engine->observer->shaped(engine->observer->context, tensor);
     }
@@ -50,6 +53,9 @@ struct tensor *tensor_view(struct engine *engine, struct tensor *tensor, const s
     struct tensor *view = tensor_over(engine, storage_keep(tensor->storage), shape, tensor->dtype);
     view->is_view = true;
     view->transposed = tensor->transposed;
+    if (shape_is(shape, &tensor->shape)) {
+        memcpy(view->stride, tensor->stride, sizeof view->stride);
+    }
     view->expanded = tensor->expanded;
     return view;
 }

@@ -34,7 +34,7 @@ struct reducer {
     bool expects; /* gradients of a forward pass; else they are only accumulated */
 };
 
-/* --- buckets ------------------------------------------------------------------------------ */
+/* --- buckets ---------------------------------------------------------------------------- */
 
 static void drop_buckets(struct engine *engine, struct reducer *reducer)
 {
@@ -95,7 +95,7 @@ static void make_buckets(struct engine *engine, struct reducer *reducer, const s
     }
 }
 
-/* --- the backward pass -------------------------------------------------------------------- */
+/* --- the backward pass ------------------------------------------------------------------ */
 
 static void wait_for(struct engine *engine, uint32_t stream, uint32_t other)
 {
@@ -151,7 +151,56 @@ static void gradient_arrived(struct engine *engine, struct gradient_hook *hook)
     reduce_ready(engine, reducer);
 }
 
-/* --- the forward pass --------------------------------------------------------------------- */
+/* --- what all processes share ----------------------------------------------------------- */
+
+/* What the first process has is sent to all others, each type for itself: put together, where it is
+ * several tensors, in pieces of so many bytes, of which two are on their way. */
+struct broadcast {
+    struct storage *older, *newer;
+    enum dtype dtype;
+    uint64_t bytes;
+    size_t tensors;
+};
+
+static void send_piece(struct engine *engine, struct broadcast *all)
+{
+    if (all->tensors) {
+        storage_drop(engine, all->older);
+        all->older = all->newer;
+        all->newer = all->tensors > 1 ? storage_new(engine, all->bytes) : NULL;
+        all->bytes = all->tensors = 0;
+    }
+}
+
+static void send_tensor(struct engine *engine, struct tensor *tensor, void *context)
+{
+    struct broadcast *all = context;
+    if (tensor->dtype == all->dtype) {
+        all->bytes += tensor_bytes(tensor);
+        all->tensors++;
+    }
+    if (all->bytes >= BROADCAST_BYTES) {
+        send_piece(engine, all);
+    }
+}
+
+static void broadcast(struct engine *engine, struct module *body, bool with_parameters)
+{
+    static const enum dtype types[] = {DTYPE_FLOAT32, DTYPE_INT64}; /* of numbers, and of counts */
+    struct broadcast all = {0};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        all.dtype = types[i];
+        if (with_parameters) {
+            module_parameters(engine, body, send_tensor, &all);
+        }
+        module_buffers(engine, body, send_tensor, &all);
+        send_piece(engine, &all);
+    }
+    storage_drop(engine, all.older);
+    storage_drop(engine, all.newer);
+}
+
+/* --- the forward pass ------------------------------------------------------------------- */
 
 static bool is_unfinished(const struct reducer *reducer)
 {
@@ -193,6 +242,7 @@ static int distributed_forward(struct engine *engine, struct module *module, str
     if (engine->grad_enabled) {
         prepare_forward(engine, module->reducer);
     }
+    broadcast(engine, body, false);
     int made = engine_failed(engine) ? 0 : body->forward(engine, body, inputs, count, results);
     if (made && engine->grad_enabled) {
         prepare_backward(module->reducer);
@@ -200,72 +250,64 @@ static int distributed_forward(struct engine *engine, struct module *module, str
     return made;
 }
 
-/* --- begin and end ------------------------------------------------------------------------ */
+/* --- begin and end ---------------------------------------------------------------------- */
 
 static void count_parameter(struct engine *engine, struct tensor *parameter, void *context)
 {
     size_t *count = context;
     (void)engine;
-    (void)parameter;
-    ++*count;
+    *count += parameter->requires_grad;
 }
 
 static void add_slot(struct engine *engine, struct tensor *parameter, void *context)
 {
     struct reducer *reducer = context;
     struct slot *slot = &reducer->slots[reducer->count];
+    if (!parameter->requires_grad) {
+        return;
+    }
     if (parameter->hook) {
         engine_misuse(engine, "DistributedDataParallel: the model is part of another one already");
         return;
     }
-    *slot = (struct slot){.hook = {gradient_arrived},
-                          .reducer = reducer,
-                          .parameter = tensor_keep(parameter)};
+    *slot = (struct slot){
+        .hook = {gradient_arrived}, .reducer = reducer, .parameter = tensor_keep(parameter)};
     parameter->hook = &slot->hook;
     reducer->order[reducer->count] = reducer->count;
     reducer->count++;
 }
 
-/* What the first process has is sent to all others: put together, where it is several tensors, in
- * pieces of so many bytes, of which two are on their way. */
-static void broadcast(struct engine *engine, const struct reducer *reducer)
+static struct reducer *reducer_new(struct engine *engine, size_t count, uint64_t bucket_bytes,
+                                   bool as_views)
 {
-    struct storage *older = NULL, *newer = NULL;
-    uint64_t bytes = 0;
-    for (size_t i = 0, begin = 0; i < reducer->count; i++) {
-        bytes += tensor_bytes(reducer->slots[i].parameter);
-        if (bytes >= BROADCAST_BYTES || i + 1 == reducer->count) {
-            storage_drop(engine, older);
-            older = newer;
-            newer = i > begin ? storage_new(engine, bytes) : NULL;
-            begin = i + 1;
-            bytes = 0;
-        }
-    }
-    storage_drop(engine, older);
-    storage_drop(engine, newer);
+    struct reducer *reducer = host_take(engine, sizeof *reducer);
+    reducer->slots = host_take(engine, count * sizeof(struct slot));
+    reducer->buckets = host_take(engine, count * sizeof(struct bucket));
+    reducer->order = host_take(engine, count * sizeof(size_t));
+    reducer->first_bytes = bucket_bytes ? bucket_bytes : FIRST_BYTES;
+    reducer->bytes = bucket_bytes ? bucket_bytes : DEFAULT_BYTES;
+    reducer->as_views = as_views;
+    reducer->stream = 1 + engine->streams++ % 32;
+    return reducer;
 }
 
 struct module *nn_distributed(struct engine *engine, struct module *body, uint64_t bucket_bytes,
                               bool as_views)
 {
     struct module *module = module_new(engine, "DistributedDataParallel", distributed_forward);
-    struct reducer *reducer = host_take(engine, sizeof *reducer);
     size_t count = 0;
-    module->reducer = reducer;
-    module->takes = body->takes;
     module_parameters(engine, body, count_parameter, &count);
-    reducer->slots = host_take(engine, (count + 1) * sizeof(struct slot));
-    reducer->buckets = host_take(engine, (count + 1) * sizeof(struct bucket));
-    reducer->order = host_take(engine, (count + 1) * sizeof(size_t));
-    reducer->first_bytes = bucket_bytes ? bucket_bytes : FIRST_BYTES;
-    reducer->bytes = bucket_bytes ? bucket_bytes : DEFAULT_BYTES;
-    reducer->as_views = as_views;
-    reducer->stream = 1 + engine->streams++ % 32;
-    module_parameters(engine, body, add_slot, reducer);
+    module->takes = body->takes;
     module_child(engine, module, body);
-    broadcast(engine, reducer);
-    make_buckets(engine, reducer, reducer->order, UINT64_MAX, UINT64_MAX);
+    if (count == 0) {
+        engine_misuse(engine, "DistributedDataParallel: the model has no parameter that requires a "
+                              "gradient");
+        return module;
+    }
+    module->reducer = reducer_new(engine, count, bucket_bytes, as_views);
+    module_parameters(engine, body, add_slot, module->reducer);
+    broadcast(engine, body, true);
+    make_buckets(engine, module->reducer, module->reducer->order, UINT64_MAX, UINT64_MAX);
     return module;
 }
 

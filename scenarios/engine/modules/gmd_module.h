@@ -22,16 +22,19 @@ struct module {
     struct tensor **buffers; /* running statistics: kept, no gradient */
     struct module **children;
     size_t parameter_count, buffer_count, child_count;
-    struct storage *flat; /* an LSTM's weights as one block */
-    struct conv conv;     /* convolutions and pools */
-    struct rnn rnn;       /* recurrent networks; the weights are the parameters */
+    struct storage *flat;    /* an LSTM's weights as one block */
+    struct conv conv;        /* convolutions and pools */
+    struct rnn rnn;          /* recurrent networks; the weights are the parameters */
     struct reducer *reducer; /* of DistributedDataParallel; NULL: another module */
     int64_t heads;
+    int64_t size[2]; /* of adaptive pools; first and last dimension of Flatten; groups */
+    struct upsample upsample;
+    double p; /* of a dropout */
     enum activation activation;
     uint64_t walk; /* the last that visited it: it may be part of another several times */
     int takes;     /* the most tensors that it takes as inputs */
     int level;     /* how deep it is nested in others, at most; limited because passes recurse */
-    bool in_place, training, gelu, norm_first;
+    bool in_place, training, gelu, norm_first, of_images;
 };
 
 extern const struct thing_class module_class;
@@ -46,9 +49,11 @@ static inline void module_drop(struct engine *engine, struct module *module)
 }
 
 /* Parameters in the order of torch's Module.parameters(): a module's own, then its children's. */
-typedef void (*visit_parameter_fn)(struct engine *engine, struct tensor *parameter, void *context);
-void module_parameters(struct engine *engine, struct module *module, visit_parameter_fn visit,
+typedef void (*visit_tensor_fn)(struct engine *engine, struct tensor *tensor, void *context);
+void module_parameters(struct engine *engine, struct module *module, visit_tensor_fn visit,
                        void *context);
+void module_buffers(struct engine *engine, struct module *module, visit_tensor_fn visit,
+                    void *context);
 /* Bytes of its elements and of those of its children; a gradient counts where there is one. */
 struct module_sizes {
     uint64_t parameters, gradients, buffers;
@@ -64,17 +69,25 @@ struct tensor *module_pass(struct engine *engine, struct module *module, struct 
 /* Layers (modules.c). Each allocates its parameters in the order in which .cuda() moves them. */
 struct module *nn_conv2d(struct engine *engine, int64_t in, int64_t out, struct conv conv,
                          bool bias);
-struct module *nn_batch_norm(struct engine *engine, int64_t channels);
+struct module *nn_conv1d(struct engine *engine, int64_t in, int64_t out, struct conv conv,
+                         bool bias);
+struct module *nn_batch_norm(struct engine *engine, int64_t channels, bool of_images);
+struct module *nn_group_norm(struct engine *engine, int64_t groups, int64_t channels);
+struct module *nn_rms_norm(struct engine *engine, int64_t features);
 struct module *nn_relu(struct engine *engine, bool in_place);
-struct module *nn_dropout(struct engine *engine);
+struct module *nn_leaky_relu(struct engine *engine, bool in_place);
+struct module *nn_dropout(struct engine *engine, double p);
 struct module *nn_max_pool(struct engine *engine, struct conv pool);
-struct module *nn_avg_pool(struct engine *engine); /* to 1 by 1 */
-struct module *nn_flatten(struct engine *engine);
+struct module *nn_avg_pool(struct engine *engine, struct conv pool);
+struct module *nn_adaptive_avg_pool(struct engine *engine, const int64_t size[2]);
+struct module *nn_upsample(struct engine *engine, struct upsample to);
+/* Dimensions from 1, or from the end with -1. */
+struct module *nn_flatten(struct engine *engine, int64_t first, int64_t last);
 struct module *nn_linear(struct engine *engine, int64_t in, int64_t out, bool bias);
 struct module *nn_layer_norm(struct engine *engine, int64_t features);
 struct module *nn_embedding(struct engine *engine, int64_t entries, int64_t features);
 struct module *nn_activation(struct engine *engine, enum activation kind);
-struct module *nn_softmax(struct engine *engine);
+struct module *nn_softmax(struct engine *engine, int64_t dimension); /* as of Flatten */
 /* Recurrent networks (modules_rnn.c). They read kind, layers, directions, hidden and batch_first of
  * `shape`. */
 struct module *nn_rnn(struct engine *engine, const struct rnn *shape, int64_t in);
@@ -110,6 +123,9 @@ struct module *nn_seq2seq(struct engine *engine, int64_t vocabulary, int64_t fea
 /* For the files that define modules. */
 struct module *module_new(struct engine *engine, const char *name, forward_fn forward);
 struct tensor *module_parameter(struct engine *engine, struct module *module, struct shape shape);
+/* Running statistics: kept, and without a gradient. */
+void module_buffer(struct engine *engine, struct module *module, struct shape shape,
+                   enum dtype dtype);
 /* Takes over `child`. A child that would make a cycle, or nest modules too deep, is engine_misuse()
  * and is dropped. */
 void module_child(struct engine *engine, struct module *module, struct module *child);

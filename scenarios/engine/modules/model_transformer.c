@@ -120,7 +120,7 @@ static struct module *transformer_layer(struct engine *engine, const struct enco
     module->norm_first = shape->norm_first;
     module_child(engine, module, attention(engine, shape->features, shape->heads));
     module_child(engine, module, nn_linear(engine, shape->features, shape->hidden, true));
-    module_child(engine, module, nn_dropout(engine));
+    module_child(engine, module, nn_dropout(engine, 0.1));
     module_child(engine, module, nn_linear(engine, shape->hidden, shape->features, true));
     module_child(engine, module, nn_layer_norm(engine, shape->features));
     module_child(engine, module, nn_layer_norm(engine, shape->features));

@@ -88,19 +88,19 @@ static void add_conv_bn(struct engine *engine, struct module *module, int64_t in
                         struct conv conv)
 {
     module_child(engine, module, nn_conv2d(engine, in, out, conv, false));
-    module_child(engine, module, nn_batch_norm(engine, out));
+    module_child(engine, module, nn_batch_norm(engine, out, true));
 }
 
 static struct module *bottleneck(struct engine *engine, int64_t in, int64_t width, int64_t stride,
                                  bool downsample)
 {
     struct module *module = module_new(engine, "Bottleneck", bottleneck_forward);
-    add_conv_bn(engine, module, in, width, (struct conv){1, 1, 0});
-    add_conv_bn(engine, module, width, width, (struct conv){3, stride, 1});
-    add_conv_bn(engine, module, width, 4 * width, (struct conv){1, 1, 0});
+    add_conv_bn(engine, module, in, width, conv_square(1, 1, 0));
+    add_conv_bn(engine, module, width, width, conv_square(3, stride, 1));
+    add_conv_bn(engine, module, width, 4 * width, conv_square(1, 1, 0));
     if (downsample) {
         struct module *shortcut = module_new(engine, "Sequential", sequential_forward);
-        add_conv_bn(engine, shortcut, in, 4 * width, (struct conv){1, stride, 0});
+        add_conv_bn(engine, shortcut, in, 4 * width, conv_square(1, stride, 0));
         module_child(engine, module, shortcut);
     }
     return module;
@@ -120,15 +120,15 @@ static struct module *stage(struct engine *engine, int64_t in, int64_t width, in
 struct module *nn_resnet50(struct engine *engine, int64_t classes)
 {
     struct module *model = module_new(engine, "ResNet", sequential_forward);
-    add_conv_bn(engine, model, 3, 64, (struct conv){7, 2, 3});
+    add_conv_bn(engine, model, 3, 64, conv_square(7, 2, 3));
     module_child(engine, model, nn_relu(engine, true));
-    module_child(engine, model, nn_max_pool(engine, (struct conv){3, 2, 1}));
+    module_child(engine, model, nn_max_pool(engine, conv_square(3, 2, 1)));
     module_child(engine, model, stage(engine, 64, 64, 3, 1));
     module_child(engine, model, stage(engine, 256, 128, 4, 2));
     module_child(engine, model, stage(engine, 512, 256, 6, 2));
     module_child(engine, model, stage(engine, 1024, 512, 3, 2));
-    module_child(engine, model, nn_avg_pool(engine));
-    module_child(engine, model, nn_flatten(engine));
+    module_child(engine, model, nn_adaptive_avg_pool(engine, (int64_t[2]){1, 1}));
+    module_child(engine, model, nn_flatten(engine, 2, -1));
     module_child(engine, model, nn_linear(engine, 2048, classes, true));
     return model;
 }

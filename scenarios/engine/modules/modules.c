@@ -1,4 +1,4 @@
-/* modules.c - what all modules share, and the single layers. */
+/* modules.c - what all modules share. */
 #include "gmd_module.h"
 #include "gmd_reducer.h"
 
@@ -50,8 +50,8 @@ struct tensor *module_parameter(struct engine *engine, struct module *module, st
     return parameter;
 }
 
-static void add_buffer(struct engine *engine, struct module *module, struct shape shape,
-                       enum dtype dtype)
+void module_buffer(struct engine *engine, struct module *module, struct shape shape,
+                   enum dtype dtype)
 {
     size_t count = module->buffer_count;
     module->buffers =
@@ -139,25 +139,40 @@ static void walk_once(struct module *module, uint64_t walk,
     }
 }
 
-typedef struct parameter_visit {
+typedef struct tensor_visit {
     struct engine *engine;
-    visit_parameter_fn visit;
+    visit_tensor_fn visit;
     void *context;
-} parameter_visit;
+} tensor_visit;
+
+static void visit_buffers(struct module *module, void *context)
+{
+    const tensor_visit *each = context;
+    for (size_t i = 0; i < module->buffer_count; i++) {
+        each->visit(each->engine, module->buffers[i], each->context);
+    }
+}
 
 static void visit_parameters(struct module *module, void *context)
 {
-    const parameter_visit *each = context;
+    const tensor_visit *each = context;
     for (size_t i = 0; i < module->parameter_count; i++) {
         each->visit(each->engine, module->parameters[i], each->context);
     }
 }
 
-void module_parameters(struct engine *engine, struct module *module, visit_parameter_fn visit,
+void module_parameters(struct engine *engine, struct module *module, visit_tensor_fn visit,
                        void *context)
 {
-    parameter_visit each = {engine, visit, context};
+    tensor_visit each = {engine, visit, context};
     walk_once(module, ++engine->walks, visit_parameters, &each);
+}
+
+void module_buffers(struct engine *engine, struct module *module, visit_tensor_fn visit,
+                    void *context)
+{
+    tensor_visit each = {engine, visit, context};
+    walk_once(module, ++engine->walks, visit_buffers, &each);
 }
 
 static void measure_one(struct module *module, void *context)
@@ -206,213 +221,4 @@ struct tensor *module_pass(struct engine *engine, struct module *module, struct 
     struct tensor *result = module_apply(engine, module, input);
     tensor_drop(engine, input);
     return result;
-}
-
-static int one(struct tensor *result, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    results[0] = result;
-    return result ? 1 : 0;
-}
-
-/* A layer's weight or bias; NULL where it has none. */
-static struct tensor *parameter(const struct module *module, size_t index)
-{
-    return index < module->parameter_count ? module->parameters[index] : NULL;
-}
-
-/* --- Conv2d ------------------------------------------------------------------------------ */
-
-static int conv2d_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                          int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(
-        op_conv2d(engine, inputs[0], parameter(module, 0), parameter(module, 1), module->conv),
-        results);
-}
-
-struct module *nn_conv2d(struct engine *engine, int64_t in, int64_t out, struct conv conv,
-                         bool bias)
-{
-    struct module *module = module_new(engine, "Conv2d", conv2d_forward);
-    module->conv = conv;
-    module_parameter(engine, module, (struct shape){4, {out, in, conv.kernel, conv.kernel}});
-    if (bias) {
-        module_parameter(engine, module, (struct shape){1, {out}});
-    }
-    return module;
-}
-
-/* --- BatchNorm2d: weight, bias, running mean and variance, and a counter of batches ------ */
-
-static int batch_norm_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                              int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_batch_norm(engine, inputs[0], parameter(module, 0), parameter(module, 1),
-                             module->training),
-               results);
-}
-
-struct module *nn_batch_norm(struct engine *engine, int64_t channels)
-{
-    struct module *module = module_new(engine, "BatchNorm2d", batch_norm_forward);
-    struct shape shape = {1, {channels}};
-    module_parameter(engine, module, shape);
-    module_parameter(engine, module, shape);
-    add_buffer(engine, module, shape, DTYPE_FLOAT32);
-    add_buffer(engine, module, shape, DTYPE_FLOAT32);
-    add_buffer(engine, module, (struct shape){0, {0}}, DTYPE_INT64);
-    return module;
-}
-
-/* --- layers without weights -------------------------------------------------------------- */
-
-static int relu_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                        int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_relu(engine, inputs[0], module->in_place), results);
-}
-
-struct module *nn_relu(struct engine *engine, bool in_place)
-{
-    struct module *module = module_new(engine, "ReLU", relu_forward);
-    module->in_place = in_place;
-    return module;
-}
-
-static int dropout_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                           int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(module->training ? op_dropout(engine, inputs[0]) : tensor_keep(inputs[0]), results);
-}
-
-struct module *nn_dropout(struct engine *engine)
-{
-    return module_new(engine, "Dropout", dropout_forward);
-}
-
-static int activation_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                              int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_activation(engine, module->activation, inputs[0]), results);
-}
-
-struct module *nn_activation(struct engine *engine, enum activation kind)
-{
-    struct module *module = module_new(engine, "Activation", activation_forward);
-    module->activation = kind;
-    return module;
-}
-
-static int softmax_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                           int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)module;
-    (void)count;
-    return one(op_softmax(engine, inputs[0]), results);
-}
-
-struct module *nn_softmax(struct engine *engine)
-{
-    return module_new(engine, "Softmax", softmax_forward);
-}
-
-static int max_pool_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                            int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_max_pool2d(engine, inputs[0], module->conv), results);
-}
-
-struct module *nn_max_pool(struct engine *engine, struct conv pool)
-{
-    struct module *module = module_new(engine, "MaxPool2d", max_pool_forward);
-    module->conv = pool;
-    return module;
-}
-
-static int avg_pool_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                            int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)module;
-    (void)count;
-    return one(op_global_avg_pool(engine, inputs[0]), results);
-}
-
-struct module *nn_avg_pool(struct engine *engine)
-{
-    return module_new(engine, "AdaptiveAvgPool2d", avg_pool_forward);
-}
-
-static int flatten_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                           int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)module;
-    (void)count;
-    struct shape shape = {2, {1, 1}};
-    if (inputs[0]->shape.dims > 0) {
-        struct shape rest = inputs[0]->shape;
-        shape.size[0] = rest.size[0];
-        rest.size[0] = 1;
-        shape.size[1] = (int64_t)shape_count(&rest);
-    }
-    return one(op_reshape(engine, inputs[0], &shape), results);
-}
-
-struct module *nn_flatten(struct engine *engine)
-{
-    return module_new(engine, "Flatten", flatten_forward);
-}
-
-/* --- Linear, LayerNorm, Embedding -------------------------------------------------------- */
-
-static int linear_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                          int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_linear(engine, inputs[0], parameter(module, 0), parameter(module, 1)), results);
-}
-
-struct module *nn_linear(struct engine *engine, int64_t in, int64_t out, bool bias)
-{
-    struct module *module = module_new(engine, "Linear", linear_forward);
-    module_parameter(engine, module, (struct shape){2, {out, in}});
-    if (bias) {
-        module_parameter(engine, module, (struct shape){1, {out}});
-    }
-    return module;
-}
-
-static int layer_norm_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                              int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_layer_norm(engine, inputs[0], parameter(module, 0), parameter(module, 1)),
-               results);
-}
-
-struct module *nn_layer_norm(struct engine *engine, int64_t features)
-{
-    struct module *module = module_new(engine, "LayerNorm", layer_norm_forward);
-    module_parameter(engine, module, (struct shape){1, {features}});
-    module_parameter(engine, module, (struct shape){1, {features}});
-    return module;
-}
-
-static int embedding_forward(struct engine *engine, struct module *module, struct tensor **inputs,
-                             int count, struct tensor *results[MODULE_MAX_RESULTS])
-{
-    (void)count;
-    return one(op_embedding(engine, inputs[0], parameter(module, 0)), results);
-}
-
-struct module *nn_embedding(struct engine *engine, int64_t entries, int64_t features)
-{
-    struct module *module = module_new(engine, "Embedding", embedding_forward);
-    module_parameter(engine, module, (struct shape){2, {entries, features}});
-    return module;
 }

@@ -1,6 +1,6 @@
-/* basic.c - elementwise operations, reductions and views. */
+/* basic.c - elementwise operations of one tensor, and views of all of it. */
+#include "gmd_layout.h"
 #include "gmd_operations.h"
-#include "reduce.h"
 
 static struct tensor *new_grad(struct engine *engine, const struct node *node)
 {
@@ -26,30 +26,92 @@ struct tensor *op_scale(struct engine *engine, struct tensor *a)
     return a ? scaled(engine, a, tensor_like(engine, a)) : NULL;
 }
 
+static void unchanged_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                               struct tensor **results)
+{
+    (void)engine;
+    (void)node;
+    results[0] = tensor_keep(grads[0]);
+}
+
+struct tensor *op_shift(struct engine *engine, struct tensor *a, bool in_place)
+{
+    if (!a) {
+        return NULL;
+    }
+    struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like(engine, a);
+    node_drop(engine, node_over(engine, "AddBackward", unchanged_backward, a, result));
+    return result;
+}
+
 struct tensor *op_scale_in_place(struct engine *engine, struct tensor *a)
 {
     return scaled(engine, a, tensor_alias(engine, a));
 }
 
-/* grad * (2 * a^1): the power and its double are temporaries. */
-static void square_backward(struct engine *engine, struct node *node, struct tensor **grads,
-                            struct tensor **results)
+/* grad * (n * a^(n - 1)): the power and its multiple are temporaries. */
+static void power_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                           struct tensor **results)
 {
     (void)grads;
     struct tensor *power = new_grad(engine, node);
-    struct tensor *doubled = new_grad(engine, node);
+    struct tensor *multiple = new_grad(engine, node);
     results[0] = new_grad(engine, node);
-    tensor_drop(engine, doubled);
+    tensor_drop(engine, multiple);
     tensor_drop(engine, power);
 }
 
-struct tensor *op_square(struct engine *engine, struct tensor *a)
+/* The power of 0 has a gradient of zeros. */
+struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent)
 {
     if (!a) {
         return NULL;
     }
     struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, "PowBackward", square_backward, a, result, a);
+    node_over_saving(engine, "PowBackward", exponent == 0 ? elementwise_backward : power_backward,
+                     a, result, a);
+    return result;
+}
+
+/* grad / (2 * result) */
+static void root_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                          struct tensor **results)
+{
+    (void)grads;
+    struct tensor *twice = new_grad(engine, node);
+    results[0] = new_grad(engine, node);
+    tensor_drop(engine, twice);
+}
+
+struct tensor *op_sqrt(struct engine *engine, struct tensor *a)
+{
+    if (!a) {
+        return NULL;
+    }
+    struct tensor *result = tensor_like(engine, a);
+    node_over_saving(engine, "SqrtBackward", root_backward, a, result, result);
+    return result;
+}
+
+/* -grad * (result * result) */
+static void reciprocal_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                struct tensor **results)
+{
+    (void)grads;
+    struct tensor *square = new_grad(engine, node);
+    struct tensor *negated = new_grad(engine, node);
+    results[0] = new_grad(engine, node);
+    tensor_drop(engine, negated);
+    tensor_drop(engine, square);
+}
+
+struct tensor *op_reciprocal(struct engine *engine, struct tensor *a)
+{
+    if (!a) {
+        return NULL;
+    }
+    struct tensor *result = tensor_like(engine, a);
+    node_over_saving(engine, "ReciprocalBackward", reciprocal_backward, a, result, result);
     return result;
 }
 
@@ -63,49 +125,20 @@ struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place)
     return result;
 }
 
-struct tensor *op_dropout(struct engine *engine, struct tensor *a)
-{
-    if (!a) {
-        return NULL;
-    }
-    struct tensor *mask = tensor_new(engine, &a->shape, DTYPE_BOOL);
-    struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, "NativeDropoutBackward", elementwise_backward, a, result, mask);
-    tensor_drop(engine, mask);
-    return result;
-}
-
-static struct tensor *reduce(struct engine *engine, struct tensor *a)
+/* A probability of 0 changes nothing; one of 1 is a product with a zero. */
+struct tensor *op_dropout(struct engine *engine, struct tensor *a, double p)
 {
     static const struct shape scalar = {0, {0}};
-    return reduce_to(engine, &a->shape, &scalar, a->dtype);
-}
-
-struct tensor *op_mean(struct engine *engine, struct tensor *a)
-{
-    if (!a) {
-        return NULL;
+    if (!a || p <= 0) {
+        return tensor_keep(a);
     }
-    struct tensor *result = reduce(engine, a);
-    node_drop(engine, node_over(engine, "MeanBackward", elementwise_backward, a, result));
-    return result;
-}
-
-/* The gradient of a sum is one number, expanded to the shape: a view without memory of its own. */
-static void sum_backward(struct engine *engine, struct node *node, struct tensor **grads,
-                         struct tensor **results)
-{
-    results[0] = tensor_view(engine, grads[0], &node->recipe.shape[0]);
-    results[0]->expanded = true;
-}
-
-struct tensor *op_sum(struct engine *engine, struct tensor *a)
-{
-    if (!a) {
-        return NULL;
-    }
-    struct tensor *result = reduce(engine, a);
-    node_drop(engine, node_over(engine, "SumBackward", sum_backward, a, result));
+    bool drops_all = p >= 1;
+    struct tensor *mask =
+        tensor_new(engine, drops_all ? &scalar : &a->shape, drops_all ? a->dtype : DTYPE_BOOL);
+    struct tensor *result = tensor_like(engine, a);
+    node_over_saving(engine, drops_all ? "MulBackward" : "NativeDropoutBackward",
+                     elementwise_backward, a, result, mask);
+    tensor_drop(engine, mask);
     return result;
 }
 
@@ -153,11 +186,8 @@ struct tensor *op_swap(struct engine *engine, struct tensor *a)
     if (!a) {
         return NULL;
     }
-    struct shape shape = a->shape;
-    shape.size[0] = a->shape.size[1];
-    shape.size[1] = a->shape.size[0];
-    struct tensor *result = tensor_view(engine, a, &shape);
-    result->transposed = !a->transposed;
+    static const int order[SHAPE_MAX_DIMS] = {1, 0, 2, 3, 4, 5};
+    struct tensor *result = tensor_permuted(engine, a, order);
     node_drop(engine, node_over(engine, "TransposeBackward", view_backward, a, result));
     return result;
 }

@@ -63,8 +63,9 @@ static struct node *binary(struct engine *engine, const char *name, backward_fn 
     struct node *node = node_new(engine, name, backward, 2);
     node_connect(engine, node, 0, a);
     node_connect(engine, node, 1, b);
-    node->recipe =
-        (struct recipe){.shape = {result->shape, a->shape, b->shape}, .dtype = result->dtype};
+    node->recipe = (struct recipe){.shape = {result->shape, a->shape, b->shape},
+                                   .dtype = result->dtype,
+                                   .number = {a->dtype, b->dtype}};
     node_result(node, 0, result);
     return node;
 }
@@ -94,17 +95,31 @@ static struct tensor *converted(struct engine *engine, const struct node *node, 
     return narrow;
 }
 
+/* The gradients of both inputs, of the result's shape, become those of their own shapes: the engine
+ * sums them after all are computed. Takes over `whole`. */
+static void reduce_both(struct engine *engine, const struct node *node, struct tensor *whole[2],
+                        struct tensor **results)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        if (whole[i] && was_expanded(node, i)) {
+            results[i] = summed(engine, node, i);
+            tensor_drop(engine, whole[i]);
+        } else {
+            results[i] = whole[i];
+        }
+        results[i] = results[i] ? converted(engine, node, i, results[i]) : NULL;
+    }
+}
+
 /* Inputs of the result's shape get the very same gradient, the others its sum. */
 static void add_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
+    struct tensor *whole[2] = {NULL, NULL};
     for (uint32_t i = 0; i < 2; i++) {
-        if (node_wants(node, i)) {
-            struct tensor *grad =
-                was_expanded(node, i) ? summed(engine, node, i) : tensor_keep(grads[0]);
-            results[i] = converted(engine, node, i, grad);
-        }
+        whole[i] = node_wants(node, i) ? tensor_keep(grads[0]) : NULL;
     }
+    reduce_both(engine, node, whole, results);
 }
 
 struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place)
@@ -119,23 +134,18 @@ struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b,
     return sum;
 }
 
+/* grad times the other one; generated code goes by the names, other before self. */
 static void mul_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {
+    struct tensor *whole[2] = {NULL, NULL};
     (void)grads;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!node_wants(node, i)) {
-            continue;
+    for (uint32_t i = 2; i-- > 0;) {
+        if (node_wants(node, i)) {
+            whole[i] = tensor_new(engine, &node->recipe.shape[RESULT], node->recipe.dtype);
         }
-        struct tensor *product =
-            tensor_new(engine, &node->recipe.shape[RESULT], node->recipe.dtype);
-        results[i] = product;
-        if (was_expanded(node, i)) {
-            results[i] = summed(engine, node, i);
-            tensor_drop(engine, product);
-        }
-        results[i] = converted(engine, node, i, results[i]);
     }
+    reduce_both(engine, node, whole, results);
 }
 
 struct tensor *op_mul(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place)
@@ -153,4 +163,67 @@ struct tensor *op_mul(struct engine *engine, struct tensor *a, struct tensor *b,
     }
     node_drop(engine, node);
     return product;
+}
+
+/* grad, and the second one's negated. */
+static void sub_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                         struct tensor **results)
+{
+    struct tensor *whole[2] = {NULL, NULL};
+    if (node_wants(node, 1)) {
+        whole[1] = tensor_like(engine, grads[0]);
+    }
+    whole[0] = node_wants(node, 0) ? tensor_keep(grads[0]) : NULL;
+    reduce_both(engine, node, whole, results);
+}
+
+struct tensor *op_sub(struct engine *engine, struct tensor *a, struct tensor *b)
+{
+    struct shape shape;
+    if (!a || !b || !broadcast(engine, "sub", a, b, &shape)) {
+        return NULL;
+    }
+    struct tensor *difference = tensor_new(engine, &shape, type_of_both(a, b));
+    node_drop(engine, binary(engine, "SubBackward", sub_backward, a, b, difference));
+    return difference;
+}
+
+/* -grad * ((a / b) / b), and grad / b; generated code goes by the names, other before self. */
+static void div_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                         struct tensor **results)
+{
+    const struct shape *shape = &node->recipe.shape[RESULT];
+    struct tensor *whole[2] = {NULL, NULL};
+    (void)grads;
+    if (node_wants(node, 1)) {
+        struct tensor *once = tensor_new(engine, shape, node->recipe.dtype);
+        struct tensor *twice = tensor_new(engine, shape, node->recipe.dtype);
+        struct tensor *negated = tensor_new(engine, shape, node->recipe.dtype);
+        whole[1] = tensor_new(engine, shape, node->recipe.dtype);
+        tensor_drop(engine, negated);
+        tensor_drop(engine, twice);
+        tensor_drop(engine, once);
+    }
+    if (node_wants(node, 0)) {
+        whole[0] = tensor_new(engine, shape, node->recipe.dtype);
+    }
+    reduce_both(engine, node, whole, results);
+}
+
+struct tensor *op_div(struct engine *engine, struct tensor *a, struct tensor *b)
+{
+    struct shape shape;
+    if (!a || !b || !broadcast(engine, "div", a, b, &shape)) {
+        return NULL;
+    }
+    enum dtype dtype = type_of_both(a, b);
+    struct tensor *quotient =
+        tensor_new(engine, &shape, dtype_is_floating(dtype) ? dtype : DTYPE_FLOAT32);
+    struct node *node = binary(engine, "DivBackward", div_backward, a, b, quotient);
+    if (node) {
+        node_save(node, b);
+        node_save(node, node_wants(node, 1) ? a : NULL);
+    }
+    node_drop(engine, node);
+    return quotient;
 }

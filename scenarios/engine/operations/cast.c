@@ -1,6 +1,8 @@
 /* cast.c - conversions from one type of elements to another. */
 #include "gmd_operations.h"
 
+#include <string.h>
+
 static void cast_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
 {
@@ -15,7 +17,8 @@ struct tensor *op_cast(struct engine *engine, struct tensor *a, enum dtype dtype
     }
     struct tensor *result = tensor_new(engine, &a->shape, dtype);
     result->transposed = a->transposed; /* conversions preserve the layout */
-    if (dtype_is_floating(dtype)) {     /* whole numbers have no gradient */
+    memcpy(result->stride, a->stride, sizeof result->stride);
+    if (dtype_is_floating(dtype)) { /* whole numbers have no gradient */
         node_drop(engine, node_over(engine, "ToCopyBackward", cast_backward, a, result));
     }
     return result;

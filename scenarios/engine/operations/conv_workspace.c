@@ -26,7 +26,8 @@ typedef struct sizes { /* bytes of the tensors */
  * copies of it. */
 static uint64_t chosen(const struct conv_call *call, sizes of)
 {
-    bool pointwise = call->weight.size[2] == 1, strided = call->conv.stride > 1;
+    bool pointwise = call->weight.size[2] * call->weight.size[3] == 1;
+    bool strided = call->conv.stride[0] > 1 || call->conv.stride[1] > 1;
     bool single = call->input.size[0] == 1;
     uint64_t in = of.input, weight = of.weight, out = of.output;
     uint64_t copies = in + out + (pointwise ? 0 : weight) + 16;
@@ -73,7 +74,7 @@ static uint64_t largest_tried(const struct conv_call *call, sizes of)
     while ((int64_t)side < span) {
         side *= 2;
     }
-    if (call->conv.stride > 1) { /* each of the stride's phases */
+    if (call->conv.stride[0] > 1) { /* each of the stride's phases */
         bool transforms = call->pass == CONV_INPUT_GRAD && kernel == 3;
         return transforms ? spectrum(32) * (4 * pairs + 5 * maps_in) : of.input + of.output;
     }
@@ -138,8 +139,18 @@ static void try_algorithms(struct engine *engine, uint64_t bytes)
     engine_request(engine, &request);
 }
 
+/* torch has a kernel of its own for one channel to a group in 32 bits. */
+static bool is_depthwise(const struct conv_call *call)
+{
+    return call->conv.groups > 1 && call->conv.groups == call->input.size[1] &&
+           call->dtype == DTYPE_FLOAT32;
+}
+
 void conv_workspace_use(struct engine *engine, const struct conv_call *call)
 {
+    if (is_depthwise(call)) {
+        return;
+    }
     sizes of = {bytes_of(&call->input, call->dtype), bytes_of(&call->weight, call->dtype),
                 bytes_of(&call->output, call->dtype)};
     if (engine->benchmark && !engine_failed(engine) && is_new(engine, call)) {

@@ -10,22 +10,32 @@
 #include "gmd_autograd.h"
 
 /* of two, broadcast against each other (broadcast.c) */
+struct tensor *op_sub(struct engine *engine, struct tensor *a, struct tensor *b);
+struct tensor *op_div(struct engine *engine, struct tensor *a, struct tensor *b);
 struct tensor *op_add(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place);
 struct tensor *op_mul(struct engine *engine, struct tensor *a, struct tensor *b, bool in_place);
 
 /* elementwise (basic.c) */
-struct tensor *op_scale(struct engine *engine, struct tensor *a); /* by a number; also a + number */
+struct tensor *op_shift(struct engine *engine, struct tensor *a, bool in_place); /* a + number */
+struct tensor *op_scale(struct engine *engine, struct tensor *a); /* by a number; number - a */
 struct tensor *op_scale_in_place(struct engine *engine, struct tensor *a);
-struct tensor *op_square(struct engine *engine, struct tensor *a);
+struct tensor *op_pow(struct engine *engine, struct tensor *a, double exponent);
+struct tensor *op_sqrt(struct engine *engine, struct tensor *a);
+struct tensor *op_reciprocal(struct engine *engine, struct tensor *a);
 struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place);
-struct tensor *op_dropout(struct engine *engine, struct tensor *a);
-struct tensor *op_mean(struct engine *engine, struct tensor *a);
-struct tensor *op_sum(struct engine *engine, struct tensor *a);
+struct tensor *op_dropout(struct engine *engine, struct tensor *a, double p);
 struct tensor *op_clone(struct engine *engine, struct tensor *a);
 struct tensor *op_reshape(struct engine *engine, struct tensor *a,
                           const struct shape *shape); /* a view */
 /* A view with its first two dimensions swapped; kernels copy it, gradients come back copied. */
 struct tensor *op_swap(struct engine *engine, struct tensor *a);
+
+/* reductions (reductions.c); `dimensions` are bits, 0: all */
+struct tensor *op_mean(struct engine *engine, struct tensor *a, uint32_t dimensions, bool keepdim);
+struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensions, bool keepdim);
+struct tensor *op_max(struct engine *engine, struct tensor *a);
+struct tensor *op_max_along(struct engine *engine, struct tensor *a, int dimension, bool keepdim,
+                            struct tensor **indices);
 
 /* activations and products (math.c) */
 enum activation {
@@ -34,10 +44,14 @@ enum activation {
     ACTIVATION_EXP,
     ACTIVATION_GELU,
     ACTIVATION_SILU,
+    ACTIVATION_LOG,
+    ACTIVATION_LEAKY_RELU,
     ACTIVATIONS
 };
 struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *a);
+struct tensor *op_leaky_relu_in_place(struct engine *engine, struct tensor *a);
 struct tensor *op_softmax(struct engine *engine, struct tensor *input);
+struct tensor *op_log_softmax(struct engine *engine, struct tensor *input);
 struct tensor *op_bmm(struct engine *engine, struct tensor *a,
                       struct tensor *b); /* any batch dimensions */
 /* input [rows, in] by the transpose of weight [out, in] */
@@ -46,10 +60,9 @@ struct tensor *op_product(struct engine *engine, struct tensor *input, struct te
 /* conversions (cast.c) */
 struct tensor *op_cast(struct engine *engine, struct tensor *a, enum dtype dtype);
 
-/* parts and joins (shape.c); dimensions count from 0. The first four are views. */
+/* parts and joins (shape.c); dimensions count from 0. The first three are views. */
 struct tensor *op_narrow(struct engine *engine, struct tensor *a, int dimension, int64_t length);
 struct tensor *op_select(struct engine *engine, struct tensor *a, int dimension);
-struct tensor *op_transpose(struct engine *engine, struct tensor *a, int first, int second);
 void op_unbind(struct engine *engine, struct tensor *a, int dimension, struct tensor **parts);
 struct tensor *op_contiguous(struct engine *engine, struct tensor *a); /* a copy where a has gaps */
 struct tensor *op_cat(struct engine *engine, struct tensor *const *parts, size_t count,
@@ -57,14 +70,38 @@ struct tensor *op_cat(struct engine *engine, struct tensor *const *parts, size_t
 struct tensor *op_stack(struct engine *engine, struct tensor *const *parts, size_t count,
                         int dimension);
 
-/* losses (loss.c) */
-struct tensor *op_cross_entropy(struct engine *engine, struct tensor *logits,
-                                struct tensor *target);
+/* other shapes and orders, as views (views.c) */
+struct tensor *op_permute(struct engine *engine, struct tensor *a, const int order[SHAPE_MAX_DIMS]);
+struct tensor *op_transpose(struct engine *engine, struct tensor *a, int first, int second);
+struct tensor *op_view_as_it_lies(struct engine *engine, struct tensor *a,
+                                  const struct shape *shape); /* refused where it has gaps */
+struct tensor *op_reshape_or_copy(struct engine *engine, struct tensor *a,
+                                  const struct shape *shape);
+struct tensor *op_unsqueeze(struct engine *engine, struct tensor *a, int dimension);
+struct tensor *op_squeeze(struct engine *engine, struct tensor *a, uint32_t dimensions);
+struct tensor *op_expand(struct engine *engine, struct tensor *a, const struct shape *shape);
 
-/* layers with weights (layers.c); `bias` may be NULL */
+/* losses (loss.c) */
+enum reduction { REDUCTION_NONE, REDUCTION_MEAN, REDUCTION_SUM };
+struct tensor *op_cross_entropy(struct engine *engine, struct tensor *logits, struct tensor *target,
+                                enum reduction reduction);
+struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                           enum reduction reduction);
+struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,
+                                  struct tensor *target, enum reduction reduction);
+struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct tensor *target,
+                         enum reduction reduction, bool log_target);
+
+/* layers with weights (layers.c, norms.c); `bias` may be NULL */
 struct conv {
-    int64_t kernel, stride, padding;
+    int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
+    int64_t groups;
 };
+static inline struct conv conv_square(int64_t kernel, int64_t stride, int64_t padding)
+{
+    return (struct conv){
+        {kernel, kernel}, {stride, stride}, {padding, padding}, {1, 1}, .groups = 1};
+}
 struct tensor *op_linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                          struct tensor *bias);
 struct tensor *op_conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
@@ -73,8 +110,21 @@ struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct
                              struct tensor *bias, bool training);
 struct tensor *op_layer_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias);
+struct tensor *op_group_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
+                             struct tensor *bias, int64_t groups);
+struct tensor *op_rms_norm(struct engine *engine, struct tensor *input, struct tensor *weight);
+
+/* images of other sizes (pools.c) */
+struct upsample {
+    int64_t size[2]; /* height, width; or */
+    double scale;    /* of both; 0: not given */
+    bool bilinear;   /* else the nearest */
+};
 struct tensor *op_max_pool2d(struct engine *engine, struct tensor *input, struct conv pool);
-struct tensor *op_global_avg_pool(struct engine *engine, struct tensor *input);
+struct tensor *op_avg_pool2d(struct engine *engine, struct tensor *input, struct conv pool);
+struct tensor *op_adaptive_avg_pool2d(struct engine *engine, struct tensor *input,
+                                      const int64_t size[2]);
+struct tensor *op_upsample(struct engine *engine, struct tensor *input, struct upsample to);
 struct tensor *op_embedding(struct engine *engine, struct tensor *indices,
                             struct tensor *weight); /* sequence.c */
 

@@ -1,31 +1,9 @@
-/* layers.c - layers with weights, and pooling. */
+/* layers.c - linear layers and convolutions. */
 #include "conv_workspace.h"
 #include "gmd_autocast.h"
 #include "gmd_operations.h"
+#include "layer_node.h"
 #include "reduce.h"
-
-static struct node *layer_node(struct engine *engine, const char *name, backward_fn backward,
-                               struct tensor *input, struct tensor *weight, struct tensor *bias)
-{
-    if (!tensor_tracked(engine, input) && !tensor_tracked(engine, weight)) {
-        return NULL;
-    }
-    struct node *node = node_new(engine, name, backward, 3);
-    node_connect(engine, node, 0, input);
-    node_connect(engine, node, 1, weight);
-    node_connect(engine, node, 2, bias);
-    node->recipe.shape[0] = input->shape;
-    node->recipe.dtype = input->dtype;
-    if (weight) {
-        node->recipe.shape[1] = weight->shape;
-    }
-    return node;
-}
-
-static struct tensor *grad_of_input(struct engine *engine, const struct node *node)
-{
-    return tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
-}
 
 static struct tensor *grad_of_weight(struct engine *engine, const struct node *node)
 {
@@ -142,20 +120,37 @@ struct tensor *op_linear(struct engine *engine, struct tensor *input, struct ten
 
 /* --- Conv2d ------------------------------------------------------------------------------ */
 
-enum { KERNEL, STRIDE, PADDING }; /* of recipe.number */
-
 static struct conv_call call_of(const struct node *node, enum conv_pass pass,
                                 const struct shape *output)
 {
     const uint64_t *number = node->recipe.number;
+    struct conv conv = {.groups = (int64_t)number[8]};
+    for (int i = 0; i < 2; i++) {
+        conv.kernel[i] = (int64_t)number[i];
+        conv.stride[i] = (int64_t)number[2 + i];
+        conv.padding[i] = (int64_t)number[4 + i];
+        conv.dilation[i] = (int64_t)number[6 + i];
+    }
     return (struct conv_call){
         .pass = pass,
-        .conv = {(int64_t)number[KERNEL], (int64_t)number[STRIDE], (int64_t)number[PADDING]},
+        .conv = conv,
         .dtype = node->recipe.dtype,
         .input = node->recipe.shape[0],
         .weight = node->recipe.shape[1],
         .output = *output,
     };
+}
+
+static void note_conv(struct node *node, const struct conv *conv)
+{
+    uint64_t *number = node->recipe.number;
+    for (int i = 0; i < 2; i++) {
+        number[i] = (uint64_t)conv->kernel[i];
+        number[2 + i] = (uint64_t)conv->stride[i];
+        number[4 + i] = (uint64_t)conv->padding[i];
+        number[6 + i] = (uint64_t)conv->dilation[i];
+    }
+    number[8] = (uint64_t)conv->groups;
 }
 
 static void conv_backward(struct engine *engine, struct node *node, struct tensor **grads,
@@ -177,32 +172,6 @@ static void conv_backward(struct engine *engine, struct node *node, struct tenso
     }
 }
 
-/* The size after a window of `kernel` has moved over `size`; below 1: it does not fit. */
-static int64_t windows(int64_t size, struct conv conv)
-{
-    int64_t room = size + 2 * conv.padding - conv.kernel;
-    return room < 0 ? 0 : room / conv.stride + 1;
-}
-
-static bool windowed_shape(struct engine *engine, const char *what, const struct tensor *input,
-                           struct conv conv, struct shape *shape)
-{
-    char text[128];
-    *shape = input->shape;
-    if (shape->dims == 4) {
-        shape->size[2] = windows(shape->size[2], conv);
-        shape->size[3] = windows(shape->size[3], conv);
-        if (shape->size[2] > 0 && shape->size[3] > 0) {
-            return true;
-        }
-    }
-    engine_misuse(engine,
-                  "%s with a window of %lld takes [batch, channels, height, width] at least as "
-                  "large as the window, the input is %s",
-                  what, (long long)conv.kernel, shape_text(&input->shape, text));
-    return false;
-}
-
 static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias, struct conv conv)
 {
@@ -210,9 +179,10 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     if (!input || !weight || !windowed_shape(engine, "Conv2d", input, conv, &shape)) {
         return NULL;
     }
-    if (shape.size[1] != weight->shape.size[1]) {
-        engine_misuse(engine, "Conv2d takes %lld channels, the input has %lld",
-                      (long long)weight->shape.size[1], (long long)shape.size[1]);
+    int64_t channels = weight->shape.size[1] * conv.groups;
+    if (shape.size[1] != channels) {
+        engine_misuse(engine, "Conv2d takes %lld channels, the input has %lld", (long long)channels,
+                      (long long)shape.size[1]);
         return NULL;
     }
     shape.size[1] = weight->shape.size[0];
@@ -222,9 +192,7 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     struct node *node =
         layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
-        node->recipe.number[KERNEL] = (uint64_t)conv.kernel;
-        node->recipe.number[STRIDE] = (uint64_t)conv.stride;
-        node->recipe.number[PADDING] = (uint64_t)conv.padding;
+        note_conv(node, &conv);
         node_save(node, node_wants(node, 1) ? input : NULL);
         node_save(node, node_wants(node, 0) ? weight : NULL);
         node_result(node, 0, result);
@@ -242,134 +210,5 @@ struct tensor *op_conv2d(struct engine *engine, struct tensor *input, struct ten
     tensor_drop(engine, x);
     tensor_drop(engine, w);
     tensor_drop(engine, b);
-    return result;
-}
-
-/* --- normalisation ----------------------------------------------------------------------- */
-
-static void norm_backward(struct engine *engine, struct node *node, struct tensor **grads,
-                          struct tensor **results)
-{
-    (void)grads;
-    struct tensor *input = grad_of_input(engine, node);
-    if (node_wants(node, 1)) {
-        results[1] = tensor_new(engine, &node->recipe.shape[1], DTYPE_FLOAT32);
-        results[2] = tensor_new(engine, &node->recipe.shape[1], DTYPE_FLOAT32);
-    }
-    if (node_wants(node, 0)) {
-        results[0] = input;
-    } else {
-        tensor_drop(engine, input); /* the kernel computes it anyway */
-    }
-}
-
-/* Normalises; `groups` means and as many inverse deviations are saved for the backward pass. */
-static struct tensor *normalise(struct engine *engine, const char *name, struct tensor *input,
-                                struct tensor *weight, struct tensor *bias, int64_t groups)
-{
-    struct shape shape = {1, {groups}};
-    struct tensor *result = tensor_like(engine, input);
-    struct tensor *mean = tensor_new(engine, &shape, DTYPE_FLOAT32);
-    struct tensor *deviation = tensor_new(engine, &shape, DTYPE_FLOAT32);
-    struct node *node = layer_node(engine, name, norm_backward, input, weight, bias);
-    if (node) {
-        node_save(node, input);
-        node_save(node, weight);
-        node_save(node, mean);
-        node_save(node, deviation);
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
-    tensor_drop(engine, mean);
-    tensor_drop(engine, deviation);
-    return result;
-}
-
-struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
-                             struct tensor *bias, bool training)
-{
-    char text[128];
-    if (!input || !weight) {
-        return NULL;
-    }
-    int64_t channels = weight->shape.size[0];
-    if (input->shape.dims < 2 || input->shape.size[1] != channels) {
-        engine_misuse(engine, "BatchNorm2d takes %lld channels, the input is %s",
-                      (long long)channels, shape_text(&input->shape, text));
-        return NULL;
-    }
-    return normalise(engine, "CudnnBatchNormBackward", input, weight, bias,
-                     training ? channels : 0);
-}
-
-struct tensor *op_layer_norm(struct engine *engine, struct tensor *input, struct tensor *weight,
-                             struct tensor *bias)
-{
-    char text[128];
-    if (!input || !weight) {
-        return NULL;
-    }
-    int64_t features = weight->shape.size[0];
-    if (input->shape.dims < 1 || input->shape.size[input->shape.dims - 1] != features) {
-        engine_misuse(engine,
-                      "LayerNorm takes %lld features as the last dimension, the input is %s",
-                      (long long)features, shape_text(&input->shape, text));
-        return NULL;
-    }
-    int64_t rows = (int64_t)(shape_count(&input->shape) / (uint64_t)features);
-    struct tensor *wide = autocast_wide(engine, input);
-    struct tensor *result = normalise(engine, "NativeLayerNormBackward", wide, weight, bias, rows);
-    tensor_drop(engine, wide);
-    return result;
-}
-
-/* --- pooling ----------------------------------------------------------------------------- */
-
-static void pool_backward(struct engine *engine, struct node *node, struct tensor **grads,
-                          struct tensor **results)
-{
-    (void)grads;
-    results[0] = grad_of_input(engine, node);
-}
-
-struct tensor *op_max_pool2d(struct engine *engine, struct tensor *input, struct conv pool)
-{
-    struct shape shape;
-    if (!input || !windowed_shape(engine, "MaxPool2d", input, pool, &shape)) {
-        return NULL;
-    }
-    struct tensor *result = tensor_new(engine, &shape, input->dtype);
-    struct tensor *indices = tensor_new(engine, &shape, DTYPE_INT64);
-    struct node *node = layer_node(engine, "MaxPool2DBackward", pool_backward, input, NULL, NULL);
-    if (node) {
-        node_save(node, input);
-        node_save(node, indices);
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
-    tensor_drop(engine, indices);
-    return result;
-}
-
-struct tensor *op_global_avg_pool(struct engine *engine, struct tensor *input)
-{
-    char text[128];
-    if (!input) {
-        return NULL;
-    }
-    if (input->shape.dims != 4) {
-        engine_misuse(engine,
-                      "AdaptiveAvgPool2d takes [batch, channels, height, width], the input is "
-                      "%s",
-                      shape_text(&input->shape, text));
-        return NULL;
-    }
-    struct shape shape = {4, {input->shape.size[0], input->shape.size[1], 1, 1}};
-    struct tensor *result = tensor_new(engine, &shape, input->dtype);
-    struct node *node = layer_node(engine, "MeanBackward", pool_backward, input, NULL, NULL);
-    if (node) {
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
     return result;
 }

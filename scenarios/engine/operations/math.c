@@ -13,9 +13,13 @@ static const struct {
     const char *node;
     bool saves_result;
 } activations[ACTIVATIONS] = {
-    [ACTIVATION_TANH] = {"TanhBackward", true},  [ACTIVATION_SIGMOID] = {"SigmoidBackward", true},
-    [ACTIVATION_EXP] = {"ExpBackward", true},    [ACTIVATION_GELU] = {"GeluBackward", false},
+    [ACTIVATION_TANH] = {"TanhBackward", true},
+    [ACTIVATION_SIGMOID] = {"SigmoidBackward", true},
+    [ACTIVATION_EXP] = {"ExpBackward", true},
+    [ACTIVATION_GELU] = {"GeluBackward", false},
     [ACTIVATION_SILU] = {"SiluBackward", false},
+    [ACTIVATION_LOG] = {"LogBackward", false},
+    [ACTIVATION_LEAKY_RELU] = {"LeakyReluBackward", false},
 };
 
 static void activation_backward(struct engine *engine, struct node *node, struct tensor **grads,
@@ -27,12 +31,14 @@ static void activation_backward(struct engine *engine, struct node *node, struct
 
 struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *a)
 {
-    if (!a) {
+    struct tensor *input = kind == ACTIVATION_LOG ? autocast_wide(engine, a) : tensor_keep(a);
+    if (!input) {
         return NULL;
     }
-    struct tensor *result = tensor_like(engine, a);
-    node_over_saving(engine, activations[kind].node, activation_backward, a, result,
-                     activations[kind].saves_result ? result : a);
+    struct tensor *result = tensor_like(engine, input);
+    node_over_saving(engine, activations[kind].node, activation_backward, input, result,
+                     activations[kind].saves_result ? result : input);
+    tensor_drop(engine, input);
     return result;
 }
 
@@ -47,6 +53,7 @@ static void softmax_backward(struct engine *engine, struct node *node, struct te
     tensor_drop(engine, like_input(engine, node, 0));
 }
 
+/* Neither kernel takes scratch memory, whatever the dimension. */
 struct tensor *op_softmax(struct engine *engine, struct tensor *input)
 {
     struct tensor *a = autocast_wide(engine, input);
@@ -56,6 +63,26 @@ struct tensor *op_softmax(struct engine *engine, struct tensor *input)
     struct tensor *result = tensor_like(engine, a);
     node_over_saving(engine, "SoftmaxBackward", softmax_backward, a, result, result);
     tensor_drop(engine, a);
+    return result;
+}
+
+struct tensor *op_log_softmax(struct engine *engine, struct tensor *input)
+{
+    if (!input) {
+        return NULL;
+    }
+    struct tensor *result = tensor_like(engine, input);
+    node_over_saving(engine, "LogSoftmaxBackward", activation_backward, input, result, result);
+    return result;
+}
+
+struct tensor *op_leaky_relu_in_place(struct engine *engine, struct tensor *a)
+{
+    if (!a) {
+        return NULL;
+    }
+    struct tensor *result = tensor_alias(engine, a);
+    node_over_saving(engine, "LeakyReluBackward", activation_backward, a, result, result);
     return result;
 }
 

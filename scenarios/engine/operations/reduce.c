@@ -90,14 +90,13 @@ void reduce_scratch(struct engine *engine, uint64_t outputs, uint64_t inputs, ui
     storage_drop(engine, partial);
 }
 
-struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const struct shape *part,
-                         enum dtype dtype)
+void reduce_scratch_to(struct engine *engine, const struct shape *whole, const struct shape *part,
+                       uint64_t bytes)
 {
-    struct tensor *sum = tensor_new(engine, part, dtype);
     uint64_t outputs = shape_count(part), all = shape_count(whole), inner = 0;
     int missing = whole->dims - part->dims;
     if (outputs == 0 || outputs == all) {
-        return sum;
+        return;
     }
     for (int i = whole->dims - 1; i >= 0; i--) {
         int64_t kept = i >= missing ? part->size[i - missing] : 1;
@@ -106,7 +105,13 @@ struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const
         }
         inner = (inner ? inner : 1) * (uint64_t)kept;
     }
-    reduce_scratch(engine, outputs, all / outputs, inner,
-                   dtype == DTYPE_FLOAT64 || dtype == DTYPE_INT64 ? 8 : 4);
+    reduce_scratch(engine, outputs, all / outputs, inner, bytes);
+}
+
+struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const struct shape *part,
+                         enum dtype dtype)
+{
+    struct tensor *sum = tensor_new(engine, part, dtype);
+    reduce_scratch_to(engine, whole, part, dtype == DTYPE_FLOAT64 || dtype == DTYPE_INT64 ? 8 : 4);
     return sum;
 }

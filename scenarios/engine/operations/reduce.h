@@ -11,6 +11,10 @@
 void reduce_scratch(struct engine *engine, uint64_t outputs, uint64_t inputs, uint64_t inner,
                     uint64_t bytes);
 
+/* That of a reduction of `whole` to `part`; `bytes` of what is kept for each element. */
+void reduce_scratch_to(struct engine *engine, const struct shape *whole, const struct shape *part,
+                       uint64_t bytes);
+
 /* A new tensor: `whole` summed to a shape that it was broadcast from (dimensions of size 1 or
  * missing at the front are summed over). */
 struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const struct shape *part,

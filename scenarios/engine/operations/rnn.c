@@ -1,5 +1,6 @@
 /* rnn.c - LSTM and GRU as cuDNN runs them: one call for all layers and steps, a reserve space
  * that lives as long as the graph, and a workspace for the call. */
+#include "gmd_layout.h"
 #include "gmd_operations.h"
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
@@ -76,7 +77,10 @@ static void rnn_backward(struct engine *engine, struct node *node, struct tensor
     struct tensor *grad = by_step(engine, node, 2);
     struct tensor *data[3] = {NULL};
     data[0] = shaped(engine, node, 0);
-    data[0]->is_view = data[0]->transposed = node->recipe.number[BATCH_FIRST] != 0;
+    if (node->recipe.number[BATCH_FIRST]) {
+        tensor_lay_swapped(data[0]);
+        data[0]->is_view = true;
+    }
     data[1] = shaped(engine, node, 1);
     data[2] = lstm ? shaped(engine, node, 1) : NULL;
     storage_scratch(engine, workspace_bytes(&node->recipe));
@@ -185,7 +189,9 @@ bool op_rnn(struct engine *engine, const struct rnn *rnn, struct tensor *input, 
     if (tracked) {
         record(engine, rnn, inputs, results, reserve, &recipe);
     }
-    results[0]->transposed = rnn->batch_first; /* a view of what cuDNN wrote, the length first */
+    if (rnn->batch_first) {
+        tensor_lay_swapped(results[0]); /* a view of what cuDNN wrote, the length first */
+    }
     tensor_drop(engine, reserve);
     tensor_drop(engine, copy);
     return true;

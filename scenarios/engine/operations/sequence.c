@@ -1,4 +1,5 @@
 /* sequence.c - embeddings, and padded batches of sequences packed for cuDNN and back. */
+#include "gmd_layout.h"
 #include "gmd_min.h"
 #include "gmd_operations.h"
 
@@ -106,7 +107,7 @@ static void pack_backward(struct engine *engine, struct node *node, struct tenso
 {
     (void)grads;
     results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
-    results[0]->transposed = true;
+    tensor_lay_swapped(results[0]);
 }
 
 struct tensor *op_pack_sequences(struct engine *engine, struct tensor *padded)

@@ -1,4 +1,5 @@
 /* shape.c - concatenation, and views of parts of a tensor. */
+#include "gmd_layout.h"
 #include "gmd_operations.h"
 
 /* recipe.shape: the input's; indices of recipe.number: */
@@ -48,12 +49,9 @@ static void part_backward(struct engine *engine, struct node *node, struct tenso
 }
 
 static struct tensor *part(struct engine *engine, struct tensor *a, const struct shape *shape,
-                           int dimension)
+                           const int64_t stride[SHAPE_MAX_DIMS])
 {
-    struct tensor *result = tensor_view(engine, a, shape);
-    for (int i = 0; i < dimension; i++) {
-        result->transposed |= a->shape.size[i] > 1; /* there are gaps between its rows */
-    }
+    struct tensor *result = tensor_laid(engine, a, shape, stride);
     give(engine, new_node(engine, "SliceBackward", part_backward, a), result);
     return result;
 }
@@ -68,9 +66,11 @@ struct tensor *op_narrow(struct engine *engine, struct tensor *a, int dimension,
                       (long long)a->shape.size[dimension]);
         return NULL;
     }
+    int64_t stride[SHAPE_MAX_DIMS];
     struct shape shape = a->shape;
+    tensor_layout(a, stride);
     shape.size[dimension] = length;
-    return part(engine, a, &shape, dimension);
+    return part(engine, a, &shape, stride);
 }
 
 static struct shape without(const struct shape *shape, int dimension)
@@ -87,31 +87,13 @@ struct tensor *op_select(struct engine *engine, struct tensor *a, int dimension)
     if (!a || !has_dimension(engine, "select", a, dimension)) {
         return NULL;
     }
+    int64_t stride[SHAPE_MAX_DIMS];
     struct shape shape = without(&a->shape, dimension);
-    return part(engine, a, &shape, dimension);
-}
-
-/* The gradient is a view, too. */
-static void transpose_backward(struct engine *engine, struct node *node, struct tensor **grads,
-                               struct tensor **results)
-{
-    results[0] = tensor_view(engine, grads[0], &node->recipe.shape[0]);
-    results[0]->transposed = !grads[0]->transposed;
-}
-
-struct tensor *op_transpose(struct engine *engine, struct tensor *a, int first, int second)
-{
-    if (!a || !has_dimension(engine, "transpose", a, first) ||
-        !has_dimension(engine, "transpose", a, second)) {
-        return NULL;
+    tensor_layout(a, stride);
+    for (int i = dimension; i < shape.dims; i++) {
+        stride[i] = stride[i + 1];
     }
-    struct shape shape = a->shape;
-    shape.size[first] = a->shape.size[second];
-    shape.size[second] = a->shape.size[first];
-    struct tensor *result = tensor_view(engine, a, &shape);
-    result->transposed = !a->transposed;
-    give(engine, new_node(engine, "TransposeBackward", transpose_backward, a), result);
-    return result;
+    return part(engine, a, &shape, stride);
 }
 
 static void clone_backward(struct engine *engine, struct node *node, struct tensor **grads,

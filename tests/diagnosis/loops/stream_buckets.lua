@@ -1,20 +1,11 @@
--- ddp_buckets: gradients are copied into buckets and reduced on a communication stream.
+-- stream_buckets: gradients are copied into buckets that are made for each reduction, which a stream of
+-- its own does.
 --
--- Shows    a bucket made for each reduction is used on another stream. Where record_stream() says so, the
---          allocator may not reuse it before the device has done the work, and the host is steps ahead:
---          buckets of several steps are there at once. Freed after the main stream was made to wait, the
---          same memory is reused at once, in the order of the stream.
--- Params   leak: true frees a bucket as soon as its work is queued, after record_stream(), false holds
---          it until the main stream waits for the communication; iterations; synchronize: the host waits
---          for the device after so many steps; layers, features, batch: the model; bucket: bytes of a
---          bucket, 25 MiB in DistributedDataParallel.
--- Bound    fixed: reserved memory is that of the model's training step and one set of buckets; leak: a set
---          for each step that the host is ahead.
--- Source   https://pytorch.org/docs/stable/notes/ddp.html (buckets);
---          https://pytorch.org/docs/stable/generated/torch.Tensor.record_stream.html (warning);
---          https://dev-discuss.pytorch.org/t/fsdp-cudacachingallocator-an-outsider-newb-perspective/1486.
+-- leak: true frees a bucket as soon as its work is queued, after record_stream(): the allocator may not
+-- reuse it before the device has done the work, and the host is steps ahead. false holds it until the
+-- main stream waits: the same memory is reused at once.
 scenario {
-  name = "ddp_buckets",
+  name = "stream_buckets",
   summary = "gradient buckets on a communication stream: record_stream(), or held until it is waited for",
   tags = { "pressure", "streams" },
   params = {

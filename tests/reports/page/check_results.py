@@ -55,6 +55,9 @@ def check_again(work):
     page, first = Page(to), Page(os.path.join(work, "run.html"))
     for f in first.json["findings"]:
         f["evidence"] = []
+    for f in page.json["findings"]:
+        why = f["detail"].pop()
+        assert why.startswith("The views do not show its blocks: a JSON result has no history"), why
     assert page.json["findings"] == first.json["findings"]
     assert page.json["tables"] == first.json["tables"]
     assert not page.json["histories"]
@@ -76,6 +79,22 @@ def check_foreign_case(work):
     print("a file that is no case stays where it is")
 
 
+def check_oracles(page, runs):
+    """Each has what it looked at and what it took, of all runs together."""
+    rows = {row[0]: row for row in table(page, "oracles")}
+    assert list(rows) == [oracle["name"] for oracle in runs[0]["oracles"]]
+    seconds = sum(run["seconds"] for run in runs)
+    for name, row in rows.items():
+        told = [oracle for run in runs for oracle in run["oracles"] if oracle["name"] == name]
+        asked = sum(oracle.get("asked", 0) for oracle in told)
+        assert row[2:6] == [sum(o["verdict"] == v for o in told) for v in ("pass", "fail", "skipped")] + [0]
+        assert row[6] == (asked or None), name
+        if asked:
+            took = sum(oracle["seconds"] for oracle in told)
+            assert abs(row[7] - took * 1e9) <= 1 and abs(row[8] - took / seconds) < 1e-9, name
+    assert rows["overlap"][6] > 0 and rows["overlap"][7] > 0
+
+
 def check_runs(work):
     to, result = os.path.join(work, "runs.html"), os.path.join(work, "runs.json")
     run(GMD, "run", "hidden_state", "leak=true,false", "--quiet", "--html", to, "--json", result, expected=(0,))
@@ -87,8 +106,10 @@ def check_runs(work):
     assert [row[3] for row in table(page, "runs")] == [s["requests"] for s in told["scenarios"]]
     peaks = [s["stats"]["allocated_bytes_peak"] for s in told["scenarios"]]
     assert [h["peak"]["allocated"] for h in page.json["histories"]] == peaks
-    assert [row[0] for row in table(page, "oracles")][0] == told["scenarios"][0]["oracles"][0]["name"]
-    print("runs have their phases, peaks and histories")
+    h = page.history(0)
+    assert all(h["b.line"]), "each block has the line of the script that asked for it"
+    check_oracles(page, told["scenarios"])
+    print("runs have their phases, peaks, oracles and histories")
 
 
 def check_gate(work):
@@ -112,8 +133,24 @@ def check_campaign(work):
     rows = table(page, "campaign")
     assert rows[-1][2] == told["requests"], "the last row is the end"
     assert all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(rows, rows[1:]))
-    assert [row[1] for row in rows] == [moment["sequences"] for moment in told["course"]]
-    print("a campaign has its course")
+    for at, key in enumerate(("sequences", "requests", "features", "corpus", "findings")):
+        assert [row[at + 1] for row in rows] == [moment[key] for moment in told["course"]]
+    covered = table(page, "coverage")
+    assert covered == [[c["what"], c["seen"]] for c in told["coverage"]]
+    assert sum(row[1] for row in covered) == told["course"][-1]["features"] > 0
+    assert len(table(page, "oracles")[0]) == 7, "what each oracle took of so many runs is not known"
+    print("a campaign has its course and its coverage")
+
+
+def check_exhaustive(work):
+    to, result = os.path.join(work, "all.html"), os.path.join(work, "all.json")
+    run(GMD, "fuzz", "--exhaustive", "2", "--out", "none", "--quiet", "--html", to, "--json", result, expected=(0,))
+    page, told = Page(to), read_json(result)
+    covered = dict(table(page, "coverage"))
+    assert covered == {c["what"]: c["seen"] for c in told["coverage"]}
+    assert covered["Different states of the allocator"] == told["course"][-1]["features"] > 0
+    assert table(page, "campaign")[-1][1] == covered["Runs: each sequence under each schedule"]
+    print("an exhaustive search has its states")
 
 
 def check_tables(work):
@@ -133,6 +170,9 @@ def check_tables(work):
             assert len(shown) == len(told) > 0
             assert all(made[key] in row for made, row in zip(told, shown))
     assert len(Page(os.path.join(work, "diff.html")).json["histories"]) == 2
+    advised = Page(os.path.join(work, "advise.html"))
+    assert [h["name"] for h in advised.json["histories"]] == [os.path.basename(history)]
+    assert advised.json["findings"][0]["class"] == "gradient_accumulation" and advised.json["findings"][0]["evidence"]
     print("benchmarks, advice and diffs have their rows")
 
 
@@ -185,6 +225,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_runs(folder)
     check_gate(folder)
     check_campaign(folder)
+    check_exhaustive(folder)
     check_tables(folder)
     check_diagnosis(folder)
     check_several(folder)

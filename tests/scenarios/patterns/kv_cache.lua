@@ -29,8 +29,8 @@ no_grad(function()
     for k = 1, layers do
       query = new(1)
       if static then
-        keys[k]:narrow(3, 1):copy_(new(1))
-        values[k]:narrow(3, 1):copy_(new(1))
+        keys[k]:narrow(3, i + 1, 1):copy_(new(1))
+        values[k]:narrow(3, i + 1, 1):copy_(new(1))
       else
         longer_keys, longer_values = cat({ keys[k], new(1) }, 3), cat({ values[k], new(1) }, 3)
         keys[k], values[k] = longer_keys, longer_values

@@ -1,0 +1,120 @@
+#include "rerun.h"
+
+#include "interruption.h"
+#include "play_inputs.h"
+
+#include "gmd_clock.h"
+#include "gmd_findings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_RUNS = 20 };
+
+#define MOST_SECONDS 20 /* of all together */
+#define HANG_SECONDS 1  /* of a request in a case of a hang */
+
+/* What is the case's own comes from its file; the rest is what the command was given. */
+static cli_options options_for_cases(const cli_options *given)
+{
+    cli_options options = *given, defaults;
+    cli_options_init(&defaults);
+    options.has_capacity = options.has_devices = false;
+    options.run.conditions = defaults.run.conditions;
+    options.run.interleave_seeds = 0;
+    options.run.cases.directory = NULL;
+    options.run.process.shows_progress = false;
+    options.run.process.is_interrupted = cli_interruption_awaited();
+    options.reading.shows_progress = false;
+    options.snapshot_path = options.perfetto_path = NULL;
+    options.quiet = true;
+    return options;
+}
+
+static size_t finding_count(const cli_results *results)
+{
+    return results->gate ? results->gate->finding_count : results->items[0]->violation_count;
+}
+
+static const gmd_violation *violation_of(const cli_results *results, size_t index)
+{
+    return results->gate ? &results->gate->findings[index].violation
+                         : &results->items[0]->violations[index];
+}
+
+/* Why a case is not run; NULL: it is. */
+static const char *refusal(const cli_rerun *rerun, const gmd_violation *violation,
+                           const cli_options *options, double start)
+{
+    if (!violation->case_path[0]) {
+        return "no case was written";
+    }
+    if (gmd_options_interrupted(&options->run)) {
+        return "the command was interrupted";
+    }
+    if (rerun->runs.count >= MOST_RUNS) {
+        return "there are too many findings to run all of their cases again";
+    }
+    return gmd_clock_s() - start > MOST_SECONDS ? "the time for running cases again was over"
+                                                : NULL;
+}
+
+/* The outcome of a case that cannot be run says why. */
+static void run_case(cli_rerun *rerun, size_t index, const gmd_violation *violation,
+                     const cli_options *options)
+{
+    char *no_params[1] = {NULL};
+    cli_options hurried = *options;
+    cli_results *runs = &rerun->runs;
+    size_t before = runs->count;
+    if (gmd_is_hang(violation)) {
+        hurried.run = gmd_options_hurried(&options->run, HANG_SECONDS);
+    }
+    runs->options = &hurried;
+    cli_run_input(&hurried, violation->case_path, no_params, 0, runs);
+    runs->options = options;
+    gmd_rerun *item = &rerun->items[index];
+    if (runs->count == before) {
+        item->reason = "no host memory was left for its run";
+    } else if (runs->journals[before] && runs->items[before]->verdict <= GMD_FAIL) {
+        item->outcome = runs->items[before];
+        item->journal = runs->journals[before];
+    } else {
+        snprintf(rerun->reasons[index], CLI_RERUN_REASON, "the case could not be run: %.300s",
+                 runs->items[before]->error);
+    }
+}
+
+void cli_rerun_findings(cli_rerun *rerun, cli_results *results)
+{
+    bool has_page = results->options->html_path && (results->gate || results->count == 1);
+    size_t count = has_page ? finding_count(results) : 0;
+    if (!count) {
+        return;
+    }
+    cli_options options = options_for_cases(results->options);
+    double start = gmd_clock_s();
+    cli_results_open(&rerun->runs, &options, "run");
+    rerun->items = calloc(count, sizeof *rerun->items);
+    rerun->reasons = calloc(count, sizeof *rerun->reasons);
+    for (size_t i = 0; rerun->items && rerun->reasons && i < count; i++) {
+        const gmd_violation *violation = violation_of(results, i);
+        const char *reason = refusal(rerun, violation, &options, start);
+        rerun->items[i].reason = reason ? reason : rerun->reasons[i];
+        if (!reason) {
+            run_case(rerun, i, violation, &options);
+        }
+        rerun->count++;
+    }
+    rerun->runs.options = NULL;
+    results->reruns = rerun->items;
+    results->rerun_count = rerun->count;
+}
+
+void cli_rerun_free(cli_rerun *rerun)
+{
+    cli_results_free(&rerun->runs);
+    free(rerun->items);
+    free(rerun->reasons);
+    *rerun = (cli_rerun){0};
+}
