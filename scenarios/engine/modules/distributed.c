@@ -130,16 +130,13 @@ static void reduce_ready(struct engine *engine, struct reducer *reducer)
     }
 }
 
+/* A parameter of several checkpoints comes several times here, as each recomputes in a pass of its
+ * own; in torch it comes once, when all have added to it (use_reentrant=False). */
 static void gradient_arrived(struct engine *engine, struct gradient_hook *hook)
 {
     struct slot *slot = (struct slot *)hook;
     struct reducer *reducer = slot->reducer;
-    if (!reducer->expects || engine_failed(engine)) {
-        return;
-    }
-    if (slot->has_arrived) {
-        engine_misuse(engine, "DistributedDataParallel: a gradient arrived twice in one backward "
-                              "pass; its parameter is used in several checkpoints");
+    if (!reducer->expects || slot->has_arrived || engine_failed(engine)) {
         return;
     }
     slot->has_arrived = true;
