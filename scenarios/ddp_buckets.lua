@@ -42,7 +42,9 @@ layer = cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * feature
 activation = cuda.block_bytes(4 * batch * features)
 -- Saved are the input and each layer's result. At the height of a pass there are five more of its size,
 -- or, a layer later, three and the layer's gradients, before they are in the bucket.
-needed = 3 * layers * layer + math.max((layers + 6) * activation, (layers + 3) * activation + layer)
+full = bucket > 0 and bucket or 25 * MiB
+unsplit = (layers * layer // full + 2) * MiB -- up to 1 MiB of each bucket's segment is not split off
+needed = 3 * layers * layer + unsplit + math.max((layers + 6) * activation, (layers + 3) * activation + layer)
 
 for i = 0, iterations - 1 do
   if i == 2 then

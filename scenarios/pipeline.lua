@@ -50,8 +50,9 @@ end
 
 activation = cuda.block_bytes(4 * batch * features)
 gradient = cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features)
-parameters = stages * layers * gradient -- of each layer as much as its gradient, one more of a layer, before it is added to that of the pass before
--- a pass keeps its input, a result for each layer; two passes are at work
+parameters = stages * layers * gradient -- of each layer as much as its gradient
+-- a pass keeps its input, a result for each layer; two passes are at work; a layer's gradient is there
+-- once more before it is added to that of the pass before
 bound {
   allocated = 3 * parameters + gradient + ((warm_up + 2) * (layers + 1) + 4) * activation + 72 * MiB,
   leaks = leak,

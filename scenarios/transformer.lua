@@ -47,7 +47,7 @@ for i = 0, iterations - 1 do
   end
   optimizer:step()
   phase(i .. ":step")
-  if i == 0 then
-    bound { allocated = 1.05 * (cuda.memory().max_allocated + optimizer:nbytes()) }
+  if i == 0 then -- later passes reuse blocks, with what is not split off
+    bound { allocated = 1.1 * (cuda.memory().max_allocated + optimizer:nbytes()) }
   end
 end

@@ -54,22 +54,25 @@ static int cuda_requested(lua_State *lua)
 
 #define MAX_BLOCK 0x1p50
 
-/* What PyTorch's allocator counts as allocated for each of many requests of `bytes`, in new
- * segments: they are rounded to 512; above 1 MiB, what is left of a segment is split off only where
- * it is more than 1 MiB. Segments have 20 MiB, and from 10 MiB on whole 2 MiB for one request. */
-static uint64_t block_bytes(uint64_t bytes)
+static uint64_t rounded(uint64_t bytes, uint64_t unit)
 {
-    const uint64_t mib = 1 << 20;
-    uint64_t block = (bytes + 511) / 512 * 512;
-    uint64_t segment = block < 10 * mib ? 20 * mib : (block + 2 * mib - 1) / (2 * mib) * (2 * mib);
-    uint64_t fit = segment / (block ? block : 1), left = segment - fit * block;
-    return block > mib && left <= mib ? block + (left + fit - 1) / fit : block;
+    return (bytes + unit - 1) / unit * unit;
 }
 
+/* What PyTorch's allocator counts as allocated, and what it reserves, for each of many requests of
+ * so many bytes, in new segments. Requests are rounded to 512; of what is left of a segment nothing
+ * is split off up to 1 MiB, where requests are larger than that. */
 static int cuda_block_bytes(lua_State *lua)
 {
-    lua_pushinteger(lua, (lua_Integer)block_bytes((uint64_t)lua_tonumber(lua, 1)));
-    return 1;
+    const uint64_t mib = 1 << 20;
+    uint64_t bytes = (uint64_t)lua_tonumber(lua, 1), block = rounded(bytes ? bytes : 1, 512);
+    uint64_t segment = block <= mib ? 2 * mib : 20 * mib;
+    segment = block < 10 * mib ? segment : rounded(block, 2 * mib);
+    uint64_t fit = segment / block, left = segment - fit * block;
+    uint64_t kept = block > mib && left <= mib ? left : 0;
+    lua_pushinteger(lua, bytes ? (lua_Integer)(block + (kept + fit - 1) / fit) : 0);
+    lua_pushinteger(lua, bytes ? (lua_Integer)((segment + fit - 1) / fit) : 0);
+    return 2;
 }
 
 static int cuda_reset_peaks(lua_State *lua)
