@@ -73,8 +73,8 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
     return status;
 }
 
-/* Run number `i` of several. A seed in the schedule differs from run to run, too. Of placements the
- * first run is the one without a seed. */
+/* Run number `i` of several. A seed in the schedule differs from run to run, too. The first run of
+ * placements is the one without a seed. */
 static gmd_run_options options_of(const cli_plan *plan, const gmd_run_options *options, uint64_t i)
 {
     gmd_run_options one = *options;

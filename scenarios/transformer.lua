@@ -48,6 +48,8 @@ for i = 0, iterations - 1 do
   optimizer:step()
   phase(i .. ":step")
   if i == 0 then -- later passes reuse blocks, with what is not split off
-    bound { allocated = 1.1 * (cuda.memory().max_allocated + optimizer:nbytes()) }
+    local memory = cuda.memory()
+    local peak = memory and memory.max_allocated or cuda.requested().peak
+    bound { allocated = 1.1 * (peak + optimizer:nbytes()) }
   end
 end

@@ -121,7 +121,7 @@ static void put_phase_headings(const screen *on, const char *first, int label_wi
     putc('\n', on->out);
 }
 
-/* Of the widest label, and of `other`, which stands in their column. */
+/* The width of the widest label, or of `other`, which stands in their column. */
 static int phase_label_width(const gmd_outcome *outcome, const char *other)
 {
     int label_width = width_of(other);

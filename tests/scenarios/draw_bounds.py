@@ -131,12 +131,12 @@ def page(options, table):
         "(`iterations` and the like) stays as it is. Every other set has an order of addresses of its own",
         "(`--placement 'seed N'`). The allocator is the reference, the simulated device large enough.", "",
         sentence(fixed, leaking) + ".", "",
-        "| scenario | fixed: sets | broke it | most of the bound | leaking: sets | held it | least of the bound |",
+        "| scenario | fixed | broke it | most of the bound | leaking | held it | least of the bound |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         *(row(name, *table[name]) for name in sorted(table)), "",
-        "A leaking variant holds its bound where the leak is small beside everything else: where fragments of a",
-        "few large segments count for little, or shapes are drawn that fit into each other. With its defaults",
-        "each passes its bound, which the script tests, too.", ""])
+        "A leaking variant holds its bound where the leak is small beside everything else: where fragments",
+        "of a few large segments count for little, or shapes are drawn that fit into each other. With its",
+        "defaults each passes its bound, which the script tests, too.", ""])
 
 
 def main():

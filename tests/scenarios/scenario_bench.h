@@ -46,6 +46,7 @@ typedef struct bench {
     uint64_t seed;
     gmd_inspection *inspection; /* what is seen inside; NULL: nobody looks */
     bool has_no_statistics;
+    bool is_blind;      /* cuda.memory() is nil */
     struct bench *next; /* of those that are not freed */
 } bench;
 
@@ -67,6 +68,9 @@ bench *bench_run_named_limited(const char *name, const char *params, uint64_t li
 
 /* The same with its own parameters and seed 0, and looks inside. */
 bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);
+
+/* The same, where nobody knows how much memory is allocated. */
+bench *bench_run_named_blind(const char *name);
 
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);

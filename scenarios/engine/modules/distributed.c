@@ -288,6 +288,20 @@ static struct reducer *reducer_new(struct engine *engine, size_t count, uint64_t
     return reducer;
 }
 
+static void close_reducer(struct engine *engine, struct module *module)
+{
+    struct reducer *reducer = module->reducer;
+    drop_buckets(engine, reducer);
+    for (size_t i = 0; i < reducer->count; i++) {
+        reducer->slots[i].parameter->hook = NULL;
+        tensor_drop(engine, reducer->slots[i].parameter);
+    }
+    host_give(engine, reducer->order);
+    host_give(engine, reducer->buckets);
+    host_give(engine, reducer->slots);
+    host_give(engine, reducer);
+}
+
 struct module *nn_distributed(struct engine *engine, struct module *body, uint64_t bucket_bytes,
                               bool as_views)
 {
@@ -302,6 +316,7 @@ struct module *nn_distributed(struct engine *engine, struct module *body, uint64
         return module;
     }
     module->reducer = reducer_new(engine, count, bucket_bytes, as_views);
+    module->close = close_reducer;
     module_parameters(engine, body, add_slot, module->reducer);
     broadcast(engine, body, true);
     make_buckets(engine, module->reducer, module->reducer->order, UINT64_MAX, UINT64_MAX);
@@ -311,20 +326,4 @@ struct module *nn_distributed(struct engine *engine, struct module *body, uint64
 struct tensor *reducer_bucket(const struct reducer *reducer, size_t index)
 {
     return index < reducer->bucket_count ? reducer->buckets[index].contents : NULL;
-}
-
-void reducer_close(struct engine *engine, struct reducer *reducer)
-{
-    if (!reducer) {
-        return;
-    }
-    drop_buckets(engine, reducer);
-    for (size_t i = 0; i < reducer->count; i++) {
-        reducer->slots[i].parameter->hook = NULL;
-        tensor_drop(engine, reducer->slots[i].parameter);
-    }
-    host_give(engine, reducer->order);
-    host_give(engine, reducer->buckets);
-    host_give(engine, reducer->slots);
-    host_give(engine, reducer);
 }

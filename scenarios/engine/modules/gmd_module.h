@@ -26,6 +26,7 @@ struct module {
     struct conv conv;        /* convolutions and pools */
     struct rnn rnn;          /* recurrent networks; the weights are the parameters */
     struct reducer *reducer; /* of DistributedDataParallel; NULL: another module */
+    void (*close)(struct engine *engine, struct module *module); /* ends it; NULL: there is none */
     int64_t heads;
     int64_t size[2]; /* of adaptive pools; first and last dimension of Flatten; groups */
     struct upsample upsample;

@@ -20,6 +20,4 @@ struct module *nn_distributed(struct engine *engine, struct module *body, uint64
 /* Bucket number `index`; borrowed. NULL: there are no more. */
 struct tensor *reducer_bucket(const struct reducer *reducer, size_t index);
 
-void reducer_close(struct engine *engine, struct reducer *reducer); /* NULL is fine */
-
 #endif

@@ -1,6 +1,5 @@
 /* modules.c - what all modules share. */
 #include "gmd_module.h"
-#include "gmd_reducer.h"
 
 #define MAX_DEPTH 64
 #define MAX_PARTS 65536 /* the largest of torchvision's models have some 1000 */
@@ -19,7 +18,9 @@ static void destroy_module(struct engine *engine, struct thing *thing)
         module_drop(engine, module->children[i]);
     }
     storage_drop(engine, module->flat);
-    reducer_close(engine, module->reducer);
+    if (module->close) {
+        module->close(engine, module);
+    }
     host_give(engine, module->children);
     host_give(engine, module->parameters);
     host_give(engine, module->buffers);
