@@ -120,6 +120,33 @@ TEST_F(bench, the_first_bucket_has_1_mib_and_others_25_where_nothing_is_said)
         "body", "true", "-29360128 +1048576 +26214400 +2097152 +");
 }
 
+#define LAYERS                                                                                     \
+    "p = {}\nfor i = 1, 5 do p[i] = nn.Linear { 512, 512 } end\nbody = nn.Sequential(p)\n"         \
+    "x = randn { 2, 512 }\n"
+
+/* As the reducer of torch 1.13 has them (_get_zeros_like_grad_buckets()). */
+TEST_F(bench, the_buckets_of_whole_models_are_those_of_torch)
+{
+    assert_second_pass_begins(LAYERS, "body", "true", "-5253120 +1050624 +4202496 +");
+    assert_second_pass_begins(
+        "body = nn.Sequential { nn.Conv2d { 4, 256, 3, padding = 1 }, nn.BatchNorm2d { 256 }, "
+        "nn.Conv2d { 256, 256, 3 } }\nx = randn { 2, 4, 4, 4 }\n",
+        "body, bucket = MiB", "true", "-2400256 +2359296 +40960 +");
+    assert_second_pass_begins(
+        "body = nn.TransformerEncoder { layers = 3, features = 256, heads = 4, hidden = 1024 }\n"
+        "x = randn { 2, 1, 256 }\n",
+        "body, bucket = MiB", "true",
+        "-9477120 +1051648 +1052672 +1054720 +1051648 +1052672 +1054720 +1051648 +1052672 "
+        "+1054720 +");
+}
+
+/* As in torch 2.11; in 1.13 the first bucket has 1 MiB all the same. */
+TEST_F(bench, a_limit_that_is_given_is_that_of_the_first_bucket_too)
+{
+    assert_second_pass_begins(LAYERS, "body, bucket = 2 * MiB", "true",
+                              "-5253120 +2101248 +2101248 +1050624 +");
+}
+
 TEST_F(bench, gradients_that_are_views_keep_the_old_bucket_until_the_last_has_moved)
 {
     assert_second_pass_begins(MODEL, "body, bucket = 1, gradient_as_bucket_view = true", "false",

@@ -14,6 +14,10 @@ enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input was not contig
 
 /* --- Linear ------------------------------------------------------------------------------ */
 
+/* Arguments of addmm, as torch names them self, mat1 and mat2: their gradients go on in this order.
+ */
+enum { ADDED, ROWS, WEIGHT, ADDMM_ARGUMENTS };
+
 static struct tensor *column_sum(struct engine *engine, const struct node *node, uint64_t rows)
 {
     int64_t columns = node->recipe.shape[1].size[0];
@@ -25,29 +29,29 @@ static struct tensor *column_sum(struct engine *engine, const struct node *node,
  * kept its dimension. */
 static void bias_backward(struct engine *engine, const struct node *node, struct tensor **results)
 {
-    if (node_wants(node, 2)) {
+    if (node_wants(node, ADDED)) {
         uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
         uint64_t rows = shape_count(&node->recipe.shape[0]) / features;
-        results[2] = column_sum(engine, node, rows);
-        results[2]->is_view = true;
+        results[ADDED] = column_sum(engine, node, rows);
+        results[ADDED]->is_view = true;
     }
 }
 
 static void weight_backward(struct engine *engine, const struct node *node, struct tensor **results)
 {
-    if (node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[1]->is_view = true;
+    if (node_wants(node, WEIGHT)) {
+        results[WEIGHT] = grad_of_weight(engine, node);
+        results[WEIGHT]->is_view = true;
         cublas_workspace_use(engine, false);
     }
 }
 
 static void input_backward(struct engine *engine, const struct node *node, struct tensor **results)
 {
-    if (node_wants(node, 0)) {
-        results[0] = grad_of_input(engine, node);
+    if (node_wants(node, ROWS)) {
+        results[ROWS] = grad_of_input(engine, node);
         /* a view of rows with the input's dimensions */
-        results[0]->is_view = node->recipe.shape[0].dims > 2;
+        results[ROWS]->is_view = node->recipe.shape[0].dims > 2;
         cublas_workspace_use(engine, false);
     }
 }
@@ -74,6 +78,21 @@ static void linear_backward(struct engine *engine, struct node *node, struct ten
     }
 }
 
+static struct node *addmm_node(struct engine *engine, struct tensor *input, struct tensor *weight,
+                               struct tensor *bias)
+{
+    struct node *node = node_new(engine, "AddmmBackward", linear_backward, ADDMM_ARGUMENTS);
+    node_connect(engine, node, ADDED, bias);
+    node_connect(engine, node, ROWS, input);
+    node_connect(engine, node, WEIGHT, weight);
+    node->recipe.shape[0] = input->shape;
+    node->recipe.shape[1] = weight->shape;
+    node->recipe.dtype = input->dtype;
+    node->recipe.number[COPIED] = input->transposed;
+    node->recipe.number[HAS_BIAS] = bias != NULL;
+    return node;
+}
+
 static struct tensor *linear(struct engine *engine, struct tensor *input, struct tensor *weight,
                              struct tensor *bias)
 {
@@ -91,12 +110,11 @@ static struct tensor *linear(struct engine *engine, struct tensor *input, struct
     struct tensor *rows = input->transposed ? tensor_like(engine, input) : tensor_keep(input);
     struct tensor *result = tensor_new(engine, &shape, input->dtype);
     cublas_workspace_use(engine, bias && !input->transposed); /* else the bias is added after */
-    struct node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
-    if (node) {
-        node->recipe.number[COPIED] = input->transposed;
-        node->recipe.number[HAS_BIAS] = bias != NULL;
-        node_save(node, node_wants(node, 1) ? rows : NULL);
-        node_save(node, node_wants(node, 0) ? weight : NULL);
+    if (tensor_tracked(engine, input) || tensor_tracked(engine, weight) ||
+        tensor_tracked(engine, bias)) {
+        struct node *node = addmm_node(engine, input, weight, bias);
+        node_save(node, node_wants(node, WEIGHT) ? rows : NULL);
+        node_save(node, node_wants(node, ROWS) ? weight : NULL);
         node_result(node, 0, result);
         node_drop(engine, node);
     }
