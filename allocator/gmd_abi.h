@@ -66,6 +66,8 @@ typedef enum gmd_promise {
     GMD_PROMISE_ALIGN_512 = 16,  /* every pointer is a multiple of 512 B */
     GMD_PROMISE_PROMPT = 32,     /* a freed block is active only until the next allocation after its
                                     streams' work is over */
+    GMD_PROMISE_THROWS = 64,     /* out of memory is a C++ exception, std::bad_alloc or one derived
+                                    from it, and not null */
 } gmd_promise;
 
 /* Whose stacks a history keeps. */

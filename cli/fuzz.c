@@ -488,6 +488,9 @@ int cli_fuzz(int argc, char **argv)
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }
+    char replay_options[1400];
+    cli_word_subject(&a.common, replay_options, sizeof replay_options);
+    results.replay_options = replay_options;
     cli_rerun rerun = {.count = 0};
     cli_rerun_findings(&rerun, &results);
     int exit_status = cli_results_report(&results);

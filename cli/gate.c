@@ -202,9 +202,7 @@ static void word_options(gate_arguments *a)
     const cli_options *c = &a->common;
     char number[16];
     gmd_command subject = gmd_command_begin(a->subject, sizeof a->subject, "");
-    gmd_command_option(&subject, "--promise", c->promises);
-    gmd_command_option(&subject, "--torch-dir", c->torch_directory);
-    gmd_command_option(&subject, "--known", c->known_path);
+    cli_command_subject(&subject, c);
     gmd_command_end(&subject);
     gmd_command battery = gmd_command_begin(a->battery, sizeof a->battery, "");
     if (c->has_devices) {

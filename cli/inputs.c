@@ -4,6 +4,14 @@
 
 #include <stdlib.h>
 
+static bool overrides_conditions(const cli_options *given)
+{
+    const gmd_conditions *c = &given->run.conditions;
+    return given->has_devices || given->has_capacity || c->limit_bytes || c->conf ||
+           gmd_schedule_is_stated(&c->schedule) || gmd_schedule_is_stated(&c->interleave) ||
+           given->run.interleave_seeds;
+}
+
 /* What the command line says wins over the trace; its defaults do not. */
 static void take_conditions(const cli_options *given, const gmd_conditions *stated,
                             gmd_run_options *options)
@@ -24,6 +32,7 @@ static void take_conditions(const cli_options *given, const gmd_conditions *stat
     if (gmd_schedule_is_stated(&given->run.conditions.schedule)) {
         taken.schedule = (gmd_schedule){0};
     }
+    options->cases.file_says_all = !overrides_conditions(given);
     options->conditions = gmd_conditions_in_force(&taken, &options->conditions);
     gmd_options_limit_for(options, stated->capacity_bytes);
 }

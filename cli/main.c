@@ -1,5 +1,6 @@
 #include "commands.h"
 #include "gmd_log.h"
+#include "gmd_spelling.h"
 #include "interruption.h"
 #include "options.h"
 #include "version.h"
@@ -73,6 +74,18 @@ static bool has_stack(void)
     return false;
 }
 
+static int tell_unknown_command(const char *name)
+{
+    gmd_near near;
+    gmd_near_begin(&near, name);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        gmd_near_offer(&near, subcommands[i].name);
+    }
+    fprintf(stderr, "gmd: '%s' is not a command%s; 'gmd --help' lists them\n", name,
+            gmd_near_text(&near));
+    return CLI_EXIT_USAGE;
+}
+
 static int run_subcommand(int argc, char **argv)
 {
     static char help[] = "--help";
@@ -106,8 +119,7 @@ static int run_subcommand(int argc, char **argv)
             return subcommands[i].main(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "gmd: '%s' is not a command; 'gmd --help' lists them\n", name);
-    return CLI_EXIT_USAGE;
+    return tell_unknown_command(name);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "probe.h"
+#include "unknown_option.h"
 #include "values.h"
 
 #include "gmd_promises.h"
@@ -37,6 +38,7 @@ enum { /* keys of options without a letter */
        KEY_TIMEOUT,
        KEY_TORCH_DIR,
        KEY_SCHEDULE,
+       KEY_VERBOSE,
        KEY_INTERLEAVE,
        KEY_PROMISE,
 };
@@ -62,7 +64,7 @@ static const struct argp_option common_options[] = {
     {"promise", KEY_PROMISE, "NAMES", 0,
      "what the allocator promises, beside what it says itself (gmd_promises), and is judged by: "
      "misuse, determinism, pytorch, coalescing, alignment512, "
-     "prompt",
+     "prompt, throws",
      10},
     {"known", KEY_KNOWN, "FILE", 0,
      "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
@@ -80,6 +82,7 @@ static const struct argp_option common_options[] = {
     {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases); none: nowhere",
      10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
+    {"verbose", KEY_VERBOSE, NULL, 0, "print why something was skipped, one by one", 10},
     {0},
 };
 
@@ -454,6 +457,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         o->run.process.shows_progress = false;
         o->reading.shows_progress = false;
         return 0;
+    case KEY_VERBOSE:
+        o->verbose = true;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -507,9 +513,30 @@ static const struct argp_child common_children[] = {
 
 const struct argp cli_common_argp = {.parser = hand_on, .children = common_children};
 
+void cli_command_subject(gmd_command *command, const cli_options *options)
+{
+    gmd_command_option(command, "--promise", options->promises);
+    gmd_command_option(command, "--torch-dir", options->torch_directory);
+    gmd_command_option(command, "--known", options->known_path);
+}
+
+void cli_word_subject(const cli_options *options, char *text, size_t size)
+{
+    bool is_real = options->run.device.kind != GMD_DEVICE_SIM;
+    gmd_command words = gmd_command_begin(text, size, "");
+    gmd_command_option(&words, "--allocator", options->run.subject.allocator);
+    cli_command_subject(&words, options);
+    gmd_command_option(&words, "--device", is_real ? "cuda" : NULL);
+    gmd_command_end(&words);
+    memmove(text, text + strspn(text, " "), strlen(text + strspn(text, " ")) + 1);
+}
+
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
     argp_err_exit_status = CLI_EXIT_USAGE;
+    if (cli_tell_unknown_option(argp, argc, argv)) {
+        return CLI_EXIT_USAGE;
+    }
     return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 }
 

@@ -2,6 +2,7 @@
 #ifndef GMD_CLI_OPTIONS_H
 #define GMD_CLI_OPTIONS_H
 
+#include "gmd_command.h"
 #include "reading.h"
 
 #include "gmd_driver.h"
@@ -22,7 +23,7 @@ typedef struct cli_options {
     const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
         *perfetto_path, *snapshot_path, *html_path;
     const char *store_path; /* --store: the run is added to this file */
-    bool quiet;
+    bool quiet, verbose;
     cli_reading reading; /* --max-memory, of commands that read a file */
     gmd_known known;
     const char *known_path, *promises; /* --known, --promise as given; NULL: not */
@@ -47,6 +48,12 @@ extern const struct argp cli_common_argp, cli_basic_argp;
 
 /* Runs argp with gmd's exit status for bad usage. `options` is passed to the common options through
  * the child inputs that the caller's parser sets. */
+/* What a command that is printed needs beside --allocator, to mean the same allocator and to judge
+ * it by the same. */
+void cli_command_subject(gmd_command *command, const cli_options *options);
+/* The same with --allocator and the device, as words of their own. */
+void cli_word_subject(const cli_options *options, char *text, size_t size);
+
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* "90", "90s", "10m", "8h", in seconds. */

@@ -11,8 +11,9 @@
 
 enum { MOST_RUNS = 20 };
 
-#define MOST_SECONDS 20 /* of all together */
-#define HANG_SECONDS 1  /* of a request in a case of a hang */
+#define MOST_SECONDS    20 /* of all together, for a page */
+#define LISTING_SECONDS 5  /* for the lines beside the findings */
+#define HANG_SECONDS    1  /* of a request in a case of a hang */
 
 /* What is the case's own comes from its file; the rest is what the command was given. */
 static cli_options options_for_cases(const cli_options *given)
@@ -55,8 +56,12 @@ static const char *refusal(const cli_rerun *rerun, const gmd_violation *violatio
     if (rerun->runs.count >= MOST_RUNS) {
         return "there are too many findings to run all of their cases again";
     }
-    return gmd_clock_s() - start > MOST_SECONDS ? "the time for running cases again was over"
-                                                : NULL;
+    if (!options->html_path && gmd_is_hang(violation)) {
+        return "it hangs";
+    }
+    return gmd_clock_s() - start > (options->html_path ? MOST_SECONDS : LISTING_SECONDS)
+               ? "the time for running cases again was over"
+               : NULL;
 }
 
 /* The outcome of a case that cannot be run says why. */
@@ -85,19 +90,38 @@ static void run_case(cli_rerun *rerun, size_t index, const gmd_violation *violat
     }
 }
 
+/* NULL: there is no host memory for them. */
+static gmd_case_listing *list_cases(const cli_rerun *rerun, const cli_results *results)
+{
+    gmd_case_listing *listings = calloc(rerun->count, sizeof *listings);
+    for (size_t i = 0; listings && i < rerun->count; i++) {
+        const gmd_rerun *item = &rerun->items[i];
+        if (item->outcome) {
+            gmd_case_listing_read(&listings[i], violation_of(results, i)->case_path, item->outcome,
+                                  item->journal);
+        }
+    }
+    return listings;
+}
+
 void cli_rerun_findings(cli_rerun *rerun, cli_results *results)
 {
-    bool has_page = results->options->html_path && (results->gate || results->count == 1);
-    size_t count = has_page ? finding_count(results) : 0;
+    const cli_options *given = results->options;
+    bool is_shown = given->html_path || given->markdown_path || !given->quiet;
+    size_t count = is_shown && (results->gate || results->count == 1) ? finding_count(results) : 0;
     if (!count) {
         return;
     }
     cli_options options = options_for_cases(results->options);
     double start = gmd_clock_s();
     cli_results_open(&rerun->runs, &options, "run");
+    rerun->runs.keeps_journals = true;
     rerun->items = calloc(count, sizeof *rerun->items);
     rerun->reasons = calloc(count, sizeof *rerun->reasons);
-    for (size_t i = 0; rerun->items && rerun->reasons && i < count; i++) {
+    if (!rerun->items || !rerun->reasons) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
         const gmd_violation *violation = violation_of(results, i);
         const char *reason = refusal(rerun, violation, &options, start);
         rerun->items[i].reason = reason ? reason : rerun->reasons[i];
@@ -107,6 +131,7 @@ void cli_rerun_findings(cli_rerun *rerun, cli_results *results)
         rerun->count++;
     }
     rerun->runs.options = NULL;
+    results->listings[0] = list_cases(rerun, results);
     results->reruns = rerun->items;
     results->rerun_count = rerun->count;
 }

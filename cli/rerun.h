@@ -1,5 +1,5 @@
-/* rerun.h - runs the cases of what a gate or a campaign found once more, for the histories that its
- * page shows. */
+/* rerun.h - runs the cases of what a gate or a campaign found once more, for the answers that stand
+ * beside its findings, and for the histories that its page shows. */
 #ifndef GMD_CLI_RERUN_H
 #define GMD_CLI_RERUN_H
 
@@ -15,8 +15,8 @@ typedef struct cli_rerun {
     size_t count;
 } cli_rerun;
 
-/* Where `results` is a gate or a campaign and a page is to be written of it, each case runs in a
- * process of its own, as `gmd run CASE` runs it, and `results` has the histories. What is not run
+/* Where `results` is a gate or a campaign that is shown to anybody, each case runs in a process of
+ * its own, as `gmd run CASE` runs it, and `results` has the histories. What is not run
  * has a reason: there are too many, the time is over, no case was written. Without host memory
  * there are none. `rerun` must outlive the reports. */
 void cli_rerun_findings(cli_rerun *rerun, cli_results *results);

@@ -29,10 +29,12 @@ void cli_results_open(cli_results *results, const cli_options *options, const ch
 static bool reserve(cli_results *r)
 {
     size_t needed = r->count + 1, inspections = r->capacity, timelines = r->capacity,
-           journals = r->capacity; /* the lists have one size unless a growth failed */
+           journals = r->capacity,
+           listings = r->capacity; /* the lists have one size unless a growth failed */
     return GMD_GROW(&r->inspections, &inspections, needed) &&
            GMD_GROW(&r->timelines, &timelines, needed) &&
-           GMD_GROW(&r->journals, &journals, needed) && GMD_GROW(&r->items, &r->capacity, needed);
+           GMD_GROW(&r->journals, &journals, needed) && GMD_GROW(&r->listings, &listings, needed) &&
+           GMD_GROW(&r->items, &r->capacity, needed);
 }
 
 static gmd_outcome *add_outcome(cli_results *results)
@@ -42,6 +44,7 @@ static gmd_outcome *add_outcome(cli_results *results)
         results->inspections[results->count] = NULL;
         results->timelines[results->count] = NULL;
         results->journals[results->count] = NULL;
+        results->listings[results->count] = NULL;
         results->items[results->count++] = outcome;
     }
     return outcome;
@@ -290,6 +293,8 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
                         .coverage = results->coverage,
                         .coverage_count = results->coverage_count,
                         .gate = results->gate,
+                        .listings = (const gmd_case_listing *const *)results->listings,
+                        .replay_options = results->replay_options,
                         .reruns = results->reruns,
                         .rerun_count = results->rerun_count};
 }
@@ -299,9 +304,16 @@ static bool is_silent(const cli_results *results)
     return results->options->quiet || goes_to_stdout(results->options) || !has_run(results);
 }
 
-static void show_runs(cli_results *results, const gmd_report *report)
+static gmd_terminal terminal_of(const cli_results *results)
 {
     gmd_terminal terminal = gmd_terminal_for(stdout, false);
+    terminal.verbose = results->options->verbose;
+    return terminal;
+}
+
+static void show_runs(cli_results *results, const gmd_report *report)
+{
+    gmd_terminal terminal = terminal_of(results);
     for (; results->told < results->count; results->told++) {
         bool is_hidden =
             results->hides_passes && results->items[results->told]->verdict == GMD_PASS;
@@ -330,7 +342,7 @@ static void show_end(cli_results *results, const gmd_report *report)
     if (!report->gate) {
         show_runs(results, report);
     }
-    gmd_report_terminal_end(report, !results->has_shown, stdout, gmd_terminal_for(stdout, false));
+    gmd_report_terminal_end(report, !results->has_shown, stdout, terminal_of(results));
 }
 
 static void tell_errors(const cli_results *results)
@@ -391,7 +403,9 @@ void cli_results_free(cli_results *results)
         gmd_inspection_close(results->inspections[i]);
         gmd_timeline_close(results->timelines[i]);
         gmd_journal_close(results->journals[i]);
+        free(results->listings[i]);
     }
+    free(results->listings);
     gmd_snapshot_free(&results->recorded);
     free(results->journals);
     free(results->inspections);

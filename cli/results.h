@@ -13,6 +13,7 @@ typedef struct cli_results {
     gmd_inspection **inspections; /* what was seen inside each; NULL: nothing */
     gmd_timeline **timelines;     /* of each run; NULL: none was kept */
     gmd_journal **journals;       /* likewise */
+    gmd_case_listing **listings;  /* of each, its cases (gmd_report.h); NULL: none */
     gmd_snapshot recorded;        /* the history that the runs replay */
     bool has_recorded;
     bool keeps_timelines, keeps_journals;
@@ -35,6 +36,7 @@ typedef struct cli_results {
     size_t coverage_count;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
+    const char *replay_options;  /* of a campaign (gmd_report.h); NULL: it is none */
     const gmd_rerun *reruns;     /* of what it or a campaign found; NULL: none */
     size_t rerun_count;
 } cli_results;

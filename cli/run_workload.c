@@ -6,8 +6,11 @@
 #include <string.h>
 
 /* What is kept of the run beside its outcome, which is the last of `results`. */
-static gmd_status open_notes(const cli_results *results, gmd_run_options *options, gmd_error *error)
+static gmd_status open_notes(const cli_results *results, const gmd_workload *workload,
+                             gmd_run_options *options, gmd_error *error)
 {
+    bool is_short = workload->trace && workload->trace->count <= GMD_CASE_LINES;
+    bool keeps_journal = results->keeps_journals || is_short;
     options->recording.timeline = NULL;
     options->recording.journal = NULL;
     if (results->holds_one_run && results->count > 1) {
@@ -19,8 +22,19 @@ static gmd_status open_notes(const cli_results *results, gmd_run_options *option
     if (results->keeps_timelines && !options->recording.timeline) {
         return GMD_NO_MEMORY;
     }
-    options->recording.journal = results->keeps_journals ? gmd_journal_open(error) : NULL;
+    options->recording.journal = keeps_journal ? gmd_journal_open(error) : NULL;
     return results->keeps_journals && !options->recording.journal ? GMD_NO_MEMORY : GMD_OK;
+}
+
+/* The case that a run wrote, or was, with its answers, beside its first violation. */
+static gmd_case_listing *list_case(const gmd_outcome *outcome, const gmd_journal *journal)
+{
+    bool has_case = outcome->violation_count && outcome->violations[0].case_path[0];
+    gmd_case_listing *listing = has_case ? calloc(outcome->violation_count, sizeof *listing) : NULL;
+    if (listing) {
+        gmd_case_listing_read(listing, outcome->violations[0].case_path, outcome, journal);
+    }
+    return listing;
 }
 
 /* A page of very many runs shows the histories of the first ones, and of those that failed. */
@@ -29,8 +43,9 @@ static gmd_journal *keep_journal(cli_results *results, const gmd_outcome *outcom
 {
     enum { MOST_EVENTS = 4000000 };
     uint64_t events = journal ? journal->count : 0;
-    if (journal && outcome->verdict == GMD_PASS && results->count > 1 &&
-        results->kept_events + events > MOST_EVENTS) {
+    bool is_one_of_too_many = outcome->verdict == GMD_PASS && results->count > 1 &&
+                              results->kept_events + events > MOST_EVENTS;
+    if (journal && (!results->keeps_journals || is_one_of_too_many)) {
         gmd_journal_close(journal);
         return NULL;
     }
@@ -61,7 +76,7 @@ gmd_status cli_run_workload(cli_results *results, const gmd_run_options *options
     gmd_run_options noted = *options;
     noted.judging.measures_costs = true;
     noted.cases.number = count_alike(results, workload) + 1;
-    gmd_status status = open_notes(results, &noted, error);
+    gmd_status status = open_notes(results, workload, &noted, error);
     if (status == GMD_OK) {
         status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
                                            : gmd_run_isolated(&noted, workload, outcome, error);
@@ -71,9 +86,10 @@ gmd_status cli_run_workload(cli_results *results, const gmd_run_options *options
         gmd_journal_close(noted.recording.journal);
         free(results->items[--results->count]);
     } else {
-        results->timelines[results->count - 1] = noted.recording.timeline;
-        results->journals[results->count - 1] =
-            keep_journal(results, outcome, noted.recording.journal);
+        size_t last = results->count - 1;
+        results->timelines[last] = noted.recording.timeline;
+        results->listings[last] = list_case(outcome, noted.recording.journal);
+        results->journals[last] = keep_journal(results, outcome, noted.recording.journal);
     }
     return status;
 }

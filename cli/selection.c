@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TAG_PREFIX "tag:"
 
@@ -105,10 +106,25 @@ static gmd_status add_group(cli_selection *selection, const char *tag, const cha
 
 /* --- all of it --------------------------------------------------------------------------- */
 
+/* A file of another kind is what another command reads. */
+static bool is_other_file(const char *name)
+{
+    struct stat status;
+    return !gmd_text_ends_with(name, ".lua") && stat(name, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 static gmd_status add_named(cli_selection *selection, const char *name, const char *directory,
                             gmd_error *error)
 {
     if (!gmd_text_ends_with(name, ".gmd")) {
+        if (is_other_file(name)) {
+            return gmd_fail(
+                error, GMD_BAD_INPUT,
+                "%.300s is neither a .gmd trace nor a .lua scenario; a recorded history "
+                "(.pickle, .pickle.gz) is what 'gmd replay' and 'gmd diagnose' read, a "
+                "result (.json) 'gmd report'",
+                name);
+        }
         gmd_scenario *scenario = NULL;
         gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
         gmd_scenario_close(scenario);

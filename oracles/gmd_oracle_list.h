@@ -19,6 +19,7 @@
 #define GMD_ORACLE_LIST(ORACLE, VOICE, KIND)                                                       \
     ORACLE(progress, 8, "no crash, no assertion, no hang, no call slower than its budget")         \
     KIND(progress, crash, "the process died of a signal", "signal, at")                            \
+    KIND(progress, exception, "a C++ exception left the allocator", "type, at")                    \
     KIND(progress, exit, "the process was ended", "at")                                            \
     KIND(progress, hang, "no answer within the time of a call", "at")                              \
     KIND(progress, deadlock, "a wait that nobody can end",                                         \

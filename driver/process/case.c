@@ -158,6 +158,22 @@ gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload
     return status == GMD_OK ? complete_case(&run->outcome, options, cut, error) : status;
 }
 
+/* What was run is a case already. */
+static bool is_own_file(const gmd_run_options *options, const gmd_workload *workload,
+                        const gmd_trace *cut, size_t path_size)
+{
+    const gmd_trace *source = workload->trace;
+    bool is_whole = options->cases.file_says_all && source && workload->path &&
+                    strlen(workload->path) < path_size && cut->count == source->count;
+    for (size_t i = 0; is_whole && i < cut->count; i++) {
+        char said[200], was[200];
+        gmd_request_text(cut, &cut->requests[i], said, sizeof said);
+        gmd_request_text(source, &source->requests[i], was, sizeof was);
+        is_whole = strcmp(said, was) == 0 && cut->requests[i].thread == source->requests[i].thread;
+    }
+    return is_whole;
+}
+
 static void note_unwritten(gmd_outcome *o, const gmd_error *error)
 {
     if (o->note_count < GMD_NOTE_MAX) {
@@ -177,7 +193,9 @@ void case_write(const gmd_run_options *options, const gmd_workload *workload, ta
     gmd_trace cut;
     gmd_error error = {""};
     gmd_status status = case_cut(options, workload, run, &cut, &error);
-    if (status == GMD_OK) {
+    if (status == GMD_OK && is_own_file(options, workload, &cut, sizeof path)) {
+        snprintf(path, sizeof path, "%s", workload->path);
+    } else if (status == GMD_OK) {
         status = write_file(&cut, path, options, &o->violations[0], &error);
     }
     gmd_trace_free(&cut);

@@ -83,22 +83,23 @@ static void at_token(const taken_run *run, const gmd_workload *workload,
     gmd_request_token(request, token);
 }
 
-typedef enum death { DEATH_CRASH, DEATH_EXIT, DEATH_HANG } death;
+typedef enum death { DEATH_CRASH, DEATH_EXIT, DEATH_HANG, DEATH_EXCEPTION } death;
 
 /* `signal`: of a crash, else NULL. */
 static void raise_death(const gmd_run_options *options, const gmd_workload *workload,
                         taken_run *run, death how, const char *signal, const char *message)
 {
     static const gmd_kind own[] = {GMD_KIND(progress, crash), GMD_KIND(progress, exit),
-                                   GMD_KIND(progress, hang)};
+                                   GMD_KIND(progress, hang), GMD_KIND(progress, exception)};
     static const gmd_kind of_misuse[] = {GMD_KIND(misuse, crash), GMD_KIND(misuse, exit),
-                                         GMD_KIND(misuse, hang)};
+                                         GMD_KIND(misuse, hang), GMD_KIND(misuse, crash)};
     bool is_misuse = run->is_freeing_wrongly;
     bool is_in_request = run->stage == GMD_STAGE_REQUESTS && run->is_in_request;
     char at[GMD_REQUEST_TOKEN];
     at_token(run, workload, at);
     const gmd_given_party parties[] = {
-        {"signal", signal},
+        how == DEATH_EXCEPTION && !is_misuse ? (gmd_given_party){"type", run->thrown_type}
+                                             : (gmd_given_party){"signal", signal},
         {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(run->wrong_free.kind) : at},
         {NULL, NULL}};
     outcome_violation(&run->outcome, options->judging.known, is_misuse ? of_misuse[how] : own[how],
@@ -156,9 +157,15 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
         return;
     }
     const char *at = where(run, workload, place, sizeof place);
+    bool has_thrown =
+        run->has_thrown && WIFSIGNALED(exit_status) && WTERMSIG(exit_status) == SIGABRT;
     char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
         snprintf(message, sizeof message, "no answer within %g s %s", budget_of(options, run), at);
+    } else if (has_thrown) {
+        gmd_signal_token(SIGABRT, token);
+        snprintf(message, sizeof message, "a C++ exception ended the process %s: %s%s%s", at,
+                 run->thrown_type, *run->thrown_what ? ": " : "", run->thrown_what);
     } else if (WIFSIGNALED(exit_status)) {
         gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
@@ -168,9 +175,10 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
                  WEXITSTATUS(exit_status), at);
     }
     raise_death(options, workload, run,
-                is_hung  ? DEATH_HANG
-                : *token ? DEATH_CRASH
-                         : DEATH_EXIT,
+                is_hung      ? DEATH_HANG
+                : has_thrown ? DEATH_EXCEPTION
+                : *token     ? DEATH_CRASH
+                             : DEATH_EXIT,
                 token, message);
 }
 

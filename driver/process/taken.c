@@ -161,6 +161,21 @@ bool take_outcome(gmd_outcome *taken, const shared_run *shared)
 
 /* --- the run ----------------------------------------------------------------------------- */
 
+static void take_thrown(taken_run *taken, const gmd_thrown_list *thrown)
+{
+    size_t told = 0;
+    while (told < GMD_THROWN_MAX && !atomic_load(&thrown->list[told].is_told)) {
+        told++;
+    }
+    taken->has_thrown = told < GMD_THROWN_MAX;
+    if (taken->has_thrown) {
+        memcpy(taken->thrown_type, thrown->list[told].type, sizeof taken->thrown_type);
+        memcpy(taken->thrown_what, thrown->list[told].what, sizeof taken->thrown_what);
+        TERMINATE(taken->thrown_type);
+        TERMINATE(taken->thrown_what);
+    }
+}
+
 static void take_place(taken_run *taken, const shared_run *shared)
 {
     taken->stage = atomic_load(&shared->stage);
@@ -171,6 +186,7 @@ static void take_place(taken_run *taken, const shared_run *shared)
         atomic_load(&shared->is_in_request) && is_sound(&taken->current, SIZE_MAX);
     memcpy(taken->place, shared->place, sizeof taken->place);
     TERMINATE(taken->place);
+    take_thrown(taken, &shared->thrown);
     taken->wrong_free = shared->wrong_free;
     taken->is_freeing_wrongly = atomic_load(&shared->is_freeing_wrongly) &&
                                 (unsigned)taken->wrong_free.kind < GMD_FREED_KINDS;

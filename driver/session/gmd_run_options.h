@@ -61,7 +61,9 @@ typedef struct gmd_run_process {
 /* The case that is written of a run that fails. */
 typedef struct gmd_run_cases {
     const char *directory; /* NULL: nowhere */
-    uint32_t number; /* in its name: of runs that are called alike, this one; 0, 1: not there */
+    uint32_t number;    /* in its name: of runs that are called alike, this one; 0, 1: not there */
+    bool file_says_all; /* the workload's file, by itself, is run under these very conditions: where
+                           it ends with what it shows it is the case, and none is written */
 } gmd_run_cases;
 
 /* Where what happens is noted. NULL: nowhere. */

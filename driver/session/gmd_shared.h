@@ -31,6 +31,21 @@ typedef struct lost_memory {
     uint64_t request, rounds, held_first, held_last, live;
 } lost_memory;
 
+/* A C++ exception that nobody caught. */
+typedef struct gmd_thrown {
+    _Atomic int is_told; /* else it is being written, or never was */
+    char type[GMD_PARTY_VALUE], what[200];
+} gmd_thrown;
+
+enum { GMD_THROWN_MAX = 4 };
+
+/* Threads that throw at the same time do not wait for each other: the first that is through ends
+ * the process. */
+typedef struct gmd_thrown_list {
+    _Atomic uint32_t count;
+    gmd_thrown list[GMD_THROWN_MAX];
+} gmd_thrown_list;
+
 typedef struct shared_run {
     uint64_t first_guard;
     gmd_outcome outcome;
@@ -44,6 +59,7 @@ typedef struct shared_run {
     gmd_request current;       /* the request under way, for the message after a crash */
     uint64_t current_index;    /* in the trace */
     char place[160];           /* of the script, "FILE:LINE: ", a moment ago; "": not known yet */
+    gmd_thrown_list thrown;    /* before the process was aborted */
     gmd_refusal refusal;       /* what the allocator answered when it was asked again */
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */

@@ -2,6 +2,7 @@
 
 #include "allocator_calls.h"
 #include "canaries.h"
+#include "exceptions.h"
 #include "frames.h"
 #include "gmd_end.h"
 #include "gmd_log.h"
@@ -262,6 +263,7 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     const gmd_subject_source source = session_source(s->options);
     gmd_status status = gmd_subject_open(&s->subject, &source, error);
     if (status == GMD_OK) {
+        session_watch_exceptions(s);
         status = configure(s, error);
     }
     if (status == GMD_OK) {

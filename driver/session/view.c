@@ -125,6 +125,12 @@ static bool has_pool_requests(const gmd_session *s)
     return t && i < t->count;
 }
 
+unsigned session_promises(const gmd_session *s)
+{
+    return promises_all((s->subject.promises ? s->subject.promises() : 0) |
+                        s->options->subject.promises);
+}
+
 void view_open(gmd_session *s)
 {
     s->figures.has_stats = s->subject.get_stats != NULL;
@@ -136,8 +142,7 @@ void view_open(gmd_session *s)
         figures_keep_baseline(&s->figures, device);
         limits_start(&s->limits, device);
     }
-    unsigned promises = promises_all((s->subject.promises ? s->subject.promises() : 0) |
-                                     s->options->subject.promises);
+    unsigned promises = session_promises(s);
     s->view = (gmd_view){
         .allocator.promises = promises,
         .allocator.promised_alignment = promised_alignment(promises, s->subject.promised_alignment),

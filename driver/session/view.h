@@ -4,6 +4,9 @@
 
 #include "gmd_session_state.h"
 
+/* What the allocator, or its user, promises: a set of gmd_promise. */
+unsigned session_promises(const gmd_session *session);
+
 /* The device before the allocator is loaded, and the view before the first request.
  */
 void view_untouched(gmd_session *session);

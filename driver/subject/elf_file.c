@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,18 +29,107 @@ static bool holds_segments(FILE *file, const Elf64_Ehdr *header, uint64_t size)
     return true;
 }
 
-bool elf_file_is_whole(const char *path)
+/* Opens an ELF file of 64 bits; NULL: it is none, or cannot be read. */
+static FILE *open_elf(const char *path, Elf64_Ehdr *header, uint64_t *size)
 {
-    Elf64_Ehdr header;
     struct stat info;
     FILE *file = fopen(path, "rbe");
-    bool is_whole = true;
-    if (file && fstat(fileno(file), &info) == 0 && read_at(file, 0, &header, sizeof header) &&
-        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64) {
-        is_whole = holds_segments(file, &header, (uint64_t)info.st_size);
+    if (file && fstat(fileno(file), &info) == 0 && read_at(file, 0, header, sizeof *header) &&
+        memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64) {
+        *size = (uint64_t)info.st_size;
+        return file;
     }
     if (file) {
         fclose(file);
     }
+    return NULL;
+}
+
+bool elf_file_is_whole(const char *path)
+{
+    Elf64_Ehdr header;
+    uint64_t size;
+    FILE *file = open_elf(path, &header, &size);
+    bool is_whole = !file || holds_segments(file, &header, size);
+    if (file) {
+        fclose(file);
+    }
     return is_whole;
+}
+
+/* --- functions ---------------------------------------------------------------------------- */
+
+/* A section as it is in the file, with a zero behind it; NULL: it is not within the file. */
+static void *read_section(FILE *file, const Elf64_Shdr *section, uint64_t file_size)
+{
+    uint64_t end;
+    if (__builtin_add_overflow(section->sh_offset, section->sh_size, &end) || end > file_size) {
+        return NULL;
+    }
+    char *bytes = malloc(section->sh_size + 1);
+    if (bytes && !read_at(file, section->sh_offset, bytes, section->sh_size)) {
+        free(bytes);
+        return NULL;
+    }
+    if (bytes) {
+        bytes[section->sh_size] = '\0';
+    }
+    return bytes;
+}
+
+static bool read_section_header(FILE *file, const Elf64_Ehdr *header, unsigned index,
+                                Elf64_Shdr *section)
+{
+    return index < header->e_shnum &&
+           read_at(file, header->e_shoff + (uint64_t)index * header->e_shentsize, section,
+                   sizeof *section);
+}
+
+static bool is_exported_function(const Elf64_Sym *symbol)
+{
+    unsigned binding = ELF64_ST_BIND(symbol->st_info);
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+           (binding == STB_GLOBAL || binding == STB_WEAK);
+}
+
+typedef struct symbol_table {
+    Elf64_Sym *symbols;
+    char *names;
+    uint64_t count, name_bytes;
+} symbol_table;
+
+static symbol_table read_dynamic_symbols(FILE *file, const Elf64_Ehdr *header, uint64_t size)
+{
+    Elf64_Shdr section, strings;
+    for (unsigned i = 0; read_section_header(file, header, i, &section); i++) {
+        if (section.sh_type == SHT_DYNSYM &&
+            read_section_header(file, header, section.sh_link, &strings)) {
+            return (symbol_table){.symbols = read_section(file, &section, size),
+                                  .names = read_section(file, &strings, size),
+                                  .count = section.sh_size / sizeof(Elf64_Sym),
+                                  .name_bytes = strings.sh_size};
+        }
+    }
+    return (symbol_table){0};
+}
+
+void elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
+                            void *context)
+{
+    Elf64_Ehdr header;
+    uint64_t size;
+    FILE *file = open_elf(path, &header, &size);
+    if (!file) {
+        return;
+    }
+    symbol_table table = read_dynamic_symbols(file, &header, size);
+    for (uint64_t i = 0; table.symbols && table.names && i < table.count; i++) {
+        const Elf64_Sym *symbol = &table.symbols[i];
+        if (is_exported_function(symbol) && symbol->st_name < table.name_bytes) {
+            visit(context, table.names + symbol->st_name);
+        }
+    }
+    free(table.symbols);
+    free(table.names);
+    fclose(file);
 }

@@ -1,12 +1,17 @@
-/* elf_file.h - whether a shared library is whole: the dynamic loader maps what the headers promise,
- * and a page that the file has not ends the process with SIGBUS. */
+/* elf_file.h - what a shared library's file says before, and after, it is loaded. */
 #ifndef GMD_ELF_FILE_H
 #define GMD_ELF_FILE_H
 
 #include <stdbool.h>
 
-/* False: it is an ELF file of 64 bits whose segments end beyond it. What is no such file, or cannot
- * be read, is for the loader to refuse. */
+/* False: it is an ELF file of 64 bits whose segments end beyond it: the dynamic loader maps what
+ * the headers promise, and a page that the file has not ends the process with SIGBUS. What is no
+ * such file, or cannot be read, is for the loader to refuse. */
 bool elf_file_is_whole(const char *path);
+
+/* Visits the names of all functions that the library exports, in the order of its table. They are
+ * borrowed, and hold bytes of the file as they are. None of a file that cannot be read. */
+void elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
+                            void *context);
 
 #endif

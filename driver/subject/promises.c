@@ -11,6 +11,7 @@ static const struct {
     {"misuse", GMD_PROMISE_MISUSE},          {"determinism", GMD_PROMISE_DETERMINISM},
     {"pytorch", GMD_PROMISE_PYTORCH},        {"coalescing", GMD_PROMISE_COALESCING},
     {"alignment512", GMD_PROMISE_ALIGN_512}, {"prompt", GMD_PROMISE_PROMPT},
+    {"throws", GMD_PROMISE_THROWS},
 };
 
 static unsigned find(const char *name, size_t length)
@@ -32,7 +33,7 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
         if (!promise) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "'%.80s': expected one or more of misuse, determinism, pytorch, "
-                            "coalescing, alignment512, prompt, separated by commas",
+                            "coalescing, alignment512, prompt, throws, separated by commas",
                             text);
         }
         added |= promise;

@@ -1,12 +1,14 @@
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "gmd_subject.h"
 
+#include "candidates.h"
 #include "elf_file.h"
 #include "gmd_log.h"
 #include "gmd_text.h"
 #include "gmd_torch.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -103,8 +105,8 @@ gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error)
     subject_spec parsed;
     gmd_status status = parse_spec(source, &parsed, error);
     if (status == GMD_OK && access(parsed.path, R_OK) != 0) {
-        status = gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot read %s", source->spec,
-                          parsed.path);
+        status = gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot read %s: %s", source->spec,
+                          parsed.path, strerror(errno));
     }
     return status;
 }
@@ -241,9 +243,12 @@ static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
     subject->library = dlopen(spec->path, RTLD_NOW | RTLD_LOCAL);
     GMD_LOG(SUBJECT, "--allocator %s: %s %s", source->spec, spec->path,
             subject->library ? "is loaded" : "cannot be loaded");
-    return subject->library ? check_runtimes(source, spec, error)
-                            : gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot be loaded: %s",
-                                       source->spec, dlerror());
+    return subject->library
+               ? check_runtimes(source, spec, error)
+               : gmd_fail(error, GMD_BAD_INPUT,
+                          "--allocator %s: cannot be loaded: %s ('ldd -r %s' lists all "
+                          "that it needs and does not find)",
+                          source->spec, dlerror(), spec->path);
 }
 
 gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *source,
@@ -264,10 +269,12 @@ gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *sour
                         source->spec, subject->malloc ? parsed.free_name : parsed.malloc_name);
     }
     if (!parsed.malloc_name[0] && !bind_usual_pair(subject)) {
+        char candidates[300];
+        candidates_tell(parsed.path, candidates, sizeof candidates);
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--allocator %s: the library has neither gmd_malloc and gmd_free nor "
-                        "another pair that gmd tries; name them: %s:MALLOC,FREE",
-                        source->spec, parsed.path);
+                        "another pair that gmd tries; name them: %s:MALLOC,FREE%s",
+                        source->spec, parsed.path, candidates);
     }
     bind_optional(subject);
     if (GMD_LOG_IS_ON(SUBJECT)) {

@@ -6,10 +6,11 @@
 #include <stdio.h>
 
 typedef struct gmd_terminal {
-    bool color;  /* ANSI colours */
-    bool utf8;   /* block characters for the sparkline */
-    bool quiet;  /* say nothing of what passed */
-    int columns; /* lists are wrapped there; 0: each is one line */
+    bool color;   /* ANSI colours */
+    bool utf8;    /* block characters for the sparkline */
+    bool quiet;   /* say nothing of what passed */
+    bool verbose; /* say why something was skipped, one by one */
+    int columns;  /* lists are wrapped there; 0: each is one line */
 } gmd_terminal;
 
 /* What suits `out`: colour on a terminal unless NO_COLOR is set (https://no-color.org) or TERM is

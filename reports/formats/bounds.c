@@ -10,7 +10,7 @@ static const char *fate_of(const gmd_stated_bound *bound)
     if (!gmd_stated_bound_is_passed(bound)) {
         return "held";
     }
-    return "passed";
+    return "exceeded";
 }
 
 const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOUND_TEXT])
@@ -28,7 +28,7 @@ const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOU
     }
     if (!gmd_stated_bound_is_passed(bound)) {
         snprintf(text + used, BOUND_TEXT - (size_t)used, "%s",
-                 bound->leaks ? " (this variant is made to pass it, and did not here)" : "");
+                 bound->leaks ? " (this variant is made to exceed it, and did not here)" : "");
         return text;
     }
     if (bound->passed_phase < outcome->phase_count) {

@@ -16,6 +16,6 @@ void gate_junit(const gmd_report *report, FILE *out);
 /* The values of its key "ended_by", by gmd_gate_end; NULL is the end. */
 extern const char *const gate_ends[];
 /* The key "gate" of an open object. */
-void gate_json(gmd_json *json, const gmd_gate_result *gate);
+void gate_json(gmd_json *json, const gmd_report *report);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef GMD_REPORT_H
 #define GMD_REPORT_H
 
+#include "gmd_case_listing.h"
 #include "gmd_error.h"
 #include "gmd_gate_result.h"
 #include "gmd_inspection.h"
@@ -72,6 +73,9 @@ typedef struct gmd_report {
     const gmd_inspection *const *inspections;
     const gmd_timeline *const *timelines; /* of each outcome's run; NULL: none has one */
     const gmd_journal *const *journals;   /* likewise */
+    /* The cases of each outcome's violations, or of the gate's findings, in their order; likewise.
+     */
+    const gmd_case_listing *const *listings;
     const gmd_snapshot *recorded; /* the history that each run replays: what its events' origins are
                                      of; NULL: none is replayed */
     const gmd_report_rule *rules; /* all oracles, whether they could judge or not */
@@ -82,6 +86,8 @@ typedef struct gmd_report {
     size_t course_length;
     const gmd_coverage *coverage; /* likewise, at its end; up to GMD_COVERAGE_MAX */
     size_t coverage_count;
+    const char *replay_options;  /* what 'gmd run CASE' needs to show a campaign's case again; NULL:
+                                    it is no campaign */
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
     /* The cases of "gate"'s findings, or of the violations of the one outcome of "fuzz", in their

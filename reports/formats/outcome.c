@@ -202,3 +202,32 @@ void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t cou
     }
     gmd_json_end(json);
 }
+
+const gmd_case_listing *outcome_listing(const gmd_report *report, size_t index, size_t violation)
+{
+    const gmd_case_listing *list = report->listings ? report->listings[index] : NULL;
+    return list && list[violation].count ? &list[violation] : NULL;
+}
+
+void listing_json(gmd_json *json, const gmd_case_listing *listing)
+{
+    if (!listing) {
+        return;
+    }
+    gmd_json_array(json, "case_lines");
+    for (uint32_t i = 0; i < listing->count; i++) {
+        const gmd_case_line *line = &listing->lines[i];
+        gmd_json_object(json, NULL);
+        gmd_json_u64(json, "line", line->line);
+        if (line->request != UINT64_MAX) {
+            gmd_json_u64(json, "request", line->request);
+        }
+        gmd_json_string(json, "text", line->text);
+        if (*line->answer) {
+            gmd_json_string(json, "answer", line->answer);
+        }
+        gmd_json_bool(json, "failing", line->is_failing);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}

@@ -51,4 +51,11 @@ bool is_first_of_identity(const gmd_outcome *outcome, uint32_t index);
  * where there is no kind. */
 void put_known_line(const gmd_identity *identity, const char *indent, FILE *out);
 
+/* The case of violation number `violation` of outcome number `index`, or of that finding of the
+ * gate. NULL: there is none. */
+const gmd_case_listing *outcome_listing(const gmd_report *report, size_t index, size_t violation);
+
+/* The key "case_lines" of an open violation or finding, where there are lines. */
+void listing_json(gmd_json *json, const gmd_case_listing *listing);
+
 #endif

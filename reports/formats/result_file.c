@@ -14,6 +14,7 @@ struct gmd_result_file {
     json_t *root; /* has the report's texts */
     gmd_report report;
     gmd_outcome **outcomes;
+    gmd_case_listing **listings; /* of each */
     gmd_repeat *repeats;
     size_t repeat_capacity;
     gmd_campaign_moment *course;
@@ -48,9 +49,20 @@ static void read_stats(result_reader *r, const json_t *run, gmd_outcome *o)
                            .num_ooms = result_figure(r, stats, "num_ooms")};
 }
 
-static void read_violations(result_reader *r, const json_t *run, gmd_outcome *o)
+/* Room for the cases of so many violations or findings. NULL: there are none, or a failure. */
+static gmd_case_listing *make_listings(result_reader *r, size_t count)
+{
+    gmd_case_listing *list = count ? calloc(count, sizeof *list) : NULL;
+    if (count && !list) {
+        result_fail_memory(r);
+    }
+    return list;
+}
+
+static gmd_case_listing *read_violations(result_reader *r, const json_t *run, gmd_outcome *o)
 {
     const json_t *all = result_array(r, run, "violations", RESULT_OBJECT, GMD_VIOLATION_MAX);
+    gmd_case_listing *listings = make_listings(r, json_array_size(all));
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_violation *violation = &o->violations[o->violation_count++];
@@ -60,7 +72,9 @@ static void read_violations(result_reader *r, const json_t *run, gmd_outcome *o)
         result_text(r, v, "message", violation->message, sizeof violation->message);
         result_copy(r, result_member(r, v, "case", RESULT_STRING, false), violation->case_path,
                     sizeof violation->case_path);
+        result_listing(r, v, &listings[i]);
     }
+    return listings;
 }
 
 static void read_phases(result_reader *r, const json_t *run, gmd_outcome *o)
@@ -181,7 +195,7 @@ static void read_check(result_reader *r, const json_t *run, gmd_check *check)
 
 /* --- runs -------------------------------------------------------------------------------- */
 
-static void read_run(result_reader *r, const json_t *run, gmd_outcome *o)
+static gmd_case_listing *read_run(result_reader *r, const json_t *run, gmd_outcome *o)
 {
     result_text(r, run, "name", o->name, sizeof o->name);
     result_text(r, run, "kind", o->kind, sizeof o->kind);
@@ -208,9 +222,10 @@ static void read_run(result_reader *r, const json_t *run, gmd_outcome *o)
         o->smallest_limit_bytes = result_number(r, run, "smallest_limit", UINT64_MAX);
     }
     read_stats(r, run, o);
-    read_violations(r, run, o);
+    gmd_case_listing *listings = read_violations(r, run, o);
     read_check(r, run, &o->check);
     read_notes(r, run, o);
+    return listings;
 }
 
 /* The next outcome, an empty one. */
@@ -228,10 +243,11 @@ static gmd_outcome *add_outcome(result_reader *r, gmd_result_file *result)
 static bool make_outcomes(result_reader *r, gmd_result_file *result, size_t count)
 {
     result->outcomes = calloc(count + 1, sizeof(gmd_outcome *));
-    if (!result->outcomes) {
+    result->listings = calloc(count + 1, sizeof(gmd_case_listing *));
+    if (!result->outcomes || !result->listings) {
         result_fail_memory(r);
     }
-    return result->outcomes && r->status == GMD_OK;
+    return result->outcomes && result->listings && r->status == GMD_OK;
 }
 
 static void read_runs(result_reader *r, const json_t *root, const char *key,
@@ -245,9 +261,20 @@ static void read_runs(result_reader *r, const json_t *root, const char *key,
     for (size_t i = 0; i < count && r->status == GMD_OK; i++) {
         gmd_outcome *o = add_outcome(r, result);
         if (o) {
-            read_run(r, json_array_get(all, i), o);
+            result->listings[i] = read_run(r, json_array_get(all, i), o);
         }
     }
+}
+
+static gmd_case_listing *read_gate_listings(result_reader *r, const json_t *root, size_t count)
+{
+    const json_t *gate = result_member(r, root, "gate", RESULT_OBJECT, true);
+    const json_t *all = gate ? result_array(r, gate, "findings", RESULT_OBJECT, UINT32_MAX) : NULL;
+    gmd_case_listing *listings = make_listings(r, count);
+    for (size_t i = 0; i < count && r->status == GMD_OK; i++) {
+        result_listing(r, json_array_get(all, i), &listings[i]);
+    }
+    return listings;
 }
 
 /* The gate is one run. One that could not begin has no parts: it is read like any other run. */
@@ -258,6 +285,7 @@ static void read_gate(result_reader *r, const json_t *root, gmd_result_file *res
     if (o) {
         gmd_gate_outcome(&result->gate, o);
         result->report.gate = &result->gate;
+        result->listings[0] = read_gate_listings(r, root, result->gate.finding_count);
     }
 }
 
@@ -373,6 +401,7 @@ static void read_report(result_reader *r, gmd_result_file *result)
     read_course(r, root, result);
     read_coverage(r, root, result);
     report->outcomes = (const gmd_outcome *const *)result->outcomes;
+    report->listings = (const gmd_case_listing *const *)result->listings;
     report->repeats = result->repeats;
     check_verdict(r, root, report);
 }
@@ -415,7 +444,9 @@ void gmd_result_file_free(gmd_result_file *result)
     }
     for (size_t i = 0; i < result->report.outcome_count; i++) {
         free(result->outcomes[i]);
+        free(result->listings[i]);
     }
+    free(result->listings);
     free(result->outcomes);
     free(result->repeats);
     free(result->course);

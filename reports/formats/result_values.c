@@ -309,3 +309,22 @@ void result_fail_memory(result_reader *r)
         r->status = gmd_fail(r->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", r->name);
     }
 }
+
+void result_listing(result_reader *r, const json_t *object, gmd_case_listing *listing)
+{
+    if (!result_member(r, object, "case_lines", RESULT_ARRAY, false)) {
+        return;
+    }
+    const json_t *all = result_array(r, object, "case_lines", RESULT_OBJECT, GMD_CASE_LINES);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
+        gmd_case_line *line = &listing->lines[listing->count++];
+        bool is_request = result_member(r, v, "request", RESULT_NUMBER, false) != NULL;
+        line->line = (uint32_t)result_number(r, v, "line", UINT32_MAX);
+        line->request = is_request ? result_number(r, v, "request", UINT64_MAX) : UINT64_MAX;
+        result_text(r, v, "text", line->text, sizeof line->text);
+        result_copy(r, result_member(r, v, "answer", RESULT_STRING, false), line->answer,
+                    sizeof line->answer);
+        line->is_failing = result_bool(r, v, "failing");
+    }
+}

@@ -6,6 +6,7 @@
 #ifndef GMD_REPORTS_RESULT_VALUES_H
 #define GMD_REPORTS_RESULT_VALUES_H
 
+#include "gmd_case_listing.h"
 #include "gmd_error.h"
 #include "gmd_outcome.h"
 
@@ -74,6 +75,9 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
 
 /* Keeps the failure that there is no host memory, if it is the first. */
 void result_fail_memory(result_reader *r);
+
+/* The optional key "case_lines" of a violation or finding. */
+void result_listing(result_reader *r, const json_t *object, gmd_case_listing *listing);
 
 /* "kind" and "parties" of a violation; an older gmd wrote none. */
 void result_identity(result_reader *r, const json_t *object, const char *oracle,

@@ -27,7 +27,8 @@ static void put_colored(FILE *out, gmd_terminal terminal, const char *color, con
     fputs(terminal.color ? plain : "", out);
 }
 
-static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const gmd_gate_finding *f)
+static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const gmd_gate_finding *f,
+                        const gmd_case_listing *listing)
 {
     fprintf(out, "%zu. ", number);
     put_colored(out, terminal, red, f->violation.oracle);
@@ -43,6 +44,7 @@ static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const g
             f->hits, f->hits == 1 ? "" : "s", f->case_requests, f->case_requests == 1 ? "" : "s");
     gmd_utf8_put_line(f->replay, out);
     putc('\n', out);
+    gmd_case_listing_put(listing, "   ", out);
 }
 
 static void put_table(FILE *out, gmd_terminal terminal, const gmd_gate_result *gate)
@@ -108,6 +110,28 @@ static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
     }
 }
 
+/* In one line each: oracles, and items by their parts. */
+static void put_skips_in_short(FILE *out, const gmd_gate_result *gate)
+{
+    const char *separator = "skipped: oracles ";
+    for (uint32_t i = 0; i < gate->oracle_count; i++) {
+        if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
+            fputs(separator, out);
+            gmd_utf8_put_line(gate->oracles[i].name, out);
+            separator = ", ";
+        }
+    }
+    const char *parts = strcmp(separator, ", ") == 0 ? "; " : "skipped: ";
+    for (size_t i = 0; i < gate->part_count; i++) {
+        size_t skipped = gmd_gate_part_skipped(&gate->parts[i]);
+        if (skipped) {
+            fprintf(out, "%s%zu of %s", parts, skipped, gate->parts[i].name);
+            parts = separator = ", ";
+        }
+    }
+    fputs(strcmp(separator, ", ") == 0 ? " (--verbose: why)\n" : "", out);
+}
+
 static void put_notes(FILE *out, const gmd_outcome *outcome)
 {
     for (uint32_t i = 0; i < outcome->note_count; i++) {
@@ -122,15 +146,21 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
     const gmd_gate_result *gate = report->gate;
     char requests[32];
     for (size_t i = 0; i < gate->finding_count; i++) {
-        put_finding(out, terminal, i + 1, &gate->findings[i]);
+        put_finding(out, terminal, i + 1, &gate->findings[i], outcome_listing(report, 0, i));
     }
     fputs(gate->finding_count ? "\n" : "", out);
     gate_regressions_terminal(gate, out, terminal);
     if (!terminal.quiet) {
         put_table(out, terminal, gate);
-        put_blind_oracles(out, gate);
+        if (terminal.verbose) {
+            put_blind_oracles(out, gate);
+        } else {
+            put_skips_in_short(out, gate);
+        }
         for (size_t i = 0; i < gate->part_count; i++) {
-            put_details(out, &gate->parts[i], 1);
+            if (terminal.verbose) {
+                put_details(out, &gate->parts[i], 1);
+            }
             put_details(out, &gate->parts[i], 0);
         }
     }
@@ -219,7 +249,8 @@ static void write_part(gmd_json *json, const gmd_gate_result *gate, const gmd_ga
     gmd_json_end(json);
 }
 
-static void write_finding(gmd_json *json, const gmd_gate_finding *f)
+static void write_finding(gmd_json *json, const gmd_gate_finding *f,
+                          const gmd_case_listing *listing)
 {
     gmd_json_object(json, NULL);
     gmd_json_string(json, "oracle", f->violation.oracle);
@@ -230,6 +261,7 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f)
     gmd_json_string(json, "part", f->part);
     gmd_json_string(json, "item", f->item);
     gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);
+    listing_json(json, listing);
     gmd_json_u64(json, "case_requests", f->case_requests);
     gmd_json_string(json, "replay", f->replay);
     gmd_json_u64(json, "times", f->hits);
@@ -237,8 +269,9 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f)
     gmd_json_end(json);
 }
 
-void gate_json(gmd_json *json, const gmd_gate_result *gate)
+void gate_json(gmd_json *json, const gmd_report *report)
 {
+    const gmd_gate_result *gate = report->gate;
     gmd_json_object(json, "gate");
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
@@ -254,7 +287,7 @@ void gate_json(gmd_json *json, const gmd_gate_result *gate)
     gmd_json_end(json);
     gmd_json_array(json, "findings");
     for (size_t i = 0; i < gate->finding_count; i++) {
-        write_finding(json, &gate->findings[i]);
+        write_finding(json, &gate->findings[i], outcome_listing(report, 0, i));
     }
     gmd_json_end(json);
     gmd_json_end(json);

@@ -32,8 +32,9 @@ static void write_stats(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
-static void write_outcome_violations(gmd_json *json, const gmd_outcome *outcome)
+static void write_outcome_violations(gmd_json *json, const gmd_report *report, size_t index)
 {
+    const gmd_outcome *outcome = report->outcomes[index];
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
         gmd_json_object(json, NULL);
@@ -43,6 +44,7 @@ static void write_outcome_violations(gmd_json *json, const gmd_outcome *outcome)
         gmd_json_u64(json, "request", violation->request);
         gmd_json_string(json, "message", violation->message);
         gmd_json_string(json, "case", *violation->case_path ? violation->case_path : NULL);
+        listing_json(json, report->gate ? NULL : outcome_listing(report, index, i));
         gmd_json_end(json);
     }
 }
@@ -197,9 +199,10 @@ static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
-static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
-                          const gmd_inspection *inspection)
+static void write_outcome(gmd_json *json, const gmd_report *report, size_t index)
 {
+    const gmd_outcome *outcome = report->outcomes[index];
+    const gmd_inspection *inspection = report->inspections ? report->inspections[index] : NULL;
     gmd_json_object(json, NULL);
     gmd_json_string(json, "name", outcome->name);
     gmd_json_string(json, "kind", outcome->kind);
@@ -229,7 +232,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
     }
     write_stats(json, outcome);
     gmd_json_array(json, "violations");
-    write_outcome_violations(json, outcome);
+    write_outcome_violations(json, report, index);
     gmd_json_end(json);
     oracles_json(json, outcome->oracles, outcome->oracle_count);
     if (outcome->check.present) {
@@ -341,7 +344,7 @@ static void write_summary(gmd_json *json, const gmd_report *report)
     gmd_json_double(json, "seconds", report_seconds(report));
     gmd_json_array(json, "violations");
     for (size_t i = 0; i < report->outcome_count; i++) {
-        write_outcome_violations(json, report->outcomes[i]);
+        write_outcome_violations(json, report, i);
     }
     gmd_json_end(json);
     write_oracles(json, report);
@@ -351,8 +354,7 @@ static void write_outcomes(gmd_json *json, const gmd_report *report)
 {
     gmd_json_array(json, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios");
     for (size_t i = 0; i < report->outcome_count; i++) {
-        write_outcome(json, report->outcomes[i],
-                      report->inspections ? report->inspections[i] : NULL);
+        write_outcome(json, report, i);
     }
     gmd_json_end(json);
 }
@@ -378,7 +380,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     write_course(&json, report);
     write_coverage(&json, report);
     if (report->gate) {
-        gate_json(&json, report->gate);
+        gate_json(&json, report);
     } else {
         write_outcomes(&json, report);
     }

@@ -90,8 +90,19 @@ static void put_summary_row(const gmd_outcome *outcome, FILE *out)
     fputs(" |\n", out);
 }
 
-static void put_violations(const gmd_outcome *outcome, FILE *out)
+/* A case as a block of code, which belongs to the item of the list above it. */
+static void put_listing(const gmd_case_listing *listing, const char *indent, FILE *out)
 {
+    if (listing) {
+        fprintf(out, "\n%s```\n", indent);
+        gmd_case_listing_put(listing, indent, out);
+        fprintf(out, "%s```\n", indent);
+    }
+}
+
+static void put_violations(const gmd_report *report, size_t index, FILE *out)
+{
+    const gmd_outcome *outcome = report->outcomes[index];
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
         fputs("- **", out);
@@ -104,6 +115,7 @@ static void put_violations(const gmd_outcome *outcome, FILE *out)
             putc(')', out);
         }
         putc('\n', out);
+        put_listing(outcome_listing(report, index, i), "  ", out);
     }
 }
 
@@ -136,8 +148,9 @@ static void put_difference(const gmd_check *check, FILE *out)
     }
 }
 
-static void put_trouble(const gmd_outcome *outcome, FILE *out)
+static void put_trouble(const gmd_report *report, size_t index, FILE *out)
 {
+    const gmd_outcome *outcome = report->outcomes[index];
     if (outcome->verdict == GMD_PASS) {
         return;
     }
@@ -149,7 +162,7 @@ static void put_trouble(const gmd_outcome *outcome, FILE *out)
         gmd_put_markdown(outcome->error, out);
         putc('\n', out);
     }
-    put_violations(outcome, out);
+    put_violations(report, index, out);
     put_difference(&outcome->check, out);
     if (is_unexplained_failure(outcome) && outcome->violation_count == 0) {
         fputs("- the run failed without a message\n", out);
@@ -333,8 +346,9 @@ static void put_gate_skips(const gmd_gate_result *gate, FILE *out)
     }
 }
 
-static void put_gate(const gmd_gate_result *gate, FILE *out)
+static void put_gate(const gmd_report *report, FILE *out)
 {
+    const gmd_gate_result *gate = report->gate;
     gate_categories_markdown(gate, out);
     fputs("| part | verdict | runs | requests | findings | skipped | seconds |\n"
           "| :-- | :-- | --: | --: | --: | --: | --: |\n",
@@ -361,6 +375,7 @@ static void put_gate(const gmd_gate_result *gate, FILE *out)
         fputs(". Again: ", out);
         gmd_put_markdown(f->replay, out);
         putc('\n', out);
+        put_listing(outcome_listing(report, 0, i), "   ", out);
     }
     put_gate_skips(gate, out);
     if (gate->ended_early[0]) {
@@ -374,7 +389,7 @@ gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *e
 {
     put_heading(report, out);
     if (report->gate) {
-        put_gate(report->gate, out);
+        put_gate(report, out);
         return gmd_finish_writing(out, "the Markdown summary", error);
     }
     fputs("| run | verdict | requests | requests/s | peak allocated | peak reserved | as recorded "
@@ -385,7 +400,7 @@ gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *e
         put_summary_row(report->outcomes[i], out);
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
-        put_trouble(report->outcomes[i], out);
+        put_trouble(report, i, out);
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
         const gmd_repeat *repeat = repeat_of(report, i);

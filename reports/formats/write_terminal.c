@@ -1,6 +1,7 @@
 /* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
  * for each run what was checked, what was found, how fast. */
 #include "gate.h"
+#include "gmd_command.h"
 #include "gmd_inspect.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
@@ -263,16 +264,35 @@ static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle
     while (i < outcome->oracle_count) {
         const gmd_oracle_result *result = &outcome->oracles[i];
         i = next_of_fate(outcome, i + 1, fate);
-        bool has_reason = *result->reason;
+        bool has_reason = *result->reason && on->terminal.verbose;
         snprintf(text, sizeof text, " %s%s%s%s%s", result->name, has_reason ? " (" : "",
-                 result->reason, has_reason ? ")" : "", i < outcome->oracle_count ? "," : "");
+                 has_reason ? result->reason : "", has_reason ? ")" : "",
+                 i < outcome->oracle_count ? "," : "");
         put_flowing(&f, text);
+    }
+    if (fate == GMD_ORACLE_SKIPPED && !on->terminal.verbose) {
+        put_flowing(&f, " (--verbose: why)");
     }
     putc('\n', on->out);
 }
 
-static void put_violations(const screen *on, const gmd_outcome *outcome)
+static void put_case(const screen *on, const gmd_report *report, const gmd_violation *violation)
 {
+    char text[2048];
+    if (report->replay_options) {
+        gmd_command command = gmd_command_begin(text, sizeof text, "gmd run");
+        gmd_command_word(&command, violation->case_path);
+        gmd_command_more(&command, report->replay_options);
+        gmd_command_end(&command);
+    }
+    fputs(report->replay_options ? "    replay: " : "    case: ", on->out);
+    gmd_utf8_put_line(report->replay_options ? text : violation->case_path, on->out);
+    putc('\n', on->out);
+}
+
+static void put_violations(const screen *on, const gmd_report *report, size_t index)
+{
+    const gmd_outcome *outcome = report->outcomes[index];
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
         fputs("  ", on->out);
@@ -286,9 +306,8 @@ static void put_violations(const screen *on, const gmd_outcome *outcome)
             put_known_line(&violation->identity, "    ", on->out);
         }
         if (*violation->case_path) {
-            fputs("    case: ", on->out);
-            gmd_utf8_put_line(violation->case_path, on->out);
-            putc('\n', on->out);
+            put_case(on, report, violation);
+            gmd_case_listing_put(outcome_listing(report, index, i), "    ", on->out);
         }
     }
 }
@@ -413,16 +432,17 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     gmd_utf8_put_line(outcome->variant, out);
 }
 
-static void put_outcome(const screen *on, const gmd_outcome *outcome,
-                        const gmd_inspection *inspection)
+static void put_outcome(const screen *on, const gmd_report *report, size_t index)
 {
+    const gmd_outcome *outcome = report->outcomes[index];
     begin_color(on, bold);
     put_title(outcome, on->out);
     end_color(on);
     putc('\n', on->out);
     if (!on->terminal.quiet) {
         put_phases(on, outcome);
-        gmd_inspection_terminal(inspection, on->out, on->terminal);
+        gmd_inspection_terminal(report->inspections ? report->inspections[index] : NULL, on->out,
+                                on->terminal);
         put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
@@ -432,7 +452,7 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome,
             putc('\n', on->out);
         }
     }
-    put_violations(on, outcome);
+    put_violations(on, report, index);
     put_check(on, &outcome->check);
     put_verdict(on, outcome);
 }
@@ -517,8 +537,7 @@ void gmd_report_terminal_run(const gmd_report *report, size_t index, bool is_fir
 {
     const screen on = {out, terminal};
     fputs(is_first ? "" : "\n", out);
-    put_outcome(&on, report->outcomes[index],
-                report->inspections ? report->inspections[index] : NULL);
+    put_outcome(&on, report, index);
     fflush(out);
 }
 

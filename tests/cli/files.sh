@@ -109,9 +109,18 @@ cases_of_files_with_one_name_are_kept_apart() {
     mkdir a b
     cp "$data/traces/unmet.gmd" a/c.gmd
     { cat "$data/traces/unmet.gmd"; echo "# another"; } >b/c.gmd
-    "$gmd" run a/c.gmd b/c.gmd --cases cases --json report >/dev/null
+    "$gmd" run a/c.gmd b/c.gmd --capacity 2GiB --cases cases --json report >/dev/null
     [ "$(find cases -name 'c.gmd-*.gmd' | wc -l)" -eq 2 ] || fail "cases: $(ls cases)"
     [ "$(grep -o 'cases/c.gmd-[a-z0-9-]*.gmd' report | sort -u | wc -l)" -eq 2 ] || fail "$(cat report)"
+}
+
+a_case_that_is_run_again_is_its_own_case() {
+    cp "$data/traces/unmet.gmd" c.gmd
+    "$gmd" run c.gmd --cases cases --json report >said
+    [ ! -e cases ] || fail "cases: $(ls cases)"
+    grep -q '"case": "c.gmd"' report || fail "$(cat report)"
+    grep -q '^    case: c.gmd$' said || fail "$(cat said)"
+    grep -q '^    >    3       0  expect oom a 512MiB s1  0x' said || fail "$(cat said)"
 }
 
 a_trace_is_written_as_a_trace_too() {

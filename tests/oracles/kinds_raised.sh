@@ -1,11 +1,12 @@
 #!/bin/sh
-# kinds_raised.sh GMD TRACES BLACK_BOX PROGRAM...: every kind of verdict that gmd lists is raised by one
+# kinds_raised.sh GMD TRACES BLACK_BOX THROWING PROGRAM...: every kind of verdict that gmd lists is raised by one
 # of these test programs, whose cases and planted defects are known by the kinds that they end in, or
 # by what the workloads below ask for. Kinds that cannot be are named here, with the reason.
 gmd=$1
 traces=$2
 black_box=$3
-shift 3
+throwing=$4 # "" where there is no C++ compiler
+shift 4
 
 # A device that is lost to the process is a real one's: the simulated device names the call that lost
 # it, and api_misuse speaks first (gpu/canary_finds_pytorch106235).
@@ -24,6 +25,12 @@ printf 'gmd-trace 1\ncapacity 4MiB\nexpect alloc a 8MiB s1\n' >"$folder/refused.
 "$gmd" run "$traces/unmet.gmd" --cases none --json "$folder/served.json" >"$folder/log" 2>&1
 "$gmd" run "$folder/refused.gmd" --cases none --json "$folder/refused.json" >>"$folder/log" 2>&1
 "$gmd" run hidden_state --limit 100MiB --cases none --json "$folder/ended.json" >>"$folder/log" 2>&1
+if [ -n "$throwing" ]; then
+    "$gmd" run "$traces/too_large.gmd" --allocator "$throwing" --cases none \
+        --json "$folder/threw.json" >>"$folder/log" 2>&1
+else
+    exceptions="$exceptions progress.exception"
+fi
 GMD_DEFECT=lost "$gmd" gate --allocator "$black_box" --quick --only rounds --out none \
     --json "$folder/rounds.json" >>"$folder/log" 2>&1
 sed -n 's/^.*"kind": "\([a-z_]*\.[a-z_]*\)".*$/\1/p' "$folder"/*.json >>"$folder/raised"

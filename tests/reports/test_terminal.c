@@ -26,7 +26,7 @@ TEST_F(sample, a_scenario_shows_its_phases_in_columns_and_what_was_checked)
         "  step 1        150.0 MiB      1,200.0 MiB      1,210.0 MiB      1,210.0 MiB\n"
         "  step 2        200.5 MiB      1,250.0 MiB      1,260.0 MiB      1,260.0 MiB\n"
         "  passed: overlap, backing\n"
-        "  skipped: leak (no device figures)\n"
+        "  skipped: leak (--verbose: why)\n"
         "  pass: 2,000 requests in 0.250 s (8,000 requests/s), seed 7\n");
 }
 
@@ -46,7 +46,7 @@ TEST_F(sample, a_bound_that_is_held_is_shown_with_its_peak)
 TEST_F(sample, a_leaking_variant_that_holds_its_bound_says_that_it_should_not)
 {
     gmd_stated_bound bound = {.leaks = true, .bytes = 300 << 20, .peak = 250 << 20};
-    assert_contains(show_bound(bound), ": held; peak 250.0 MiB (this variant is made to pass it, "
+    assert_contains(show_bound(bound), ": held; peak 250.0 MiB (this variant is made to exceed it, "
                                        "and did not here)\n");
 }
 
@@ -58,7 +58,7 @@ TEST_F(sample, a_bound_that_is_passed_says_from_which_phase_on)
                               .peak = 350 << 20,
                               .passed_phase = 1};
     assert_contains(show_bound(bound),
-                    "\n  bound: reserved at most 300.0 MiB: passed; peak 350.0 MiB, "
+                    "\n  bound: reserved at most 300.0 MiB: exceeded; peak 350.0 MiB, "
                     "from phase step 1 on (this variant is made to)\n");
 }
 
@@ -66,7 +66,7 @@ TEST_F(sample, a_bound_that_another_allocator_passes_is_said_not_to_be_judged)
 {
     gmd_stated_bound bound = {
         .is_told_only = true, .bytes = 300 << 20, .peak = 350 << 20, .passed_phase = GMD_PHASE_MAX};
-    assert_contains(show_bound(bound), ": passed; peak 350.0 MiB (not judged: the bound is of "
+    assert_contains(show_bound(bound), ": exceeded; peak 350.0 MiB (not judged: the bound is of "
                                        "PyTorch's allocator)\n");
 }
 
@@ -103,6 +103,30 @@ TEST_F(sample, a_violation_names_oracle_request_and_case)
                         "    for --known: overlap.shared by=\"b1 and b3\" at=alloc\n"
                         "    case: gmd-cases/overlap.gmd\n"
                         "  fail: 18 requests in 0.001 s (18,000 requests/s), seed 0\n");
+}
+
+TEST_F(sample, verbose_says_why_an_oracle_was_skipped)
+{
+    assert_contains(show((gmd_terminal){.verbose = true}, &sample_passing, NULL),
+                    "\n  skipped: leak (no device figures)\n");
+}
+
+TEST_F(sample, a_short_case_stands_below_its_finding)
+{
+    static const gmd_case_listing listing = {
+        .count = 3,
+        .lines = {{.line = 2, .request = 0, .text = "alloc a 1 s1", .answer = "0x10000"},
+                  {.line = 3, .request = UINT64_MAX, .text = "thread t1"},
+                  {.line = 4, .request = 1, .text = "free a", .is_failing = true}}};
+    const gmd_case_listing *const listings[] = {&listing};
+    gmd_report report = *sample_report("run", &sample_failing, NULL, NULL);
+    report.listings = listings;
+    sample_text = sample_terminal(&report, plain);
+    assert_contains(sample_text, "    case: gmd-cases/overlap.gmd\n"
+                                 "      line request  case          answer\n"
+                                 "         2       0  alloc a 1 s1  0x10000\n"
+                                 "         3          thread t1\n"
+                                 "    >    4       1  free a\n");
 }
 
 TEST_F(sample, the_line_for_a_known_list_stands_once_for_each_defect)
@@ -167,7 +191,7 @@ TEST_F(sample, on_a_terminal_lists_are_wrapped_below_their_first_word)
         add_oracle("stream_order", GMD_ORACLE_PASSED, "");
         add_oracle("leak", GMD_ORACLE_SKIPPED, "no empty_cache");
     }
-    assert_contains(show((gmd_terminal){.columns = 40}, &sample_passing, NULL),
+    assert_contains(show((gmd_terminal){.columns = 40, .verbose = true}, &sample_passing, NULL),
                     "\n  passed: stream_order, stream_order,\n"
                     "          stream_order\n"
                     "  skipped: leak (no empty_cache), leak\n"
@@ -194,7 +218,7 @@ TEST_F(sample, elsewhere_a_list_is_one_line)
         add_oracle("stream_order", GMD_ORACLE_PASSED, "");
     }
     assert_contains(show(plain, &sample_passing, NULL),
-                    "stream_order, stream_order\n  skipped: leak (no device figures)\n");
+                    "stream_order, stream_order\n  skipped: leak (--verbose: why)\n");
 }
 
 TEST_F(sample, quiet_says_nothing_of_what_passed)
