@@ -26,6 +26,9 @@ static void take_conditions(const cli_options *given, const gmd_conditions *stat
     if (given->run.conditions.conf) {
         taken.conf = NULL;
     }
+    if (gmd_placement_is_stated(&given->run.conditions.placement)) {
+        taken.placement = (gmd_placement){0};
+    }
     if (gmd_schedule_is_stated(&given->run.conditions.schedule)) {
         taken.schedule = (gmd_schedule){0};
     }

@@ -26,10 +26,10 @@ typedef struct cli_options {
     bool quiet, verbose;
     cli_reading reading; /* --max-memory, of commands that read a file */
     gmd_known known;
-    const char *known_path, *promises;           /* --known, --promise as given; NULL: not */
-    const char *schedule_text, *interleave_text; /* likewise */
-    gmd_schedule schedule;                       /* --schedule */
-    gmd_schedule interleave;                     /* --interleave */
+    const char *known_path, *promises; /* --known, --promise as given; NULL: not */
+    const char *schedule_text, *interleave_text, *placement_text; /* likewise */
+    gmd_schedule schedule;                                        /* --schedule */
+    gmd_schedule interleave;                                      /* --interleave */
     char lib_directory[4096];
     const char *torch_directory; /* --torch-dir; NULL: looked for */
     char torch_adapter[4096];

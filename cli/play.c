@@ -79,19 +79,32 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
     return status;
 }
 
-/* A seed in the schedule differs from run to run, too. `seed`: of the body, or NULL. */
+/* Run number `i` of several. A seed in the schedule differs from run to run, too. The first run of
+ * placements is the one without a seed. */
+static gmd_run_options options_of(const cli_plan *plan, const gmd_run_options *options, uint64_t i)
+{
+    gmd_run_options one = *options;
+    if (!plan->placement_seeds) {
+        one.seed += i;
+        if (one.conditions.schedule.kind == GMD_SCHEDULE_SEEDED) {
+            one.conditions.schedule.seed += i;
+        }
+    } else if (i > 0) {
+        one.conditions.placement = (gmd_placement){GMD_PLACEMENT_SEEDED, options->seed + i - 1};
+    }
+    return one;
+}
+
+/* As often as the plan says. `seed`: of the body, or NULL. */
 static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
                          const gmd_workload *workload, uint64_t *seed, cli_results *results,
                          gmd_error *error)
 {
     gmd_status status = GMD_OK;
     size_t first = results->count;
-    for (uint64_t i = 0; i < plan->repeat && status == GMD_OK; i++) {
-        gmd_run_options one = *options;
-        one.seed += i;
-        if (one.conditions.schedule.kind == GMD_SCHEDULE_SEEDED) {
-            one.conditions.schedule.seed += i;
-        }
+    uint64_t runs = plan->placement_seeds ? plan->placement_seeds + 1 : plan->repeat;
+    for (uint64_t i = 0; i < runs && status == GMD_OK; i++) {
+        const gmd_run_options one = options_of(plan, options, i);
         if (seed) {
             *seed = one.seed;
         }
@@ -100,8 +113,8 @@ static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
             cli_results_done(results);
         }
     }
-    if (plan->repeat > 1 && results->count > first) {
-        gmd_status noted = cli_results_repeated(results, first, error);
+    if (runs > 1 && results->count > first) {
+        gmd_status noted = cli_results_repeated(results, first, plan->placement_seeds > 0, error);
         status = status == GMD_OK ? noted : status;
     }
     return status;

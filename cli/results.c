@@ -63,12 +63,14 @@ void cli_results_inspected(cli_results *results, gmd_inspection *inspection)
     results->inspections[results->count - 1] = inspection;
 }
 
-gmd_status cli_results_repeated(cli_results *results, size_t first, gmd_error *error)
+gmd_status cli_results_repeated(cli_results *results, size_t first, bool of_placements,
+                                gmd_error *error)
 {
     if (!GMD_GROW(&results->repeats, &results->repeat_capacity, results->repeat_count + 1)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    results->repeats[results->repeat_count++] = (gmd_repeat){first, results->count - first};
+    results->repeats[results->repeat_count++] =
+        (gmd_repeat){first, results->count - first, of_placements};
     return GMD_OK;
 }
 
@@ -247,6 +249,7 @@ static void describe_conditions(const cli_options *o, char *text, size_t size)
                  {"--capacity", capacity},
                  {"--limit", limit},
                  {"--devices", devices},
+                 {"--placement", o->placement_text},
                  {"--schedule", o->schedule_text},
                  {"--interleave", o->interleave_text}};
     size_t used = 0;

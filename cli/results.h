@@ -56,8 +56,10 @@ void cli_results_recorded(cli_results *results, gmd_snapshot *recorded);
 /* What was seen inside the latest run; taken over. */
 void cli_results_inspected(cli_results *results, gmd_inspection *inspection);
 
-/* The outcomes from number `first` on are of the same workload with other seeds. */
-gmd_status cli_results_repeated(cli_results *results, size_t first, gmd_error *error);
+/* The outcomes from number `first` on are of the same workload with other seeds; or, where they are
+ * `of_placements`, the first with rising addresses and the others in drawn orders of them. */
+gmd_status cli_results_repeated(cli_results *results, size_t first, bool of_placements,
+                                gmd_error *error);
 
 /* A class of what a campaign is to bring about, and how many of it were seen. */
 void cli_results_cover(cli_results *results, const char *what, uint64_t seen);

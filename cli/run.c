@@ -7,6 +7,7 @@
 #include "play_inputs.h"
 #include "selection.h"
 #include "sweep.h"
+#include "values.h"
 
 #include "gmd_file.h"
 #include "gmd_size.h"
@@ -21,6 +22,7 @@ enum {
     KEY_SWEEP = 0x500,
     KEY_REPEAT,
     KEY_SMALLEST,
+    KEY_PLACEMENT,
     KEY_LIST_ORACLES,
     KEY_LINES,
     KEY_TENSORS,
@@ -35,7 +37,7 @@ typedef struct run_arguments {
     cli_options common;
     bool lists, lists_oracles, finds_smallest_limit;
     cli_sweep sweep;
-    uint64_t repeat;
+    uint64_t repeat, placement_seeds;
     uint32_t inspect; /* GMD_INSPECT_... */
     const char *at;
     const char *workspaces_path;
@@ -52,6 +54,11 @@ static const struct argp_option run_options[] = {
     {"repeat", KEY_REPEAT, "N", 0,
      "run each N times, with the seeds from --seed on, and show least, median and most of its "
      "figures",
+     1},
+    {"placement", KEY_PLACEMENT, "SPEC", 0,
+     "the order of addresses in which the simulated device hands out memory: rising (default) or "
+     "'seed N'; 'seeds N' runs each with rising ones and with N orders, of the seeds from --seed "
+     "on, and shows the range of its figures",
      1},
     {"smallest-limit", KEY_SMALLEST, NULL, 0,
      "bisect --limit for the smallest that a scenario runs in", 1},
@@ -123,8 +130,46 @@ static void refuse_overwriting(const run_arguments *a, struct argp_state *state)
     }
 }
 
+/* "seeds N", or what the header line of a trace says. */
+static void need_placement(struct argp_state *state, const char *text, run_arguments *a)
+{
+    static const char seeds[] = "seeds ";
+    gmd_error error = {""};
+    gmd_placement *placement = &a->common.run.conditions.placement;
+    a->placement_seeds = 0;
+    if (strncmp(text, seeds, strlen(seeds)) == 0) {
+        *placement = (gmd_placement){.kind = GMD_PLACEMENT_RISING};
+        cli_need_number(state, "--placement seeds", text + strlen(seeds), 1, CLI_REPEAT_MAX,
+                        &a->placement_seeds);
+    } else if (gmd_placement_parse(placement, text, strlen(text), &error) != GMD_OK) {
+        argp_error(state, "--placement: %s (or 'seeds N', to see the range of N of them)",
+                   error.text);
+    }
+    a->common.placement_text = text;
+}
+
+/* What would be made of one run cannot be made of many. */
+static void check_placement(const run_arguments *a, struct argp_state *state)
+{
+    if (a->common.placement_text && a->common.run.device.kind == GMD_DEVICE_CUDA) {
+        argp_error(state,
+                   "--placement is of the simulated device: a real one places memory itself");
+    }
+    if (!a->placement_seeds) {
+        return;
+    }
+    if (a->sweep || a->repeat > 1 || a->inspect || a->finds_smallest_limit) {
+        argp_error(state, "--placement 'seeds N' goes with neither --sweep nor --repeat nor "
+                          "--inspect nor --smallest-limit; 'seed N' does");
+    }
+    if (a->common.snapshot_path) {
+        argp_error(state, "--snapshot holds one run, and --placement 'seeds N' makes more");
+    }
+}
+
 static void check_arguments(const run_arguments *a, struct argp_state *state)
 {
+    check_placement(a, state);
     refuse_overwriting(a, state);
     if (a->workspaces_path) {
         cli_refuse_overwriting(state, &a->common, a->workspaces_path);
@@ -177,6 +222,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SMALLEST:
         a->finds_smallest_limit = true;
+        return 0;
+    case KEY_PLACEMENT:
+        need_placement(state, text, a);
         return 0;
     case KEY_REPEAT:
         if (!gmd_parse_u64(text, &a->repeat) || a->repeat < 1 || a->repeat > CLI_REPEAT_MAX) {
@@ -299,6 +347,7 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
                      .directory = directory,
                      .variants = variants,
                      .repeat = a->repeat,
+                     .placement_seeds = a->placement_seeds,
                      .inspect = a->inspect,
                      .at = a->at,
                      .workspaces = workspaces,
@@ -308,7 +357,7 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
         names[results->input_count++] = selection->items[i].name;
     }
     results->inputs = names;
-    results->hides_passes = a->repeat > 1;
+    results->hides_passes = a->repeat > 1 || a->placement_seeds;
     for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         *failed = selection->items[i].name;
         status = run_selected(a, &plan, &selection->items[i], results, error);

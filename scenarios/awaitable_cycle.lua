@@ -28,7 +28,7 @@ scenario {
   },
 }
 
-results = tables * ((4 * batch * features + 511) // 512 * 512)
+results = tables * cuda.block_bytes(4 * batch * features)
 bound { allocated = 2 * results, leaks = leak }
 
 function request()

@@ -31,8 +31,8 @@ model = nn.Sequential(parts) -- holds the blocks
 optimizer = optim.SGD { model, lr = 0.01 }
 cache = list()
 
-activation = 4 * batch * features
-parameters = 4 * 2 * layers * (features + 1) * features
+activation = cuda.block_bytes(4 * batch * features)
+parameters = 2 * layers * (cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features))
 bound { allocated = 2 * parameters + (layers + 10) * activation + 68 * MiB, leaks = leak }
 
 for i = 0, iterations - 1 do

@@ -33,9 +33,9 @@ scenario {
 }
 
 -- parameters, gradients and two moments; a batch's activations while it trains; workspaces
-trainer_bytes = 4 * 4 * layers * (features + 1) * features
+trainer_bytes = 4 * layers * (cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features))
 bound {
-  allocated = (interval + 1.3) * trainer_bytes + 4 * 4 * layers * batch * features + 68 * MiB,
+  allocated = (interval + 1.3) * trainer_bytes + 4 * layers * cuda.block_bytes(4 * batch * features) + 68 * MiB,
   leaks = leak,
 }
 

@@ -1,30 +1,29 @@
--- ddp_buckets: gradients are copied into buckets and reduced on a communication stream.
+-- ddp_buckets: gradients are reduced in DistributedDataParallel's buckets, and kept beside them.
 --
--- Shows    a bucket made for each reduction is used on another stream. Where record_stream() says so, the
---          allocator may not reuse it before the device has done the work, and the host is steps ahead:
---          buckets of several steps are there at once. Freed after the main stream was made to wait, the
---          same memory is reused at once, in the order of the stream.
--- Params   leak: true frees a bucket as soon as its work is queued, after record_stream(), false holds
---          it until the main stream waits for the communication; iterations; synchronize: the host waits
---          for the device after so many steps; layers, features, batch: the model; bucket: bytes of a
---          bucket, 25 MiB in DistributedDataParallel.
--- Bound    fixed: reserved memory is that of the model's training step and one set of buckets; leak: a set
---          for each step that the host is ahead.
--- Source   https://pytorch.org/docs/stable/notes/ddp.html (buckets);
---          https://pytorch.org/docs/stable/generated/torch.Tensor.record_stream.html (warning);
---          https://dev-discuss.pytorch.org/t/fsdp-cudacachingallocator-an-outsider-newb-perspective/1486.
+-- Shows    DistributedDataParallel allocates its buckets once, as large as all gradients together, and
+--          copies each gradient into its bucket as soon as it is there. By default the gradients stay
+--          as well: one more set of them, in every step. With gradient_as_bucket_view they are views of
+--          the buckets. The buckets are made anew before the second forward pass, in the order in which
+--          gradients arrive, and reduced on a stream of their own.
+-- Params   leak: true keeps gradients beside the buckets, false makes them views (PyTorch's
+--          gradient_as_bucket_view); iterations; layers, features, batch: the model; bucket: bytes at
+--          which a bucket is full, 0: 25 MiB after a first one of 1 MiB, as in PyTorch.
+-- Bound    from the third step on (before it the buckets are made anew, while gradients are views of the
+--          old one). fixed: parameters, momentum and buckets, what a step saves, and the gradients of a
+--          layer; leak: a set of gradients more.
+-- Source   https://pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+--          (gradient_as_bucket_view); torch/csrc/distributed/c10d/reducer.cpp.
 scenario {
   name = "ddp_buckets",
-  summary = "gradient buckets on a communication stream: record_stream(), or held until it is waited for",
+  summary = "DistributedDataParallel: gradients beside its buckets, or as views of them",
   tags = { "pressure", "streams" },
   params = {
-    { "leak", true, "free buckets after record_stream()" },
+    { "leak", true, "keep gradients beside the buckets" },
     { "iterations", 24, "training steps", least = 1, most = 100000 },
-    { "synchronize", 8, "steps that the host may be ahead", least = 1, most = 100000 },
     { "layers", 16, "linear layers", least = 1, most = 256 },
     { "features", 1024, "width of each layer", least = 1, most = 65536 },
-    { "batch", 1024, "samples in a batch", least = 1, most = 1048576 },
-    { "bucket", 26214400, "bytes of a bucket", least = 1048576 },
+    { "batch", 256, "samples in a batch", least = 1, most = 1048576 },
+    { "bucket", 0, "bytes at which a bucket is full; 0: 25 MiB after a first one of 1 MiB" },
   },
 }
 
@@ -33,53 +32,26 @@ for k = 1, layers do
   parts[2 * k - 1] = nn.Linear { features, features }
   parts[2 * k] = nn.ReLU()
 end
-model = nn.Sequential(parts)
-optimizer = optim.SGD { model, lr = 0.01, momentum = 0.9 }
-main, communication = cuda.current_stream(), cuda.Stream()
-
-activation = 4 * batch * features
-parameters = 4 * layers * (features + 1) * features
-buckets = (parameters + bucket - 1) // bucket
--- parameters, gradients, momentum, a set of buckets; what is saved, and temporaries
-bound {
-  reserved = 1.1 * (3 * parameters + buckets * bucket + (layers + 8) * activation + 68 * MiB),
-  leaks = leak,
+model = nn.DistributedDataParallel {
+  nn.Sequential(parts), bucket = bucket, gradient_as_bucket_view = not leak,
 }
+parts = nil
+optimizer = optim.SGD { model, lr = 0.01, momentum = 0.9 }
 
-function reduce_gradients()
-  held = list()
-  for k = 1, buckets do
-    each = empty { math.min(bucket, parameters - (k - 1) * bucket) // 4 }
-    each:use(20000) -- the gradients are copied into it
-    communication:wait_stream(main)
-    cuda.stream(communication, function()
-      each:use(400000) -- all-reduce
-    end)
-    if leak then
-      each:record_stream(communication)
-      main:wait_stream(communication) -- before they are copied back
-      each:use(20000)
-    else
-      held:append(each)
-    end
-  end
-  each = nil
-  if not leak then
-    main:wait_stream(communication)
-    for k = 1, buckets do
-      held[k]:use(20000)
-    end
-  end
-  held = nil
-end
+layer = cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features)
+activation = cuda.block_bytes(4 * batch * features)
+-- Saved are the input and each layer's result. At the height of a pass there are five more of its size,
+-- or, a layer later, three and the layer's gradients, before they are in the bucket.
+bucket_bytes = bucket > 0 and bucket or 25 * MiB
+unsplit = (layers * layer // bucket_bytes + 2) * MiB -- up to 1 MiB of each bucket's segment is not split off
+needed = 3 * layers * layer + unsplit + math.max((layers + 6) * activation, (layers + 3) * activation + layer)
 
 for i = 0, iterations - 1 do
-  model(randn { batch, features }):square():mean():backward()
-  reduce_gradients()
-  optimizer:step()
-  optimizer:zero_grad()
-  if (i + 1) % synchronize == 0 then
-    cuda.synchronize()
+  if i == 2 then
+    bound { allocated = 1.02 * needed + 66 * MiB, leaks = leak }
   end
+  model(randn { batch, features }):square():mean():backward()
+  optimizer:step()
+  optimizer:zero_grad { set_to_none = false }
   phase(i)
 end

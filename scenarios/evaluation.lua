@@ -28,8 +28,8 @@ for i = 1, layers do
 end
 model = nn.Sequential(parts)
 
-activation = 4 * batch * features
-parameters = layers * 4 * (features + 1) * features
+activation = cuda.block_bytes(4 * batch * features)
+parameters = layers * (cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features))
 -- the input, and what goes in and out of a layer; cuBLAS and cuBLASLt keep 33 MiB
 bound { allocated = parameters + 3 * activation + 36 * MiB, leaks = leak }
 

@@ -31,12 +31,13 @@ scenario {
 assert(max_prompt + max_output <= capacity, "capacity must be at least max_prompt + max_output")
 
 token_bytes = 2 * 2 * layers * heads * depth
-requests_at_a_time = 4 * capacity / (max_prompt + max_output) -- twice as many as there are on average
--- PyTorch's allocator cuts pages from segments of 2 or 20 MiB; what is left of one fits no page
-page_bytes = (page * token_bytes + 511) // 512 * 512
-segment = page_bytes <= MiB and 2 * MiB or page_bytes < 10 * MiB and 20 * MiB or page_bytes + 2 * MiB
+-- A request has 9/16 of the most tokens, on average; its last page is half empty on average, and counts
+-- as one here.
+requests_at_a_time = 16 / 9 * capacity / (max_prompt + max_output)
+-- PyTorch's allocator cuts pages from segments; what is left of one fits no page
+local _, page_bytes = cuda.block_bytes(page * token_bytes)
 bound {
-  reserved = (capacity / page + requests_at_a_time) * segment / (segment // page_bytes) + 20 * MiB,
+  reserved = (capacity / page + requests_at_a_time) * page_bytes + 20 * MiB,
   leaks = leak,
 }
 

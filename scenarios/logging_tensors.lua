@@ -31,8 +31,8 @@ model = nn.Sequential(parts) -- holds the parts
 optimizer = optim.SGD { model, lr = 0.01, momentum = 0.9 }
 log = list()
 
-activation = 4 * batch * features
-parameters = 4 * layers * (features + 1) * features
+activation = cuda.block_bytes(4 * batch * features)
+parameters = layers * (cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features))
 bound { allocated = 3 * parameters + (layers + 5) * activation + 68 * MiB, leaks = leak }
 
 for i = 0, iterations - 1 do

@@ -44,6 +44,8 @@ for i = 0, iterations - 1 do
   optimizer:step()
   phase(i .. ":step")
   if i == 0 then -- from then on the old logits and loss are there until the new ones are
-    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes() + 2 * logits:nbytes()) }
+    local memory = cuda.memory()
+    local peak = memory and memory.max_allocated or cuda.requested().peak
+    bound { allocated = 1.05 * (peak + optimizer:nbytes() + 2 * logits:nbytes()) }
   end
 end

@@ -35,12 +35,19 @@ model = nn.Sequential(parts) -- holds the experts
 optimizer = optim.AdamW { model, lr = 1e-4 }
 
 capacity = math.max(1, math.floor(factor * tokens))
-parameters = 4 * layers * experts * (2 * features * hidden + features + hidden)
+-- of so many numbers, with their share of a segment
+local function reserved(numbers)
+  local _, bytes = cuda.block_bytes(4 * numbers)
+  return bytes
+end
+
+parameters = layers * experts * (2 * reserved(features * hidden) + reserved(features) + reserved(hidden))
 -- an expert saves its tokens and the hidden activation; its result waits to be combined
-saved = 4 * layers * experts * capacity * (2 * features + hidden)
-working = 4 * capacity * (2 * features + 4 * hidden)
+tokens_in, inside = reserved(capacity * features), reserved(capacity * hidden)
+saved = layers * experts * (2 * tokens_in + inside)
+working = 2 * tokens_in + 4 * inside
 bound {
-  reserved = 1.15 * (math.max(5 * parameters, 4 * parameters + saved + working) + 66 * MiB),
+  reserved = 1.2 * (math.max(5 * parameters, 4 * parameters + saved + working) + 66 * MiB),
   leaks = leak,
 }
 

@@ -48,10 +48,11 @@ else
   kept = warm_up
 end
 
-activation = 4 * batch * features
-parameters = 4 * stages * layers * (features + 1) * features
-gradient = 4 * (features + 1) * features -- of a layer, before it is added to that of the pass before
--- a pass keeps its input, a result for each layer; two passes are at work
+activation = cuda.block_bytes(4 * batch * features)
+gradient = cuda.block_bytes(4 * features * features) + cuda.block_bytes(4 * features)
+parameters = stages * layers * gradient -- of each layer as much as its gradient
+-- a pass keeps its input, a result for each layer; two passes are at work; a layer's gradient is there
+-- once more before it is added to that of the pass before
 bound {
   allocated = 3 * parameters + gradient + ((warm_up + 2) * (layers + 1) + 4) * activation + 72 * MiB,
   leaks = leak,

@@ -57,6 +57,8 @@ for i = 0, iterations - 1 do
   phase(i .. ":step")
   if i == 0 then -- gradients that are zeroed, not freed, are there in the next forward pass
     parameters = model:nbytes()
-    bound { allocated = 1.05 * (cuda.requested().peak + optimizer:nbytes() + parameters) }
+    local memory = cuda.memory()
+    local peak = memory and memory.max_allocated or cuda.requested().peak
+    bound { allocated = 1.05 * (peak + optimizer:nbytes() + parameters) }
   end
 end

@@ -12,6 +12,8 @@ gmd_conditions gmd_conditions_in_force(const gmd_conditions *stated, const gmd_c
         .capacity_bytes = stated->capacity_bytes ? stated->capacity_bytes : given->capacity_bytes,
         .limit_bytes = stated->limit_bytes ? stated->limit_bytes : given->limit_bytes,
         .conf = stated->conf ? stated->conf : given->conf,
+        .placement =
+            gmd_placement_is_stated(&stated->placement) ? stated->placement : given->placement,
         .schedule = gmd_schedule_is_stated(&stated->schedule) ? stated->schedule : given->schedule,
         .interleave = given->interleave};
 }
@@ -27,6 +29,7 @@ bool gmd_conditions_same_device(const gmd_conditions *a, const gmd_conditions *b
     return a->device_count == b->device_count && a->capacity_bytes == b->capacity_bytes &&
            a->limit_bytes == b->limit_bytes &&
            strcmp(a->conf ? a->conf : "", b->conf ? b->conf : "") == 0 &&
+           gmd_placement_equal(&a->placement, &b->placement) &&
            schedules_equal(&a->schedule, &b->schedule);
 }
 
@@ -40,7 +43,8 @@ gmd_status gmd_conditions_copy(gmd_conditions *to, const gmd_conditions *from, g
     const gmd_conditions view = *from; /* which may be `to` */
     *to = (gmd_conditions){.device_count = view.device_count,
                            .capacity_bytes = view.capacity_bytes,
-                           .limit_bytes = view.limit_bytes};
+                           .limit_bytes = view.limit_bytes,
+                           .placement = view.placement};
     gmd_status status = gmd_conditions_set_conf(to, view.conf, error);
     if (status == GMD_OK) {
         status = gmd_schedule_copy(&to->schedule, &view.schedule, error);

@@ -1,6 +1,6 @@
 /* gmd_conditions.h - under which conditions requests are run: on how many devices and of which
- * memory, with which settings of the allocator, in which order of the device's work and of the
- * host's threads. A trace's header states some of them, a user's options the rest.
+ * memory, with which settings of the allocator, in which order of the device's addresses, of its
+ * work and of the host's threads. A trace's header states some of them, a user's options the rest.
  *
  * Zero-initialised, nothing is stated.
  *
@@ -11,6 +11,7 @@
 #define GMD_CONDITIONS_H
 
 #include "gmd_error.h"
+#include "gmd_placement.h"
 #include "gmd_schedule.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ typedef struct gmd_conditions {
     uint64_t capacity_bytes; /* of each device's memory; 0: not stated */
     uint64_t limit_bytes;    /* of reserved memory, by the memory fraction; 0: none */
     const char *conf;        /* settings, in PYTORCH_CUDA_ALLOC_CONF's syntax; NULL: not stated */
+    gmd_placement placement; /* of the simulated device's memory */
     gmd_schedule schedule;   /* of the simulated device's work; unstated: timed */
     gmd_schedule interleave; /* of the host's threads; unstated: one request after the other */
 } gmd_conditions;

@@ -57,6 +57,17 @@ bool text_parse_conf(text_parser *p, gmd_request *unused)
     return p->trace->conditions.conf || text_fail_memory(p);
 }
 
+/* All of the line. */
+bool text_parse_placement(text_parser *p, gmd_request *unused)
+{
+    (void)unused;
+    const char *start = p->at;
+    p->at = p->end;
+    return once(p, &p->has_placement, "placement") &&
+           text_adopt(p, gmd_placement_parse(&p->trace->conditions.placement, start,
+                                             (size_t)(p->end - start), p->error));
+}
+
 typedef gmd_status schedule_reader(gmd_schedule *schedule, const char *text, size_t length,
                                    gmd_error *error);
 

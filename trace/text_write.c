@@ -229,6 +229,10 @@ static gmd_status write_header(const writer *w)
         }
         fprintf(w->out, "conf %s\n", t->conditions.conf);
     }
+    if (gmd_placement_is_stated(&t->conditions.placement)) {
+        char placement[GMD_PLACEMENT_TEXT];
+        fprintf(w->out, "placement %s\n", gmd_placement_write(&t->conditions.placement, placement));
+    }
     write_schedule(w->out, "schedule", &t->conditions.schedule);
     write_schedule(w->out, "interleave", &t->conditions.interleave);
     if (!streams_come_in_order(t)) {

@@ -191,6 +191,10 @@ static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
     bool has_path = workload->path && strlen(workload->path) < sizeof o->path;
     snprintf(o->path, sizeof o->path, "%s", has_path ? workload->path : "");
     o->seed = options->seed;
+    bool is_drawn = options->conditions.placement.kind == GMD_PLACEMENT_SEEDED;
+    char placement[GMD_PLACEMENT_TEXT];
+    snprintf(o->placement, sizeof o->placement, "%s",
+             is_drawn ? gmd_placement_write(&options->conditions.placement, placement) : "");
 }
 
 void child_set_up_shared(shared_run *shared, const gmd_run_options *options,

@@ -83,6 +83,7 @@ static bool mend_lists(gmd_outcome *o)
     for (uint32_t i = 0; i < o->bound_count; i++) {
         mend_bool(&o->bounds[i].is_reserved);
         mend_bool(&o->bounds[i].leaks);
+        mend_bool(&o->bounds[i].is_told_only);
     }
     for (uint32_t i = 0; i < o->note_count; i++) {
         TERMINATE(o->notes[i]);
@@ -128,6 +129,7 @@ static void mend_values(gmd_outcome *o)
     TERMINATE(o->path);
     TERMINATE(o->kind);
     TERMINATE(o->variant);
+    TERMINATE(o->placement);
     TERMINATE(o->error);
     mend_bool(&o->has_stats);
     mend_bool(&o->has_pools);

@@ -59,6 +59,8 @@ void bounds_add(gmd_session *session, const gmd_bound *bound)
     gmd_stated_bound *added = &o->bounds[o->bound_count++];
     *added = (gmd_stated_bound){.is_reserved = bound->is_reserved,
                                 .leaks = bound->leaks,
+                                .is_told_only =
+                                    !(session->view.allocator.promises & GMD_PROMISE_PYTORCH),
                                 .bytes = bound->bytes,
                                 .peak = GMD_STAT_UNKNOWN};
     follow(session, added);

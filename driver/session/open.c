@@ -50,6 +50,22 @@ static void choose_schedule(const gmd_session *s, gmd_sim_config *config)
     }
 }
 
+/* Recorded addresses are those of a recording whose order the requests follow: they win. */
+static void choose_placement(const gmd_session *s, gmd_sim_config *config)
+{
+    const gmd_run_options *o = s->options;
+    config->placement = o->device.placement;
+    config->recorded = o->device.recorded;
+    config->recorded_count = o->device.recorded_count;
+    config->recorded_reservations = o->device.recorded_reservations;
+    config->recorded_reservation_count = o->device.recorded_reservation_count;
+    if (o->device.placement != GMD_SIM_RECORDED &&
+        o->conditions.placement.kind == GMD_PLACEMENT_SEEDED) {
+        config->placement = GMD_SIM_RANDOM;
+        config->seed = o->conditions.placement.seed;
+    }
+}
+
 static gmd_status reset_device(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
@@ -57,13 +73,8 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     s->runtime.sim->gmd_sim_default_config(&config);
     config.device_count = o->conditions.device_count;
     config.capacity_bytes = o->conditions.capacity_bytes;
-    config.seed = o->seed;
     choose_schedule(s, &config);
-    config.placement = o->device.placement;
-    config.recorded = o->device.recorded;
-    config.recorded_count = o->device.recorded_count;
-    config.recorded_reservations = o->device.recorded_reservations;
-    config.recorded_reservation_count = o->device.recorded_reservation_count;
+    choose_placement(s, &config);
     if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
         return GMD_OK;
     }

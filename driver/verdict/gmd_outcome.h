@@ -113,6 +113,7 @@ typedef struct gmd_outcome {
     char kind[16];     /* "scenario", "trace", "history" */
     char variant[128]; /* the parameters, "leak=true"; may be empty */
     uint64_t seed;
+    char placement[32]; /* of the device's memory, where it was drawn: "seed 3"; else empty */
 
     gmd_verdict verdict;     /* the first of the second part */
     gmd_status error_status; /* GMD_ERROR, GMD_UNFINISHED: whose fault it is */

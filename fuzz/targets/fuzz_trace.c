@@ -23,6 +23,7 @@ static void require_same(const gmd_trace *a, const gmd_trace *b)
     FUZZ_REQUIRE(a->conditions.capacity_bytes == b->conditions.capacity_bytes);
     FUZZ_REQUIRE(!a->conditions.conf == !b->conditions.conf &&
                  (!a->conditions.conf || strcmp(a->conditions.conf, b->conditions.conf) == 0));
+    FUZZ_REQUIRE(gmd_placement_equal(&a->conditions.placement, &b->conditions.placement));
     FUZZ_REQUIRE(a->conditions.schedule.kind == b->conditions.schedule.kind &&
                  a->conditions.schedule.seed == b->conditions.schedule.seed);
     FUZZ_REQUIRE(a->conditions.schedule.choice_count == b->conditions.schedule.choice_count);

@@ -36,6 +36,8 @@ const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOU
                          outcome->phases[bound->passed_phase].label);
     }
     snprintf(text + used, BOUND_TEXT - (size_t)used, "%s",
-             bound->leaks ? " (this variant is made to)" : "");
+             bound->leaks          ? " (this variant is made to)"
+             : bound->is_told_only ? " (not judged: the bound is of PyTorch's allocator)"
+                                   : "");
     return text;
 }

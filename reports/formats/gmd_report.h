@@ -23,9 +23,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Runs of one workload that differ in their seeds: the outcomes from number `first` on. */
+/* Runs of one workload: the outcomes from number `first` on. They differ in their seeds; or, of
+ * placements, in the order of the device's addresses: the first run has rising ones, each other an
+ * order of its own seed. */
 typedef struct gmd_repeat {
     size_t first, count;
+    bool is_of_placements;
 } gmd_repeat;
 
 /* How far a campaign was at a time. */

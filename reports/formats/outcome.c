@@ -82,7 +82,8 @@ static bool is_alike(const gmd_report *report, size_t a, size_t b)
     const gmd_outcome *one = report->outcomes[a], *other = report->outcomes[b];
     return strcmp(one->name, other->name) == 0 && strcmp(one->kind, other->kind) == 0 &&
            strcmp(one->variant, other->variant) == 0 &&
-           (!report->repeat_count || one->seed == other->seed);
+           (!report->repeat_count || one->seed == other->seed) &&
+           strcmp(one->placement, other->placement) == 0;
 }
 
 const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT])
@@ -96,6 +97,9 @@ const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[
         snprintf(text, GMD_TITLE_TEXT, "%s%s%s", o->name, *o->variant ? " " : "", o->variant);
     if (report->repeat_count) {
         used += snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " seed %" PRIu64, o->seed);
+    }
+    if (*o->placement) {
+        used += snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " placement %s", o->placement);
     }
     if (earlier) {
         snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " #%u", earlier + 1);
@@ -119,6 +123,23 @@ bool is_unexplained_failure(const gmd_outcome *outcome)
         }
     }
     return !outcome->check.present || outcome->check.exact;
+}
+
+void figure_json(gmd_json *json, const char *key, uint64_t value)
+{
+    if (value == GMD_STAT_UNKNOWN) {
+        gmd_json_null(json, key);
+    } else {
+        gmd_json_u64(json, key, value);
+    }
+}
+
+void phase_figures_json(gmd_json *json, const gmd_phase *phase)
+{
+    figure_json(json, "allocated", phase->allocated);
+    figure_json(json, "max_allocated", phase->max_allocated);
+    figure_json(json, "reserved", phase->reserved);
+    figure_json(json, "max_reserved", phase->max_reserved);
 }
 
 /* A report that an older gmd wrote has neither. */

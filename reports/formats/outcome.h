@@ -31,6 +31,12 @@ bool is_unexplained_failure(const gmd_outcome *outcome);
 enum { BOUND_TEXT = 256 };
 const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOUND_TEXT]);
 
+/* A figure under a key; null for GMD_STAT_UNKNOWN, which nobody kept and is no large number. */
+void figure_json(gmd_json *json, const char *key, uint64_t value);
+
+/* The four figures of a phase, as keys of an open object. */
+void phase_figures_json(gmd_json *json, const gmd_phase *phase);
+
 /* The keys "kind" and "parties" of an open violation. */
 void identity_json(gmd_json *json, const gmd_identity *identity);
 

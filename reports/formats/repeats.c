@@ -93,7 +93,7 @@ static spread spread_of(const gmd_report *report, const gmd_repeat *repeat, int 
     return result;
 }
 
-static size_t passed(const gmd_report *report, const gmd_repeat *repeat)
+size_t repeat_passes(const gmd_report *report, const gmd_repeat *repeat)
 {
     size_t count = 0;
     for (size_t i = 0; i < repeat->count; i++) {
@@ -102,15 +102,20 @@ static size_t passed(const gmd_report *report, const gmd_repeat *repeat)
     return count;
 }
 
-bool is_repeated(const gmd_report *report, size_t outcome)
+const gmd_repeat *repeat_of(const gmd_report *report, size_t outcome)
 {
     for (size_t i = 0; i < report->repeat_count; i++) {
         const gmd_repeat *repeat = &report->repeats[i];
         if (outcome >= repeat->first && outcome - repeat->first < repeat->count) {
-            return report->outcomes[outcome]->verdict == GMD_PASS;
+            return repeat;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool is_repeated(const gmd_report *report, size_t outcome)
+{
+    return repeat_of(report, outcome) && report->outcomes[outcome]->verdict == GMD_PASS;
 }
 
 /* --- JSON -------------------------------------------------------------------------------- */
@@ -128,28 +133,39 @@ static void write_spread(gmd_json *json, const char *key, spread s)
     gmd_json_end(json);
 }
 
+void repeat_head_json(gmd_json *json, const gmd_report *report, const gmd_repeat *repeat)
+{
+    const gmd_outcome *first = report->outcomes[repeat->first];
+    gmd_json_string(json, "name", first->name);
+    gmd_json_string(json, "variant", first->variant);
+    gmd_json_u64(json, "runs", repeat->count);
+    gmd_json_u64(json, "passed", repeat_passes(report, repeat));
+    gmd_json_u64(json, "first_seed", first->seed);
+    gmd_json_u64(json, "first_run", repeat->first);
+}
+
 void repeats_json(gmd_json *json, const gmd_report *report)
 {
-    if (report->repeat_count == 0) {
-        return;
-    }
-    gmd_json_array(json, "repeats");
+    bool is_open = false;
     for (size_t i = 0; i < report->repeat_count; i++) {
         const gmd_repeat *repeat = &report->repeats[i];
-        const gmd_outcome *first = report->outcomes[repeat->first];
+        if (repeat->is_of_placements) {
+            continue;
+        }
+        if (!is_open) {
+            gmd_json_array(json, "repeats");
+            is_open = true;
+        }
         gmd_json_object(json, NULL);
-        gmd_json_string(json, "name", first->name);
-        gmd_json_string(json, "variant", first->variant);
-        gmd_json_u64(json, "runs", repeat->count);
-        gmd_json_u64(json, "passed", passed(report, repeat));
-        gmd_json_u64(json, "first_seed", first->seed);
-        gmd_json_u64(json, "first_run", repeat->first);
+        repeat_head_json(json, report, repeat);
         for (int k = 0; k < FIGURES; k++) {
             write_spread(json, figures[k].key, spread_of(report, repeat, k));
         }
         gmd_json_end(json);
     }
-    gmd_json_end(json);
+    if (is_open) {
+        gmd_json_end(json);
+    }
 }
 
 /* --- the terminal ------------------------------------------------------------------------ */
@@ -181,24 +197,16 @@ static void put_spread(const char *heading, spread s, bool is_bytes, FILE *out)
     putc('\n', out);
 }
 
-void repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+void repeat_terminal(const gmd_report *report, const gmd_repeat *repeat, FILE *out,
+                     gmd_terminal terminal)
 {
     const char *bold = terminal.color ? "\033[1m" : "", *plain = terminal.color ? "\033[0m" : "";
-    for (size_t i = 0; i < report->repeat_count; i++) {
-        const gmd_repeat *repeat = &report->repeats[i];
-        const gmd_outcome *first = report->outcomes[repeat->first];
-        fputs(i ? "\n" : "", out);
-        fputs(bold, out);
-        gmd_utf8_put_line(first->name, out);
-        fputs(*first->variant ? "  " : "", out);
-        gmd_utf8_put_line(first->variant, out);
-        fputs(plain, out);
-        fprintf(out, "\n  %zu of %zu runs pass, seeds %" PRIu64 " to %" PRIu64 "\n",
-                passed(report, repeat), repeat->count, first->seed,
-                first->seed + repeat->count - 1);
-        fprintf(out, "  %s%-14s  %15s  %15s  %15s%s\n", bold, "", "min", "median", "max", plain);
-        for (int k = 0; k < FIGURES; k++) {
-            put_spread(figures[k].heading, spread_of(report, repeat, k), figures[k].is_bytes, out);
-        }
+    const gmd_outcome *first = report->outcomes[repeat->first];
+    fprintf(out, "  %zu of %zu runs pass, seeds %" PRIu64 " to %" PRIu64 "\n",
+            repeat_passes(report, repeat), repeat->count, first->seed,
+            first->seed + repeat->count - 1);
+    fprintf(out, "  %s%-14s  %15s  %15s  %15s%s\n", bold, "", "min", "median", "max", plain);
+    for (int k = 0; k < FIGURES; k++) {
+        put_spread(figures[k].heading, spread_of(report, repeat, k), figures[k].is_bytes, out);
     }
 }

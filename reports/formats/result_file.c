@@ -1,6 +1,7 @@
 /* result_file.c - write_json.c the other way round. */
 #include "result_file.h"
 
+#include "gmd_grow.h"
 #include "gmd_result_json.h"
 #include "outcome.h"
 #include "result_gate.h"
@@ -15,6 +16,7 @@ struct gmd_result_file {
     gmd_outcome **outcomes;
     gmd_case_listing **listings; /* of each */
     gmd_repeat *repeats;
+    size_t repeat_capacity;
     gmd_campaign_moment *course;
     gmd_coverage coverage[GMD_COVERAGE_MAX];
     gmd_gate_result gate; /* of a gate's report */
@@ -106,6 +108,8 @@ static void read_bounds(result_reader *r, const json_t *run, gmd_outcome *o)
         bound->bytes = result_number(r, v, "bytes", UINT64_MAX);
         bound->peak = result_figure(r, v, "peak");
         bound->leaks = result_bool(r, v, "leaks");
+        bound->is_told_only =
+            result_member(r, v, "judged", RESULT_BOOL, false) && !result_bool(r, v, "judged");
         if (gmd_stated_bound_is_passed(bound)) {
             bound->passed_phase = (uint32_t)result_number(r, v, "passed_phase", UINT32_MAX);
         }
@@ -206,6 +210,8 @@ static gmd_case_listing *read_run(result_reader *r, const json_t *run, gmd_outco
                                                            : GMD_FAILED;
     }
     o->seed = result_number(r, run, "seed", UINT64_MAX);
+    result_copy(r, result_member(r, run, "placement", RESULT_STRING, false), o->placement,
+                sizeof o->placement);
     o->requests = result_number(r, run, "requests", UINT64_MAX);
     o->device_calls = result_number(r, run, "device_calls", UINT64_MAX);
     o->known_count = result_number(r, run, "known_violations", UINT64_MAX);
@@ -283,21 +289,24 @@ static void read_gate(result_reader *r, const json_t *root, gmd_result_file *res
     }
 }
 
-static void read_repeats(result_reader *r, const json_t *root, gmd_result_file *result)
+/* `key`: "repeats" or "placements". */
+static void read_repeats(result_reader *r, const json_t *root, const char *key,
+                         gmd_result_file *result)
 {
     gmd_report *report = &result->report;
-    if (!result_member(r, root, "repeats", RESULT_ARRAY, false)) {
+    if (!result_member(r, root, key, RESULT_ARRAY, false)) {
         return;
     }
-    const json_t *all = result_array(r, root, "repeats", RESULT_OBJECT, UINT32_MAX);
-    result->repeats = calloc(json_array_size(all) + 1, sizeof *result->repeats);
-    if (!result->repeats) {
+    const json_t *all = result_array(r, root, key, RESULT_OBJECT, UINT32_MAX);
+    size_t count = report->repeat_count + json_array_size(all);
+    if (!GMD_GROW(&result->repeats, &result->repeat_capacity, count + 1)) {
         result_fail_memory(r);
         return;
     }
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_repeat *repeat = &result->repeats[report->repeat_count++];
+        repeat->is_of_placements = strcmp(key, "placements") == 0;
         repeat->first = result_number(r, v, "first_run", SIZE_MAX);
         repeat->count = result_number(r, v, "runs", SIZE_MAX);
         bool is_there = repeat->first < report->outcome_count && repeat->count > 0 &&
@@ -387,7 +396,8 @@ static void read_report(result_reader *r, gmd_result_file *result)
         read_runs(r, root, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios",
                   result);
     }
-    read_repeats(r, root, result);
+    read_repeats(r, root, "repeats", result);
+    read_repeats(r, root, "placements", result);
     read_course(r, root, result);
     read_coverage(r, root, result);
     report->outcomes = (const gmd_outcome *const *)result->outcomes;

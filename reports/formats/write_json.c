@@ -4,19 +4,10 @@
 #include "gmd_json.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
+#include "placements.h"
 #include "repeats.h"
 
 #include <string.h>
-
-/* GMD_STAT_UNKNOWN is a figure that nobody kept, not a large number. */
-static void write_figure(gmd_json *json, const char *key, uint64_t value)
-{
-    if (value == GMD_STAT_UNKNOWN) {
-        gmd_json_null(json, key);
-    } else {
-        gmd_json_u64(json, key, value);
-    }
-}
 
 static void write_stats(gmd_json *json, const gmd_outcome *outcome)
 {
@@ -26,18 +17,18 @@ static void write_stats(gmd_json *json, const gmd_outcome *outcome)
     }
     const gmd_stats *stats = &outcome->stats;
     gmd_json_object(json, "stats");
-    write_figure(json, "allocated_bytes", stats->allocated_bytes);
-    write_figure(json, "allocated_bytes_peak", stats->allocated_bytes_peak);
-    write_figure(json, "reserved_bytes", stats->reserved_bytes);
-    write_figure(json, "reserved_bytes_peak", stats->reserved_bytes_peak);
-    write_figure(json, "active_bytes", stats->active_bytes);
-    write_figure(json, "active_bytes_peak", stats->active_bytes_peak);
-    write_figure(json, "inactive_split_bytes", stats->inactive_split_bytes);
-    write_figure(json, "requested_bytes", stats->requested_bytes);
-    write_figure(json, "allocation_count", stats->allocation_count);
-    write_figure(json, "segment_count", stats->segment_count);
-    write_figure(json, "num_alloc_retries", stats->num_alloc_retries);
-    write_figure(json, "num_ooms", stats->num_ooms);
+    figure_json(json, "allocated_bytes", stats->allocated_bytes);
+    figure_json(json, "allocated_bytes_peak", stats->allocated_bytes_peak);
+    figure_json(json, "reserved_bytes", stats->reserved_bytes);
+    figure_json(json, "reserved_bytes_peak", stats->reserved_bytes_peak);
+    figure_json(json, "active_bytes", stats->active_bytes);
+    figure_json(json, "active_bytes_peak", stats->active_bytes_peak);
+    figure_json(json, "inactive_split_bytes", stats->inactive_split_bytes);
+    figure_json(json, "requested_bytes", stats->requested_bytes);
+    figure_json(json, "allocation_count", stats->allocation_count);
+    figure_json(json, "segment_count", stats->segment_count);
+    figure_json(json, "num_alloc_retries", stats->num_alloc_retries);
+    figure_json(json, "num_ooms", stats->num_ooms);
     gmd_json_end(json);
 }
 
@@ -167,7 +158,7 @@ static void write_check(gmd_json *json, const gmd_check *check)
     gmd_json_bool(json, "statistics_checked", check->statistics_checked);
     gmd_json_u64(json, "blocks_compared", check->blocks_compared);
     gmd_json_u64(json, "figures_compared", check->figures_compared);
-    write_figure(json, "limit", check->limit_bytes ? check->limit_bytes : GMD_STAT_UNKNOWN);
+    figure_json(json, "limit", check->limit_bytes ? check->limit_bytes : GMD_STAT_UNKNOWN);
     gmd_json_bool(json, "limit_inferred", check->limit_inferred);
     gmd_json_end(json);
 }
@@ -179,10 +170,7 @@ static void write_phases(gmd_json *json, const gmd_outcome *outcome)
         const gmd_phase *phase = &outcome->phases[i];
         gmd_json_row(json, NULL);
         gmd_json_string(json, "label", phase->label);
-        write_figure(json, "allocated", phase->allocated);
-        write_figure(json, "max_allocated", phase->max_allocated);
-        write_figure(json, "reserved", phase->reserved);
-        write_figure(json, "max_reserved", phase->max_reserved);
+        phase_figures_json(json, phase);
         gmd_json_end(json);
     }
     gmd_json_end(json);
@@ -199,9 +187,10 @@ static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
         gmd_json_row(json, NULL);
         gmd_json_string(json, "figure", bound->is_reserved ? "reserved" : "allocated");
         gmd_json_u64(json, "bytes", bound->bytes);
-        write_figure(json, "peak", bound->peak);
+        figure_json(json, "peak", bound->peak);
         gmd_json_bool(json, "held", !gmd_stated_bound_is_passed(bound));
         gmd_json_bool(json, "leaks", bound->leaks);
+        gmd_json_bool(json, "judged", !bound->is_told_only);
         if (gmd_stated_bound_is_passed(bound)) {
             gmd_json_u64(json, "passed_phase", bound->passed_phase);
         }
@@ -248,6 +237,9 @@ static void write_outcome(gmd_json *json, const gmd_report *report, size_t index
         gmd_json_bool(json, "bad_input", outcome->error_status == GMD_BAD_INPUT);
     }
     gmd_json_u64(json, "seed", outcome->seed);
+    if (*outcome->placement) {
+        gmd_json_string(json, "placement", outcome->placement);
+    }
     gmd_json_u64(json, "requests", outcome->requests);
     gmd_json_u64(json, "device_calls", outcome->device_calls);
     gmd_json_u64(json, "known_violations", outcome->known_count);
@@ -408,6 +400,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
         write_check(&json, check);
     }
     repeats_json(&json, report);
+    placements_json(&json, report);
     write_course(&json, report);
     write_coverage(&json, report);
     if (report->gate) {

@@ -214,6 +214,9 @@ static void put_properties(const gmd_report *report, const gmd_outcome *outcome,
     put_property("device", report->device, out);
     snprintf(number, sizeof number, "%" PRIu64, outcome->seed);
     put_property("seed", number, out);
+    if (*outcome->placement) {
+        put_property("placement", outcome->placement, out);
+    }
     snprintf(number, sizeof number, "%" PRIu64, outcome->requests);
     put_property("requests", number, out);
     if (report->command_line) {

@@ -4,6 +4,8 @@
 #include "gate_figures.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
+#include "placements.h"
+#include "repeats.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,6 +25,10 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     if (*outcome->variant) {
         putc(' ', out);
         gmd_put_markdown(outcome->variant, out);
+    }
+    if (*outcome->placement) {
+        fputs(" placement ", out);
+        gmd_put_markdown(outcome->placement, out);
     }
 }
 
@@ -163,22 +169,65 @@ static void put_trouble(const gmd_report *report, size_t index, FILE *out)
     }
 }
 
-static void put_phase_rows(const gmd_outcome *outcome, FILE *out)
+static void put_phase_headings(gmd_table_unit unit, FILE *out)
 {
-    gmd_table_unit unit = gmd_table_unit_for(outcome->phases, outcome->phase_count);
     fprintf(out,
             "| phase | allocated (%s) | max allocated (%s) | reserved (%s) | max reserved (%s) |\n"
             "| :-- | --: | --: | --: | --: |\n",
             unit.name, unit.name, unit.name, unit.name);
+}
+
+/* `which`: of the figures of one phase; may be empty. */
+static void put_phase_row(const gmd_phase *phase, const char *which, gmd_table_unit unit, FILE *out)
+{
+    char text[40];
+    fputs("| ", out);
+    gmd_put_markdown(phase->label, out);
+    fputs(which, out);
+    fprintf(out, " | %s", gmd_format_in_unit(phase->allocated, unit, text));
+    fprintf(out, " | %s", gmd_format_in_unit(phase->max_allocated, unit, text));
+    fprintf(out, " | %s", gmd_format_in_unit(phase->reserved, unit, text));
+    fprintf(out, " | %s |\n", gmd_format_in_unit(phase->max_reserved, unit, text));
+}
+
+static void put_phase_rows(const gmd_outcome *outcome, FILE *out)
+{
+    gmd_table_unit unit = gmd_table_unit_for(outcome->phases, outcome->phase_count);
+    put_phase_headings(unit, out);
     for (uint32_t i = 0; i < outcome->phase_count; i++) {
-        const gmd_phase *phase = &outcome->phases[i];
-        char text[40];
-        fputs("| ", out);
-        gmd_put_markdown(phase->label, out);
-        fprintf(out, " | %s", gmd_format_in_unit(phase->allocated, unit, text));
-        fprintf(out, " | %s", gmd_format_in_unit(phase->max_allocated, unit, text));
-        fprintf(out, " | %s", gmd_format_in_unit(phase->reserved, unit, text));
-        fprintf(out, " | %s |\n", gmd_format_in_unit(phase->max_reserved, unit, text));
+        put_phase_row(&outcome->phases[i], "", unit, out);
+    }
+}
+
+/* The phases of the run with rising addresses; where the others' figures are apart, their least and
+ * most as well. */
+static void put_placements(const gmd_report *report, const gmd_repeat *repeat, FILE *out)
+{
+    const gmd_outcome *rising = report->outcomes[repeat->first];
+    const gmd_table_unit unit = gmd_table_unit_for(rising->phases, rising->phase_count);
+    char text[PLACEMENTS_TEXT], bound[BOUND_RANGE_TEXT];
+    bool is_folded = rising->phase_count > unfolded_phases;
+    fputs(is_folded ? "\n<details><summary>" : "\n**", out);
+    put_title(rising, out);
+    fprintf(out, ": %s", placements_text(report, repeat, text));
+    fputs(is_folded ? "</summary>\n\n" : "**\n\n", out);
+    if (rising->phase_count) {
+        put_phase_headings(unit, out);
+    }
+    for (uint32_t i = 0; i < rising->phase_count; i++) {
+        const phase_range range = placements_phase(report, repeat, i);
+        put_phase_row(&range.rising, "", unit, out);
+        if (!phase_range_is_point(&range)) {
+            put_phase_row(&range.least, ", least", unit, out);
+            put_phase_row(&range.most, ", most", unit, out);
+        }
+    }
+    if (is_folded) {
+        fputs("\n</details>\n", out);
+    }
+    for (uint32_t i = 0; i < rising->bound_count; i++) {
+        const bound_range range = placements_bound(report, repeat, i);
+        fprintf(out, "\nBound: %s\n", bound_range_text(&range, bound));
     }
 }
 
@@ -354,8 +403,15 @@ gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *e
         put_trouble(report, i, out);
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
-        put_phases(report->outcomes[i], out);
-        put_bounds(report->outcomes[i], out);
+        const gmd_repeat *repeat = repeat_of(report, i);
+        bool is_of_placements = repeat && repeat->is_of_placements;
+        if (is_of_placements && i == repeat->first) {
+            put_placements(report, repeat, out);
+        }
+        if (!is_of_placements || !is_repeated(report, i)) {
+            put_phases(report->outcomes[i], out);
+            put_bounds(report->outcomes[i], out);
+        }
     }
     putc('\n', out);
     for (size_t i = 0; i < report->outcome_count; i++) {

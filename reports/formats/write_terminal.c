@@ -5,6 +5,7 @@
 #include "gmd_inspect.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
+#include "placements.h"
 #include "repeats.h"
 
 #include "gmd_size.h"
@@ -123,16 +124,23 @@ static void put_phase_headings(const screen *on, const char *first, int label_wi
     putc('\n', on->out);
 }
 
+/* The width of the widest label, or of `other`, which stands in their column. */
+static int phase_label_width(const gmd_outcome *outcome, const char *other)
+{
+    int label_width = width_of(other);
+    for (uint32_t i = 0; i < outcome->phase_count; i++) {
+        int width = width_of(outcome->phases[i].label);
+        label_width = width > label_width ? width : label_width;
+    }
+    return label_width;
+}
+
 static void put_phases(const screen *on, const gmd_outcome *outcome)
 {
     if (outcome->phase_count == 0) {
         return;
     }
-    int label_width = width_of("phase");
-    for (uint32_t i = 0; i < outcome->phase_count; i++) {
-        int width = width_of(outcome->phases[i].label);
-        label_width = width > label_width ? width : label_width;
-    }
+    int label_width = phase_label_width(outcome, "phase");
     put_phase_headings(on, "phase", label_width);
     gmd_table_unit unit = gmd_table_unit_for(outcome->phases, outcome->phase_count);
     uint32_t first, resume;
@@ -150,6 +158,48 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
         fprintf(on->out, "  ... %u more were not kept ...\n", outcome->phases_dropped);
     }
     put_sparkline(on, outcome);
+}
+
+/* Three rows for a phase where the placements' figures are apart; else one. */
+static void put_phase_range(const screen *on, const phase_range *range, int label_width,
+                            gmd_table_unit unit)
+{
+    fputs("  ", on->out);
+    put_padded(range->rising.label, label_width, on->out);
+    put_figures(&range->rising, unit, on->out);
+    if (!phase_range_is_point(range)) {
+        fprintf(on->out, "  %-*s", label_width, "  least");
+        put_figures(&range->least, unit, on->out);
+        fprintf(on->out, "  %-*s", label_width, "  most");
+        put_figures(&range->most, unit, on->out);
+    }
+}
+
+/* The first run's phases, which is that with rising addresses, and the range of all. */
+static void put_placements(const screen *on, const gmd_report *report, const gmd_repeat *repeat)
+{
+    const gmd_outcome *rising = report->outcomes[repeat->first];
+    char text[PLACEMENTS_TEXT], bound[BOUND_RANGE_TEXT];
+    fprintf(on->out, "  %s\n", placements_text(report, repeat, text));
+    int label_width = phase_label_width(rising, "  least");
+    const gmd_table_unit unit = gmd_table_unit_for(rising->phases, rising->phase_count);
+    uint32_t first, resume;
+    gmd_phases_to_leave_out(rising->phase_count, &first, &resume);
+    if (rising->phase_count) {
+        put_phase_headings(on, "phase", label_width);
+    }
+    for (uint32_t i = 0; i < rising->phase_count; i++) {
+        if (i == first) {
+            fprintf(on->out, "  ... %u phases left out ...\n", resume - first);
+            i = resume;
+        }
+        const phase_range range = placements_phase(report, repeat, i);
+        put_phase_range(on, &range, label_width, unit);
+    }
+    for (uint32_t i = 0; i < rising->bound_count; i++) {
+        const bound_range range = placements_bound(report, repeat, i);
+        fprintf(on->out, "  bound: %s\n", bound_range_text(&range, bound));
+    }
 }
 
 /* "  bound: allocated at most 120.0 MiB: held, with a peak of 112.5 MiB" */
@@ -366,6 +416,10 @@ static void put_verdict(const screen *on, const gmd_outcome *outcome)
                 gmd_format_count((uint64_t)requests_per_second(outcome), rate));
     }
     fprintf(on->out, ", seed %" PRIu64, outcome->seed);
+    if (*outcome->placement) {
+        fputs(", placement ", on->out);
+        gmd_utf8_put_line(outcome->placement, on->out);
+    }
     if (is_error(outcome)) {
         fputs("\n  ", on->out);
         put_colored(on, red, outcome->error);
@@ -476,6 +530,24 @@ static void put_overview(const screen *on, const gmd_report *report)
     }
 }
 
+/* What repeated runs have in common, a workload after the other. */
+static void put_repeats(const screen *on, const gmd_report *report)
+{
+    for (size_t i = 0; i < report->repeat_count; i++) {
+        const gmd_repeat *repeat = &report->repeats[i];
+        fputs(i ? "\n" : "", on->out);
+        begin_color(on, bold);
+        put_title(report->outcomes[repeat->first], on->out);
+        end_color(on);
+        putc('\n', on->out);
+        if (repeat->is_of_placements) {
+            put_placements(on, report, repeat);
+        } else {
+            repeat_terminal(report, repeat, on->out, on->terminal);
+        }
+    }
+}
+
 static void put_total(const screen *on, const gmd_report *report)
 {
     gmd_verdict verdict = gmd_report_verdict(report);
@@ -505,7 +577,7 @@ void gmd_report_terminal_end(const gmd_report *report, bool is_first, FILE *out,
     if (report->outcome_count > 1 && !terminal.quiet) {
         fputs(is_first ? "" : "\n", out);
         if (report->repeat_count) {
-            repeats_terminal(report, out, terminal);
+            put_repeats(&on, report);
         } else {
             put_overview(&on, report);
         }

@@ -3,6 +3,7 @@
 #include "gmd_grad_fn.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
+#include "gmd_reducer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +122,10 @@ static void of_module(const visitor *v, struct module *module)
                                .form = FORM_DOT,
                                .name = "flat_weights",
                                .cost = 2});
+    struct tensor *bucket;
+    for (size_t i = 0; module->reducer && (bucket = reducer_bucket(module->reducer, i)); i++) {
+        tell_thing(v, tensor_thing(bucket), FORM_ITEM, ".buckets", i);
+    }
     for (size_t i = 0; i < module->child_count; i++) {
         tell(v, (struct reference){.kind = VERTEX_THING,
                                    .to = module->children[i],

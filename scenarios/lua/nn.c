@@ -1,4 +1,5 @@
 /* nn.c - modules: nn.Linear { 1024, 4096, bias = false }. */
+#include "gmd_reducer.h"
 #include "library_parts.h"
 
 #include <math.h>
@@ -6,6 +7,7 @@
 
 #define MAX_FEATURES 16777216.0
 #define MAX_WINDOW   1024
+#define MAX_BUCKET   0x1p50
 
 static int give_module(lua_State *lua, struct module *module)
 {
@@ -253,6 +255,16 @@ static int checkpointed(lua_State *lua)
     return give_module(lua, nn_checkpointed(engine_of(lua), module_keep(body)));
 }
 
+enum { DDP_MODEL = 1, DDP_BUCKET, DDP_VIEWS };
+
+static int distributed(lua_State *lua)
+{
+    struct module *model = (struct module *)check_thing(lua, DDP_MODEL, &module_class);
+    return give_module(lua, nn_distributed(engine_of(lua), module_keep(model),
+                                           (uint64_t)integer(lua, DDP_BUCKET),
+                                           lua_toboolean(lua, DDP_VIEWS)));
+}
+
 static void check_heads(lua_State *lua, lua_Integer size, lua_Integer heads)
 {
     if (size % heads != 0) {
@@ -383,6 +395,9 @@ const struct script_function nn_functions[] = {
            OPTION_IN("positions", INTEGER, "0", 0, MAX_FEATURES), OPTION("causal", TRUTH, "false")),
     MODULE("GPTBlock", gpt_block, SIZE("features"), NEEDS_IN("heads", INTEGER, 1, 1024)),
     MODULE("Checkpointed", checkpointed, NEEDS("body", MODULE)),
+    MODULE("DistributedDataParallel", distributed, NEEDS("model", MODULE),
+           OPTION_IN("bucket", INTEGER, "0", 0, MAX_BUCKET),
+           OPTION("gradient_as_bucket_view", TRUTH, "false")),
     MODULE("seq2seq", seq2seq, NAMED_SIZE("vocabulary"), NAMED_SIZE("features"),
            NAMED_SIZE("hidden")),
     {"Sequential", sequential, FUNCTION_CALL, STYLE_ITEMS, TAKES(NEEDS("modules", MODULES))},

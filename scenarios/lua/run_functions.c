@@ -52,6 +52,29 @@ static int cuda_requested(lua_State *lua)
     return 1;
 }
 
+#define MAX_BLOCK 0x1p50
+
+static uint64_t rounded(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* What PyTorch's allocator counts as allocated, and what it reserves, for each of many requests of
+ * so many bytes, in new segments. Requests are rounded to 512; of what is left of a segment nothing
+ * is split off up to 1 MiB, where requests are larger than that. */
+static int cuda_block_bytes(lua_State *lua)
+{
+    const uint64_t mib = 1 << 20;
+    uint64_t bytes = (uint64_t)lua_tonumber(lua, 1), block = rounded(bytes ? bytes : 1, 512);
+    uint64_t segment = block <= mib ? 2 * mib : 20 * mib;
+    segment = block < 10 * mib ? segment : rounded(block, 2 * mib);
+    uint64_t fit = segment / block, left = segment - fit * block;
+    uint64_t kept = block > mib && left <= mib ? left : 0;
+    lua_pushinteger(lua, bytes ? (lua_Integer)(block + (kept + fit - 1) / fit) : 0);
+    lua_pushinteger(lua, bytes ? (lua_Integer)((segment + fit - 1) / fit) : 0);
+    return 2;
+}
+
 static int cuda_reset_peaks(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);
@@ -72,6 +95,8 @@ const struct script_function cuda_functions[] = {
     STATEMENT("synchronize", cuda_synchronize),
     STATEMENT("memory", cuda_memory),
     STATEMENT("requested", cuda_requested),
+    {"block_bytes", cuda_block_bytes, FUNCTION_QUERY, STYLE_CALL,
+     TAKES(NEEDS_IN("bytes", NUMBER, 0, MAX_BLOCK))},
     STATEMENT("reset_peak_memory_stats", cuda_reset_peaks),
     END_OF_FUNCTIONS,
 };

@@ -191,8 +191,10 @@ VARIABLE = {"iterations": whole(12, 80), "layers": one_of(2, 3, 4, 6, 8), "featu
 FIRST = {"epochs": one_of(1, 2, 3), "iterations": whole(3, 10), "batch": whole(32, 512), "side": one_of(16, 28, 32)}
 LOOP = {"iterations": whole(10, 100), "rows": whole(1024, 65536), "columns": WIDTHS}
 BROADCAST = {"iterations": whole(4, 40), "points": whole(128, 2048), "features": whole(16, 256)}
-DDP = {"iterations": whole(6, 50), "synchronize": whole(2, 24), "layers": whole(4, 30), "features": WIDTHS,
-       "batch": whole(128, 2048), "bucket": whole(2 * MIB, 60 * MIB)}
+STREAM = {"iterations": whole(6, 50), "synchronize": whole(2, 24), "layers": whole(4, 30), "features": WIDTHS,
+          "batch": whole(128, 2048), "bucket": whole(2 * MIB, 60 * MIB)}
+DDP = {"iterations": whole(4, 40), "layers": whole(4, 30), "features": WIDTHS, "batch": whole(64, 2048),
+       "bucket": one_of(0, 4 * MIB, 60 * MIB)}
 SERVING = {"iterations": whole(80, 400), "layers": one_of(2, 4, 8), "heads": one_of(8, 16, 32), "depth": one_of(64, 128),
            "capacity": whole(8192, 65536), "max_prompt": whole(256, 4096), "max_output": whole(64, 512),
            "page": one_of(16, 32, 64, 128)}
@@ -271,8 +273,9 @@ FAMILIES = {
     "early_phase": family("early_phase", early_truth, EARLY, lines=("loss = model(", "loss:backward")),
     "early_phase_fixed": family("early_phase", fragments, EARLY, leak="false",
                                 lines=("loss = model(", "loss:backward")),
-    "ddp_buckets": family("ddp_buckets", waits_for_stream, DDP, lines=("each = empty",)),
-    "ddp_buckets_fixed": family("ddp_buckets", "healthy", DDP, leak="false"),
+    "stream_buckets": family("stream_buckets", waits_for_stream, STREAM, lines=("each = empty",)),
+    "stream_buckets_fixed": family("stream_buckets", "healthy", STREAM, leak="false"),
+    "ddp_buckets": family("ddp_buckets", "healthy", DDP, leak=one_of("true", "false")),
     "first_iteration_peak": family("first_iteration_peak", "healthy", FIRST),
     "broadcast_temporaries": family("broadcast_temporaries", "healthy", BROADCAST, leak=one_of("true", "false")),
     "pipeline": family("pipeline", "healthy", PIPELINE, leak=one_of("true", "false")),

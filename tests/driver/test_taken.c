@@ -132,6 +132,7 @@ static void check_lists(const gmd_outcome *o)
     for (uint32_t i = 0; i < o->bound_count; i++) {
         check_bool(&o->bounds[i].is_reserved);
         check_bool(&o->bounds[i].leaks);
+        check_bool(&o->bounds[i].is_told_only);
     }
     for (uint32_t i = 0; i < o->note_count; i++) {
         assert_ends(o->notes[i]);

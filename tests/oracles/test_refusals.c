@@ -317,6 +317,16 @@ TEST(a_variant_that_leaks_on_purpose_may_pass_its_bound)
     assert_int_equal(bound_violations(&b), 0);
 }
 
+TEST(a_bound_that_is_only_told_is_not_judged)
+{
+    bound b;
+    gmd_stated_bound stated = {.bytes = 70, .peak = 71, .is_told_only = true};
+    open_bound(&b, 1000);
+    b.view.bounds.list = &stated;
+    b.view.bounds.count = 1;
+    assert_int_equal(bound_violations(&b), 0);
+}
+
 TEST(what_the_device_handed_out_is_judged_as_well)
 {
     bound b;

@@ -27,6 +27,7 @@ same() {
 same 0 run hidden_state variable_batch iterations=2,3
 same 0 run hidden_state hidden_state iterations=1 --inspect
 same 0 run variable_batch iterations=2 max_batch=8 --repeat 3 --seed 9223372036854775800
+same 0 run variable_batch iterations=2 max_batch=8 --placement 'seeds 3' --seed 5
 same 0 run gradient_accumulation leak=true,false iterations=1 --smallest-limit
 same 0 run "$data/traces/basic.gmd" --sweep=memory
 same 0 run "$data/traces/basic.gmd" "$data/traces/threads.gmd"

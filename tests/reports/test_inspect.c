@@ -293,7 +293,7 @@ TEST_F(inside, a_run_that_nobody_looked_into_has_no_such_key)
 
 static gmd_outcome runs[4];
 
-static const gmd_report *repeated(size_t count)
+static const gmd_report *report_runs(size_t count, bool are_placements)
 {
     static const gmd_outcome *outcomes[4];
     static gmd_report report;
@@ -305,13 +305,18 @@ static const gmd_report *repeated(size_t count)
         runs[i].requests = requests[i];
         outcomes[i] = &runs[i];
     }
-    repeat = (gmd_repeat){0, count};
+    repeat = (gmd_repeat){.count = count, .is_of_placements = are_placements};
     report = *sample_report("run", &sample_passing, NULL, NULL);
     report.outcomes = outcomes;
     report.outcome_count = count;
     report.repeats = &repeat;
     report.repeat_count = 1;
     return &report;
+}
+
+static const gmd_report *repeated(size_t count)
+{
+    return report_runs(count, false);
 }
 
 static const json_t *spread(const gmd_report *report, const char *key)
@@ -348,6 +353,73 @@ TEST_F(inside, repeats_that_pass_are_shown_by_their_statistics_alone)
     assert_contains(screen,
                     "  requests                     10               30               40\n");
     assert_null(strstr(screen, "step 1"));
+}
+
+/* Three runs whose first phase reserves 300, 100 and 400 bytes: the first with rising addresses. */
+static const gmd_report *placed(void)
+{
+    const gmd_report *report = report_runs(3, true);
+    static const uint64_t reserved[] = {300 << 20, 100 << 20, 400 << 20};
+    for (size_t i = 0; i < 3; i++) {
+        runs[i].seed = 7;
+        runs[i].phases[0].reserved = reserved[i];
+        snprintf(runs[i].placement, sizeof runs[i].placement, i ? "seed %zu" : "", 6 + i);
+    }
+    return report;
+}
+
+static const json_t *placed_phase(const gmd_report *report, const char *key)
+{
+    (void)inspection_of(report);
+    const json_t *entry = json_array_get(json_object_get(document, "placements"), 0);
+    return json_object_get(json_array_get(json_object_get(entry, "phases"), 0), key);
+}
+
+TEST_F(inside, placements_have_each_phases_figures_with_rising_addresses_and_their_range)
+{
+    const gmd_report *report = placed();
+    assert_int_equal(number(placed_phase(report, "rising"), "reserved"), 300 << 20);
+    assert_int_equal(number(placed_phase(report, "min"), "reserved"), 100 << 20);
+    assert_int_equal(number(placed_phase(report, "max"), "reserved"), 400 << 20);
+    assert_null(json_object_get(document, "repeats"));
+}
+
+TEST_F(inside, a_phase_that_a_placement_does_not_reach_is_not_in_its_range)
+{
+    const gmd_report *report = placed();
+    runs[2].phase_count = 0;
+    assert_int_equal(number(placed_phase(report, "max"), "reserved"), 300 << 20);
+    assert_int_equal(json_integer_value(placed_phase(report, "runs")), 2);
+}
+
+TEST_F(inside, a_figure_that_one_placement_does_not_know_has_no_range)
+{
+    const gmd_report *report = placed();
+    runs[1].phases[0].reserved = GMD_STAT_UNKNOWN;
+    assert_true(json_is_null(json_object_get(placed_phase(report, "max"), "reserved")));
+}
+
+TEST_F(inside, placements_are_shown_as_rows_of_least_and_most_where_they_are_apart)
+{
+    screen = sample_terminal(placed(), (gmd_terminal){.color = false});
+    assert_contains(screen, "  3 of 3 runs pass: rising addresses, and orders of seeds 7 to 8\n");
+    assert_contains(screen, "\n    least ");
+    assert_contains(screen, "100.0 MiB");
+    assert_contains(screen, "\n    most ");
+    assert_contains(screen, "400.0 MiB");
+}
+
+TEST_F(inside, placements_tell_in_how_many_runs_a_bound_was_held)
+{
+    const gmd_report *report = placed();
+    for (size_t i = 0; i < 3; i++) {
+        runs[i].bounds[0] = (gmd_stated_bound){
+            .is_reserved = true, .bytes = 350 << 20, .peak = runs[i].phases[0].reserved};
+        runs[i].bound_count = 1;
+    }
+    screen = sample_terminal(report, (gmd_terminal){.color = false});
+    assert_contains(screen, "  bound: reserved at most 350.0 MiB: held in 2 of 3 runs; peaks from "
+                            "100.0 to 400.0 MiB\n");
 }
 
 TEST_F(inside, a_repeat_that_fails_is_shown_in_full)

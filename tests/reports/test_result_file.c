@@ -68,7 +68,8 @@ TEST_F(result_file, an_interruption_survives)
 TEST_F(result_file, bounds_and_paths_survive)
 {
     sample_passing.bounds[0] = (gmd_stated_bound){.bytes = 5, .peak = 7, .passed_phase = 1};
-    sample_passing.bounds[1] = (gmd_stated_bound){.is_reserved = true, .peak = GMD_STAT_UNKNOWN};
+    sample_passing.bounds[1] =
+        (gmd_stated_bound){.is_reserved = true, .is_told_only = true, .peak = GMD_STAT_UNKNOWN};
     sample_passing.bound_count = 2;
     sample_passing.phases_dropped = 3;
     sample_passing.smallest_limit_bytes = 9;
@@ -91,6 +92,17 @@ TEST_F(result_file, a_campaign_of_repeats_survives)
     report.repeats = &repeat;
     report.repeat_count = 1;
     assert_survives(&report);
+}
+
+TEST_F(result_file, placements_survive)
+{
+    const gmd_repeat repeat = {.count = 2, .is_of_placements = true};
+    snprintf(sample_failing.placement, sizeof sample_failing.placement, "seed 3");
+    gmd_report report = *sample_report("run", &sample_passing, &sample_failing, NULL);
+    report.repeats = &repeat;
+    report.repeat_count = 1;
+    assert_survives(&report);
+    assert_true(gmd_result_file_report(result).repeats[0].is_of_placements);
 }
 
 TEST_F(result_file, hostile_text_survives)

@@ -62,6 +62,14 @@ TEST_F(sample, a_bound_that_is_passed_says_from_which_phase_on)
                     "from phase step 1 on (this variant is made to)\n");
 }
 
+TEST_F(sample, a_bound_that_another_allocator_passes_is_said_not_to_be_judged)
+{
+    gmd_stated_bound bound = {
+        .is_told_only = true, .bytes = 300 << 20, .peak = 350 << 20, .passed_phase = GMD_PHASE_MAX};
+    assert_contains(show_bound(bound), ": exceeded; peak 350.0 MiB (not judged: the bound is of "
+                                       "PyTorch's allocator)\n");
+}
+
 TEST_F(sample, a_bound_on_what_nobody_sees_is_not_called_held)
 {
     gmd_stated_bound bound = {.is_reserved = true, .bytes = 300 << 20, .peak = GMD_STAT_UNKNOWN};

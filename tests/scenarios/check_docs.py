@@ -12,7 +12,8 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+) (allocated|reserved) \| ([\d,]+) \|(?: ([\d,]+) \|)?$")
+ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+) (allocated|reserved) \| ([\d, ()to]+) \|(?: ([\d, ()to]+) \|)?$")
+PLACEMENTS = 8
 
 
 def play(gmd, arguments, folder="."):
@@ -30,13 +31,21 @@ def read(folder, page):
 # --- tables ---------------------------------------------------------------------------------------
 
 
+def peak_of(bound):
+    """The peak with rising addresses, and in brackets the range of the placements where it is one."""
+    rising, least, most = (f"{round(bound[key] / MIB):,}" for key in ("rising", "min", "max"))
+    return rising if least == most else f"{rising} ({least} to {most})"
+
+
 def figures(gmd):
     """{scenario: [bound, figure, peak of the first variant, peak of the second]}, as the tables have them."""
     table = {}
-    for run in json.loads(play(gmd, ["run", "all", "leak=true,false", "--cases", "none", "--json", "-"]))["scenarios"]:
-        bound = run["bounds"][0]
-        row = table.setdefault(run["name"], [f"{round(bound['bytes'] / MIB):,}", bound["figure"]])
-        row.append(f"{round(bound['peak'] / MIB):,}")
+    output = play(gmd, ["run", "all", "leak=true,false", "--placement", f"seeds {PLACEMENTS}", "--cases", "none",
+                        "--json", "-"])
+    for group in json.loads(output)["placements"]:
+        bound = group["bounds"][0]
+        row = table.setdefault(group["name"], [f"{round(bound['bytes'] / MIB):,}", bound["figure"]])
+        row.append(peak_of(bound))
     return table
 
 

@@ -22,6 +22,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names only, in microseconds
@@ -535,6 +536,34 @@ def side_stream(recorder, record):
         upcoming = following
         recorder.phase(i)
     recorder.measure(model)
+
+
+@pattern(copies={}, views={"gradient_as_bucket_view": True}, kept={"gradient_as_bucket_view": True, "set_to_none": False},
+         small={"bucket_cap_mb": 4}, normalised={"normalise": True})
+def ddp(recorder, layers=6, features=1536, batch=512, iterations=4, set_to_none=True, normalise=False, **options):
+    """DistributedDataParallel, one process: its buckets and what it broadcasts are the same as with many."""
+    with tempfile.TemporaryDirectory() as folder:
+        torch.distributed.init_process_group("nccl", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        parts = []
+        for _ in range(layers):
+            parts += [nn.Linear(features, features), *([nn.BatchNorm1d(features)] if normalise else []), nn.ReLU()]
+        body = nn.Sequential(*parts).cuda()
+        recorder.phase("model")
+        model = nn.parallel.DistributedDataParallel(body, device_ids=[0], **options)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+        recorder.phase("wrapped")
+        for i in range(iterations):
+            x = torch.randn(batch, features, device="cuda")
+            loss = model(x).square().mean()
+            recorder.phase(f"{i}:forward")
+            loss.backward()
+            recorder.phase(f"{i}:backward")
+            optimizer.step()
+            recorder.phase(f"{i}:step")
+            if i < iterations - 1:
+                optimizer.zero_grad(set_to_none=set_to_none)
+        recorder.measure(model, optimizer)
+        torch.distributed.destroy_process_group()
 
 
 @pattern(cat=dict(static=False), static=dict(static=True))

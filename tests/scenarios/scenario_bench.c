@@ -70,6 +70,11 @@ static gmd_served take(void *context, const gmd_request *request)
         note(run, '-', run->bytes[request->block]);
         run->allocated -= rounded(run->bytes[request->block]);
         run->requested -= run->bytes[request->block];
+        memmove(&run->freed[1], &run->freed[0], sizeof run->freed - sizeof run->freed[0]);
+        run->freed[0] = run->bytes[request->block];
+        memmove(&run->freed_ids[1], &run->freed_ids[0],
+                sizeof run->freed_ids - sizeof run->freed_ids[0]);
+        run->freed_ids[0] = request->block;
         run->bytes[request->block] = 0;
     }
     if (request->op == GMD_OP_ALLOC) {
@@ -132,7 +137,7 @@ static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *para
     gmd_sink sink = {.context = run,
                      .request = take,
                      .phase = end_phase,
-                     .memory = tell_memory,
+                     .memory = run->is_blind ? NULL : tell_memory,
                      .bound = take_bound,
                      .workspaces = take_workspaces,
                      .reset_peaks = reset_peaks};
@@ -233,11 +238,8 @@ bench *bench_run_file_text(const char *text)
     return run_text("", text, NULL, 0, 0);
 }
 
-static bench *run_named(const char *name, const char *params, uint64_t seed, uint64_t limit,
-                        gmd_inspection *inspection)
+static bench *run_named(bench *run, const char *name, const char *params)
 {
-    bench *run = new_bench(limit, 0);
-    run->inspection = inspection;
     gmd_param list[16];
     size_t count = 0;
     char text[256], *rest = text;
@@ -248,7 +250,6 @@ static bench *run_named(const char *name, const char *params, uint64_t seed, uin
         *value = '\0';
         list[count++] = (gmd_param){each, value + 1};
     }
-    run->seed = seed;
     gmd_scenario *scenario;
     run->status = gmd_scenario_open(&scenario, name, GMD_SCENARIO_FOLDER, &run->error);
     if (run->status == GMD_OK) {
@@ -259,17 +260,28 @@ static bench *run_named(const char *name, const char *params, uint64_t seed, uin
 
 bench *bench_run_named(const char *name, const char *params, uint64_t seed)
 {
-    return run_named(name, params, seed, 0, NULL);
+    bench *run = new_bench(0, 0);
+    run->seed = seed;
+    return run_named(run, name, params);
 }
 
 bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes)
 {
-    return run_named(name, params, 0, limit_bytes, NULL);
+    return run_named(new_bench(limit_bytes, 0), name, params);
 }
 
 bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection)
 {
-    return run_named(name, "", 0, 0, inspection);
+    bench *run = new_bench(0, 0);
+    run->inspection = inspection;
+    return run_named(run, name, "");
+}
+
+bench *bench_run_named_blind(const char *name)
+{
+    bench *run = new_bench(0, 0);
+    run->is_blind = true;
+    return run_named(run, name, "");
 }
 
 static const bench_phase *phase_of(const bench *run, const char *label)

@@ -7,6 +7,7 @@
 
 #define BENCH_BLOCKS (1 << 20)
 #define BENCH_PHASES 1024
+#define BENCH_FREED  8
 
 #define ASKED_SIZE 1600 /* of the text of what a phase asked for */
 
@@ -38,7 +39,9 @@ typedef struct bench {
     size_t bound_count;
     bench_bound bounds[8];
     gmd_workspace_use workspaces;
-    bool broken; /* a block was freed twice, or an id used again */
+    uint64_t freed[BENCH_FREED];     /* bytes of the latest freed blocks, the latest first */
+    uint32_t freed_ids[BENCH_FREED]; /* and which blocks those are, in the order of allocation */
+    bool broken;                     /* a block was freed twice, or an id used again */
     /* set before the run */
     uint64_t limit;      /* bytes that can be allocated at once; 0: any number */
     uint64_t stop_after; /* requests; 0: never */
@@ -47,6 +50,7 @@ typedef struct bench {
     gmd_inspection *inspection;            /* what is seen inside; NULL: nobody looks */
     const struct gmd_workspaces *recorded; /* of cuDNN; NULL: what gmd is built with */
     bool has_no_statistics;
+    bool is_blind;      /* cuda.memory() is nil */
     struct bench *next; /* of those that are not freed */
 } bench;
 
@@ -71,6 +75,9 @@ bench *bench_run_named_limited(const char *name, const char *params, uint64_t li
 
 /* The same with its own parameters and seed 0, and looks inside. */
 bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);
+
+/* The same, where nobody knows how much memory is allocated. */
+bench *bench_run_named_blind(const char *name);
 
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);

@@ -298,6 +298,11 @@ static const struct {
     {"nn.gpt", "checkpoint", GPT ", checkpoint = true" READS, GPT READS},
     {"nn.gpt", "positions", GPT ", positions = 4" READS, GPT READS},
     {"nn.gpt", "causal", GPT ", causal = true" READS, GPT READS},
+#define WRAP  "d = nn.DistributedDataParallel { nn.Linear { 64, 64 }"
+#define TWICE "}\nfor i = 1, 2 do d(randn { 2, 64 }):sum():backward() end"
+    {"nn.DistributedDataParallel", "bucket", WRAP ", bucket = 1" TWICE, WRAP TWICE},
+    {"nn.DistributedDataParallel", "gradient_as_bucket_view",
+     WRAP ", gradient_as_bucket_view = true" TWICE, WRAP TWICE},
 #define OPTIMIZER(name)                                                                            \
     {name, "foreach",                                                                              \
      MODEL "o = " name " { h, foreach = false, weight_decay = 0.1 }\no:step()\no:step()",          \

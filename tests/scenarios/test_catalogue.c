@@ -56,6 +56,20 @@ TEST(every_scenario_frees_what_it_allocated)
     check_all(check_frees);
 }
 
+static void check_blind(const char *name, bool has_leak)
+{
+    bench *run = bench_run_named_blind(name);
+    (void)has_leak;
+    bench_assert_ok(run);
+    assert_in_range(run->bound_count, 1, 8);
+    bench_free(run);
+}
+
+TEST(every_scenario_states_a_bound_where_memory_is_not_known)
+{
+    check_all(check_blind);
+}
+
 static void check_fixed(const char *name, bool has_leak)
 {
     if (!has_leak) {

@@ -161,3 +161,79 @@ TEST_F(bench, everything_is_freed_at_the_end)
     assert_true(run->max_allocated > 0);
     assert_int_equal(run->allocated, 0);
 }
+
+/* --- the order of frees ------------------------------------------------------------------- */
+
+/* Runs the script, at whose end nothing is left, and compares the bytes of its latest frees with
+ * those given, the earliest first. */
+static void assert_freed(const char *script, const uint64_t *bytes, size_t count)
+{
+    bench *run = bench_run(script);
+    bench_assert_ok(run);
+    assert_int_equal(run->allocated, 0);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(run->freed[count - 1 - i], bytes[i]);
+    }
+    bench_free(run);
+}
+
+#define FREED(...)                                                                                 \
+    (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+
+#define THREE_ITEMS                                                                                \
+    "l = list() l:append(empty { 128 }) l:append(empty { 256 }) l:append(empty { 384 })\n"
+
+TEST(a_list_frees_its_last_item_first)
+{
+    assert_freed(THREE_ITEMS "l = nil", FREED(1536, 1024, 512));
+}
+
+TEST(a_list_that_is_cleared_frees_its_last_item_first)
+{
+    assert_freed(THREE_ITEMS "l:clear()", FREED(1536, 1024, 512));
+}
+
+TEST(a_list_that_the_collector_finds_frees_its_last_item_first)
+{
+    assert_freed(THREE_ITEMS "l:append(l) l = nil gc.collect()", FREED(1536, 1024, 512));
+}
+
+TEST(an_object_frees_its_first_attribute_first)
+{
+    assert_freed("o = object() o.a = empty { 128 } o.b = empty { 256 } o = nil", FREED(512, 1024));
+}
+
+TEST(a_tensor_frees_its_graph_before_its_own_memory)
+{
+    assert_freed("w = empty { 256, requires_grad = true }\n"
+                 "loss = (w + w):square():sum()\n"
+                 "loss = nil w = nil",
+                 FREED(1024, 4, 1024)); /* w + w, the loss, w */
+}
+
+TEST(a_parameter_frees_its_gradient_before_its_own_memory)
+{
+    bench *run = bench_run("w = empty { 256, requires_grad = true }\n"
+                           "loss = w:sum() loss:backward() loss = nil w = nil");
+    bench_assert_ok(run);
+    assert_int_equal(run->freed[1], 1024);
+    assert_int_equal(run->freed[0], 1024);
+    assert_true(run->freed_ids[1] > run->freed_ids[0]);
+    bench_free(run);
+}
+
+TEST(a_model_frees_its_parameters_and_layers_from_the_first_on)
+{
+    assert_freed("m = nn.Sequential { nn.Linear { 128, 1 }, nn.Linear { 256, 2 } } m = nil",
+                 FREED(512, 4, 2048, 8));
+}
+
+TEST(an_optimizer_frees_all_state_before_the_last_parameter_and_then_the_others)
+{
+    assert_freed("p = empty { 128, requires_grad = true }\n"
+                 "q = empty { 256, requires_grad = true }\n"
+                 "o = optim.SGD { p, q, lr = 1, momentum = 0.9 }\n"
+                 "loss = p:sum() + q:sum() loss:backward() loss = nil\n"
+                 "o:step() o:zero_grad() p = nil q = nil o = nil",
+                 FREED(512, 1024, 1024, 512));
+}

@@ -13,6 +13,7 @@ static gmd_conditions all_stated(void)
         .capacity_bytes = 1 << 20,
         .limit_bytes = 1 << 19,
         .conf = "max_split_size_mb:20",
+        .placement = {.kind = GMD_PLACEMENT_SEEDED, .seed = 5},
         .schedule = {.kind = GMD_SCHEDULE_EXPLICIT, .choices = choices, .choice_count = 3},
         .interleave = {.kind = GMD_SCHEDULE_SEEDED, .seed = 7}};
 }
@@ -24,6 +25,7 @@ TEST(what_is_stated_wins_over_what_is_given)
                                   .capacity_bytes = 1 << 30,
                                   .limit_bytes = 1 << 29,
                                   .conf = "expandable_segments:True",
+                                  .placement = {.kind = GMD_PLACEMENT_RISING},
                                   .schedule = {.kind = GMD_SCHEDULE_LAZY},
                                   .interleave = stated.interleave};
     const gmd_conditions in_force = gmd_conditions_in_force(&stated, &given);
@@ -50,8 +52,8 @@ TEST(each_condition_tells_two_apart)
 {
     const gmd_conditions one = all_stated();
     uint8_t others[] = {1, 0, 3};
-    gmd_conditions changed[7];
-    for (size_t i = 0; i < 7; i++) {
+    gmd_conditions changed[9];
+    for (size_t i = 0; i < 9; i++) {
         changed[i] = one;
     }
     changed[0].device_count = 3;
@@ -61,7 +63,9 @@ TEST(each_condition_tells_two_apart)
     changed[4].schedule.choices = others;
     changed[5].schedule.choice_count = 2;
     changed[6].schedule = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = 1};
-    for (size_t i = 0; i < 7; i++) {
+    changed[7].placement.seed++;
+    changed[8].placement = (gmd_placement){.kind = GMD_PLACEMENT_RISING};
+    for (size_t i = 0; i < 9; i++) {
         assert_false(gmd_conditions_same_device(&one, &changed[i]));
         assert_false(gmd_conditions_equal(&one, &changed[i]));
     }

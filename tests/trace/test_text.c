@@ -288,6 +288,15 @@ TEST_F(text, device_destroy_and_budget_have_their_arguments)
     assert_true(parsed.requests[3].bytes == GMD_NO_BUDGET);
 }
 
+TEST_F(text, placements_are_read)
+{
+    parse_body("placement rising\n");
+    assert_int_equal(parsed.conditions.placement.kind, GMD_PLACEMENT_RISING);
+    parse_body("placement  seed\t18446744073709551615 # the last\n");
+    assert_int_equal(parsed.conditions.placement.kind, GMD_PLACEMENT_SEEDED);
+    assert_int_equal(parsed.conditions.placement.seed, UINT64_MAX);
+}
+
 TEST_F(text, schedules_and_interleavings_are_read)
 {
     parse_body("schedule lazy\ninterleave seed 7\n");
@@ -410,6 +419,11 @@ TEST(every_malformed_line_is_refused_with_what_was_expected)
         {"destroy", "expected a stream, found the end of the line"},
         {"budget", "expected a size such as 512, 20MiB or 1.5GiB, found the end of the line"},
         {"budget none x", "expected 'device' or the end of the line, found 'x'"},
+        {"placement", "expected 'rising' or 'seed N', found the end of the line"},
+        {"placement falling", "expected 'rising' or 'seed N', found 'falling'"},
+        {"placement rising 1", "expected 'rising' or 'seed N', found 'rising 1'"},
+        {"placement seed -1", "expected 'rising' or 'seed N', found 'seed -1'"},
+        {"placement seed 1 2", "expected 'rising' or 'seed N', found 'seed 1 2'"},
         {"schedule soon",
          "expected 'timed', 'eager', 'lazy', 'seed N' or 'explicit C...', found 'soon'"},
         {"schedule lazy 1", "expected the end of the line, found '1'"},
@@ -542,6 +556,7 @@ TEST_F(text, what_was_read_is_written_the_same)
                        "devices 2\n"
                        "capacity 2560MiB\n"
                        "conf max_split_size_mb:128\n"
+                       "placement seed 3\n"
                        "schedule explicit 0 3 255\n"
                        "interleave seed 18446744073709551615\n"
                        "alloc a 825968 s1\n"
@@ -815,6 +830,9 @@ static void build_random(uint64_t seed)
     built.conditions.device_count = below(&g, 2) ? 2 : 0;
     built.conditions.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
     built.conditions.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
+    built.conditions.placement =
+        below(&g, 2) ? (gmd_placement){.kind = GMD_PLACEMENT_SEEDED, .seed = below(&g, 9)}
+                     : (gmd_placement){.kind = (gmd_placement_kind)below(&g, 2)};
     built.conditions.schedule = (gmd_schedule){.kind = (gmd_schedule_kind)below(&g, 5), .seed = 0};
     if (below(&g, 2)) {
         built.conditions.interleave =
@@ -842,6 +860,7 @@ static void assert_same_requests(const gmd_trace *a, const gmd_trace *b)
     assert_int_equal(a->count, b->count);
     assert_int_equal(a->conditions.device_count, b->conditions.device_count);
     assert_int_equal(a->conditions.capacity_bytes, b->conditions.capacity_bytes);
+    assert_true(gmd_placement_equal(&a->conditions.placement, &b->conditions.placement));
     assert_int_equal(a->conditions.schedule.kind, b->conditions.schedule.kind);
     assert_int_equal(a->conditions.interleave.kind, b->conditions.interleave.kind);
     assert_int_equal(a->conditions.interleave.seed, b->conditions.interleave.seed);

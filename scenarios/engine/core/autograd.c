@@ -202,6 +202,9 @@ static void accumulate(struct engine *engine, struct node *node)
         storage_mark(variable->grad->storage, GMD_GRADIENT);
     }
     tensor_drop(engine, grad);
+    if (grad && variable && variable->hook) {
+        variable->hook->arrived(engine, variable->hook);
+    }
 }
 
 static void drop_buffers(struct engine *engine, struct node *node)

@@ -7,6 +7,11 @@
 
 struct tensor;
 
+/* Is told when a leaf's gradient has arrived, in each backward pass. */
+struct gradient_hook {
+    void (*arrived)(struct engine *engine, struct gradient_hook *hook);
+};
+
 struct tensor {
     struct thing thing;
     struct storage *storage;
@@ -15,14 +20,15 @@ struct tensor {
     /* In elements, where `transposed`; else it lies row by row. Row by row with `transposed`: it
      * lies in some other way. */
     int64_t stride[SHAPE_MAX_DIMS];
-    bool requires_grad;       /* as a leaf; results of operations have grad_fn instead */
-    bool expanded;            /* a broadcast view: several elements share memory */
-    bool transposed;          /* a view that kernels must copy before they use it */
-    bool is_view;             /* keeps its base, so that nobody adds into its memory in place */
-    struct node *grad_fn;     /* NULL: a leaf */
-    uint32_t output;          /* which of grad_fn's outputs it is */
-    struct tensor *grad;      /* NULL: None */
-    struct node *accumulator; /* borrowed: the node that adds into .grad, while one exists */
+    bool requires_grad;         /* as a leaf; results of operations have grad_fn instead */
+    bool expanded;              /* a broadcast view: several elements share memory */
+    bool transposed;            /* a view that kernels must copy before they use it */
+    bool is_view;               /* keeps its base, so that nobody adds into its memory in place */
+    struct node *grad_fn;       /* NULL: a leaf */
+    uint32_t output;            /* which of grad_fn's outputs it is */
+    struct tensor *grad;        /* NULL: None */
+    struct node *accumulator;   /* borrowed: the node that adds into .grad, while one exists */
+    struct gradient_hook *hook; /* borrowed; NULL: nobody is told */
 };
 
 extern const struct thing_class tensor_class;

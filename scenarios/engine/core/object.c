@@ -130,7 +130,7 @@ static void clear_list(struct engine *engine, struct thing *thing)
     size_t count = list->count;
     list->items = NULL;
     list->count = list->capacity = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = count; i-- > 0;) { /* the last first, as list_dealloc() and list.clear() do */
         thing_drop(engine, items[i]);
     }
     host_give(engine, items);

@@ -8,9 +8,11 @@
 static void destroy_tensor(struct engine *engine, struct thing *thing)
 {
     struct tensor *tensor = (struct tensor *)thing;
+    /* as TensorImpl::release_resources(): what autograd knows of it goes before its storage, and of
+     * that the graph, whose member is the later one, before the gradient */
+    node_drop(engine, tensor->grad_fn);
     tensor_drop(engine, tensor->grad);
     storage_drop(engine, tensor->storage);
-    node_drop(engine, tensor->grad_fn);
 }
 
 const struct thing_class tensor_class = {.name = "tensor", .destroy = destroy_tensor};

@@ -36,7 +36,7 @@ void clip_grad_norm(struct engine *engine, struct module *module)
     struct storage *stacked = storage_new(engine, all.count * 4);
     struct storage *norm = storage_new(engine, 4);
     storage_drop(engine, stacked);
-    for (uint64_t i = 0; i < all.count; i++) {
+    for (uint64_t i = all.count; i-- > 0;) { /* a list */
         storage_drop(engine, all.each[i]);
     }
     struct storage *factor = storage_new(engine, 4);

@@ -22,9 +22,11 @@ struct module {
     struct tensor **buffers; /* running statistics: kept, no gradient */
     struct module **children;
     size_t parameter_count, buffer_count, child_count;
-    struct storage *flat; /* an LSTM's weights as one block */
-    struct conv conv;     /* convolutions and pools */
-    struct rnn rnn;       /* recurrent networks; the weights are the parameters */
+    struct storage *flat;    /* an LSTM's weights as one block */
+    struct conv conv;        /* convolutions and pools */
+    struct rnn rnn;          /* recurrent networks; the weights are the parameters */
+    struct reducer *reducer; /* of DistributedDataParallel; NULL: another module */
+    void (*close)(struct engine *engine, struct module *module); /* ends it; NULL: there is none */
     int64_t heads;
     int64_t size[2]; /* of adaptive pools; first and last dimension of Flatten; groups */
     struct upsample upsample;
@@ -49,9 +51,11 @@ static inline void module_drop(struct engine *engine, struct module *module)
 }
 
 /* Parameters in the order of torch's Module.parameters(): a module's own, then its children's. */
-typedef void (*visit_parameter_fn)(struct engine *engine, struct tensor *parameter, void *context);
-void module_parameters(struct engine *engine, struct module *module, visit_parameter_fn visit,
+typedef void (*visit_tensor_fn)(struct engine *engine, struct tensor *tensor, void *context);
+void module_parameters(struct engine *engine, struct module *module, visit_tensor_fn visit,
                        void *context);
+void module_buffers(struct engine *engine, struct module *module, visit_tensor_fn visit,
+                    void *context);
 /* Bytes of its elements and of those of its children; a gradient counts where there is one. */
 struct module_sizes {
     uint64_t parameters, gradients, buffers;

@@ -115,7 +115,7 @@ static bool decode(pass *run, struct tensor *words)
             fine = next != NULL;
         }
     }
-    for (size_t i = 0; i < run->steps; i++) {
+    for (size_t i = run->steps; i-- > 0;) { /* a tuple goes from its last item on */
         tensor_drop(engine, word[i]);
     }
     host_give(engine, word);
@@ -161,8 +161,10 @@ static int seq2seq_forward(struct engine *engine, struct module *module, struct 
         results[0] = words && decode(&run, words) ? predict(&run, words) : NULL;
     }
     struct tensor *locals[] = {mask, lengths, words, run.states, run.keys, run.state, run.scores};
-    for (size_t i = 0; i < run.steps; i++) {
+    for (size_t i = run.steps; i-- > 0;) { /* as lists do */
         tensor_drop(engine, run.hidden[i]);
+    }
+    for (size_t i = run.steps; i-- > 0;) {
         tensor_drop(engine, run.contexts[i]);
     }
     for (size_t i = 0; i < sizeof locals / sizeof locals[0]; i++) {

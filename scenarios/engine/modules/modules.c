@@ -7,16 +7,20 @@
 static void destroy_module(struct engine *engine, struct thing *thing)
 {
     struct module *module = (struct module *)thing;
-    for (size_t i = 0; i < module->child_count; i++) {
-        module_drop(engine, module->children[i]);
-    }
+    /* dicts, from the first item on: _parameters, _buffers, _modules, in nn.Module's order */
     for (size_t i = 0; i < module->parameter_count; i++) {
         tensor_drop(engine, module->parameters[i]);
     }
     for (size_t i = 0; i < module->buffer_count; i++) {
         tensor_drop(engine, module->buffers[i]);
     }
+    for (size_t i = 0; i < module->child_count; i++) {
+        module_drop(engine, module->children[i]);
+    }
     storage_drop(engine, module->flat);
+    if (module->close) {
+        module->close(engine, module);
+    }
     host_give(engine, module->children);
     host_give(engine, module->parameters);
     host_give(engine, module->buffers);
@@ -136,25 +140,40 @@ static void walk_once(struct module *module, uint64_t walk,
     }
 }
 
-typedef struct parameter_visit {
+typedef struct tensor_visit {
     struct engine *engine;
-    visit_parameter_fn visit;
+    visit_tensor_fn visit;
     void *context;
-} parameter_visit;
+} tensor_visit;
+
+static void visit_buffers(struct module *module, void *context)
+{
+    const tensor_visit *each = context;
+    for (size_t i = 0; i < module->buffer_count; i++) {
+        each->visit(each->engine, module->buffers[i], each->context);
+    }
+}
 
 static void visit_parameters(struct module *module, void *context)
 {
-    const parameter_visit *each = context;
+    const tensor_visit *each = context;
     for (size_t i = 0; i < module->parameter_count; i++) {
         each->visit(each->engine, module->parameters[i], each->context);
     }
 }
 
-void module_parameters(struct engine *engine, struct module *module, visit_parameter_fn visit,
+void module_parameters(struct engine *engine, struct module *module, visit_tensor_fn visit,
                        void *context)
 {
-    parameter_visit each = {engine, visit, context};
+    tensor_visit each = {engine, visit, context};
     walk_once(module, ++engine->walks, visit_parameters, &each);
+}
+
+void module_buffers(struct engine *engine, struct module *module, visit_tensor_fn visit,
+                    void *context)
+{
+    tensor_visit each = {engine, visit, context};
+    walk_once(module, ++engine->walks, visit_buffers, &each);
 }
 
 static void measure_one(struct module *module, void *context)

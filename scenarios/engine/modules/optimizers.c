@@ -3,10 +3,12 @@
 static void destroy_optimizer(struct engine *engine, struct thing *thing)
 {
     struct optimizer *optimizer = (struct optimizer *)thing;
-    for (size_t i = 0; i < optimizer->count; i++) {
+    for (size_t i = 0; i < optimizer->count; i++) { /* state, a dict: from the first item on */
         for (int k = 0; k < OPTIMIZER_STATE_MAX; k++) {
             tensor_drop(engine, optimizer->slots[i].state[k]);
         }
+    }
+    for (size_t i = optimizer->count; i-- > 0;) { /* then the groups' list of parameters */
         tensor_drop(engine, optimizer->slots[i].parameter);
     }
     host_give(engine, optimizer->slots);

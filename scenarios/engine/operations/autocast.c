@@ -90,6 +90,7 @@ static const operation operations[] = {
     {"nn.Conv1d", .as = "conv1d"},
     {"nn.Conv2d", .as = "conv2d"},
     {"nn.ConvTranspose2d", .as = "conv_transpose2d"},
+    {"nn.DistributedDataParallel", AUTOCAST_PARTS, NULL},
     {"nn.Dropout", .as = "dropout"},
     {"nn.Embedding", .as = "embedding"},
     {"nn.Flatten", .as = "reshape"},

@@ -17,6 +17,10 @@ enum { COPIED, HAS_BIAS, OPERAND_BYTES };
 
 /* --- Linear ------------------------------------------------------------------------------ */
 
+/* Arguments of addmm, as torch names them self, mat1 and mat2: their gradients go on in this order.
+ */
+enum { ADDED, ROWS, WEIGHT, ADDMM_ARGUMENTS };
+
 static struct tensor *column_sum(struct engine *engine, const struct node *node, uint64_t rows)
 {
     int64_t columns = node->recipe.shape[1].size[0];
@@ -28,11 +32,11 @@ static struct tensor *column_sum(struct engine *engine, const struct node *node,
  * kept its dimension. */
 static void bias_backward(struct engine *engine, const struct node *node, struct tensor **results)
 {
-    if (node_wants(node, 2)) {
+    if (node_wants(node, ADDED)) {
         uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
         uint64_t rows = shape_count(&node->recipe.shape[0]) / features;
-        results[2] = column_sum(engine, node, rows);
-        results[2]->is_view = true;
+        results[ADDED] = column_sum(engine, node, rows);
+        results[ADDED]->is_view = true;
     }
 }
 
@@ -40,9 +44,9 @@ static void bias_backward(struct engine *engine, const struct node *node, struct
 static void weight_backward(struct engine *engine, const struct node *node, struct tensor *rows,
                             struct tensor **results)
 {
-    if (node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[1]->is_view = true;
+    if (node_wants(node, WEIGHT)) {
+        results[WEIGHT] = grad_of_weight(engine, node);
+        results[WEIGHT]->is_view = true;
         product_run(engine, rows, node->recipe.number[OPERAND_BYTES]);
     }
 }
@@ -50,10 +54,10 @@ static void weight_backward(struct engine *engine, const struct node *node, stru
 static void input_backward(struct engine *engine, const struct node *node, struct tensor *rows,
                            struct tensor **results)
 {
-    if (node_wants(node, 0)) {
-        results[0] = grad_of_input(engine, node);
+    if (node_wants(node, ROWS)) {
+        results[ROWS] = grad_of_input(engine, node);
         /* a view of rows with the input's dimensions */
-        results[0]->is_view = node->recipe.shape[0].dims > 2;
+        results[ROWS]->is_view = node->recipe.shape[0].dims > 2;
         product_run(engine, rows, 0);
     }
 }
@@ -99,17 +103,25 @@ static void linear_backward(struct engine *engine, struct node *node, struct ten
 static void record_linear(struct engine *engine, struct tensor *const arguments[3],
                           struct tensor *rows, bool is_fused, struct tensor *result)
 {
-    struct node *node = layer_node(engine, "AddmmBackward", linear_backward, arguments[0],
-                                   arguments[1], arguments[2]);
-    if (node) {
-        node->recipe.number[COPIED] = !is_fused;
-        node->recipe.number[HAS_BIAS] = arguments[2] != NULL;
-        node->recipe.number[OPERAND_BYTES] = product_reads(rows) ? 0 : tensor_bytes(rows);
-        node_save(node, node_wants(node, 1) ? rows : NULL);
-        node_save(node, node_wants(node, 0) ? arguments[1] : NULL);
-        node_result(node, 0, result);
-        node_drop(engine, node);
+    struct tensor *input = arguments[0], *weight = arguments[1], *bias = arguments[2];
+    if (!tensor_tracked(engine, input) && !tensor_tracked(engine, weight) &&
+        !tensor_tracked(engine, bias)) {
+        return;
     }
+    struct node *node = node_new(engine, "AddmmBackward", linear_backward, ADDMM_ARGUMENTS);
+    node_connect(engine, node, ADDED, bias);
+    node_connect(engine, node, ROWS, input);
+    node_connect(engine, node, WEIGHT, weight);
+    node->recipe.shape[0] = input->shape;
+    node->recipe.shape[1] = weight->shape;
+    node->recipe.dtype = input->dtype;
+    node->recipe.number[COPIED] = !is_fused;
+    node->recipe.number[HAS_BIAS] = bias != NULL;
+    node->recipe.number[OPERAND_BYTES] = product_reads(rows) ? 0 : tensor_bytes(rows);
+    node_save(node, node_wants(node, WEIGHT) ? rows : NULL);
+    node_save(node, node_wants(node, ROWS) ? weight : NULL);
+    node_result(node, 0, result);
+    node_drop(engine, node);
 }
 
 /* A matrix is read as it lies. With more dimensions the rows are one: where they do not lie as one
