@@ -11,12 +11,12 @@
 
 typedef struct cli_plan {
     const cli_options *options;
-    const char *directory;            /* of the scenarios */
-    const cli_variants *variants;     /* of all parameters given */
-    uint64_t repeat;                  /* runs of each, with consecutive seeds */
-    uint64_t placement_seeds;         /* how many orders of addresses are drawn; 0: as options say */
-    uint32_t inspect;                 /* GMD_INSPECT_...: what is looked at inside */
-    const char *at;                   /* the phase at whose end; NULL: at the end of the script */
+    const char *directory;        /* of the scenarios */
+    const cli_variants *variants; /* of all parameters given */
+    uint64_t repeat;              /* runs of each, with consecutive seeds */
+    uint64_t placement_seeds;     /* how many orders of addresses are drawn; 0: as options say */
+    uint32_t inspect;             /* GMD_INSPECT_...: what is looked at inside */
+    const char *at;               /* the phase at whose end; NULL: at the end of the script */
     const gmd_workspaces *workspaces; /* NULL: those that gmd is built with */
     bool finds_smallest_limit;        /* of scenarios, instead of repeating them */
 } cli_plan;

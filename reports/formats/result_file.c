@@ -299,7 +299,7 @@ static void read_repeats(result_reader *r, const json_t *root, const char *key,
     }
     const json_t *all = result_array(r, root, key, RESULT_OBJECT, UINT32_MAX);
     size_t count = report->repeat_count + json_array_size(all);
-    if (!GMD_GROW(&result->repeats, &result->repeat_capacity, count + 1)) {
+    if (!GMD_GROW(&result->repeats, &result->repeat_capacity, count + 1) || !result->repeats) {
         result_fail_memory(r);
         return;
     }

@@ -25,7 +25,7 @@ static uint32_t *slot_of(const gmd_workspaces *table, const gmd_workspace_call *
 
 static bool make_room(gmd_workspaces *table)
 {
-    if (!GMD_GROW(&table->items, &table->capacity, table->count + 1)) {
+    if (!GMD_GROW(&table->items, &table->capacity, table->count + 1) || !table->items) {
         return false;
     }
     if (2 * (table->count + 1) <= table->slot_count) {

@@ -176,8 +176,8 @@ static void put_value(call *out, const struct script_parameter *parameter, gmd_r
         put_number(out, parameter, random);
         break;
     case VALUE_TEXT:
-        PUT_ONE_OF(out, random, "'mean'", "'sum'", "'none'", "'batchmean'", "'bilinear'",
-                   "'flash'", "'efficient'", "'math'");
+        PUT_ONE_OF(out, random, "'mean'", "'sum'", "'none'", "'batchmean'", "'bilinear'", "'flash'",
+                   "'efficient'", "'math'");
         break;
     case VALUE_DTYPE:
         PUT_ONE_OF(out, random, "'float32'", "'bfloat16'", "'float16'", "'int64'", "'bool'");

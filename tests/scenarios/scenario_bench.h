@@ -35,7 +35,7 @@ typedef struct bench {
     size_t phase_count;
     bench_phase phases[BENCH_PHASES];
     uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
-    char asked[ASKED_SIZE];              /* since the last phase */
+    char asked[ASKED_SIZE];       /* since the last phase */
     size_t bound_count;
     bench_bound bounds[8];
     gmd_workspace_use workspaces;

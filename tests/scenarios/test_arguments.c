@@ -275,7 +275,7 @@ static const struct {
     {"nn.MultiheadAttention", "need_weights", MULTIHEAD(", need_weights = false"), MULTIHEAD()},
 #define ENCODES(options)                                                                           \
     "a = nn.TransformerEncoderLayer { 8, 2" options " }\nb = a(randn { 2, 4, 8 "                   \
-                                                    "}):sum():backward()"
+    "}):sum():backward()"
 #define DECODES(options)                                                                           \
     "a = nn.TransformerDecoderLayer { 8, 2" options " }\n"                                         \
     "b = a(randn { 2, 4, 8 }, randn { 2, 5, 8 }):sum():backward()"
@@ -333,8 +333,7 @@ static const struct {
     {"o:add_param_group", "weight_decay",
      MODEL "o = optim.Adam { y }\no:add_param_group { h, weight_decay = 0.1 }\no:step()",
      MODEL "o = optim.Adam { y }\no:add_param_group { h }\no:step()"},
-    {"GradScaler", "enabled",
-     "g = GradScaler { enabled = false }\nb = g:scale(randn { 1 })",
+    {"GradScaler", "enabled", "g = GradScaler { enabled = false }\nb = g:scale(randn { 1 })",
      "g = GradScaler()\nb = g:scale(randn { 1 })"},
     {"t:chunk", "dimension", FIRST "b = a:chunk(2, 3)[1]" SHAPE, FIRST "b = a:chunk(2)[1]" SHAPE},
     {"t:split", "dimension", FIRST "b = a:split({ 1, 3, 4 }, 3)[2]" SHAPE,

@@ -240,7 +240,7 @@ static growth closure = {"closure_cycle", "iterations=6 layers=1 interval=1", "1
 /* Two passes of the discriminator: images, what four layers made of them, one number and a target
  * for each image; two losses. */
 static growth gan = {"gan", "iterations=8", "4", "6",
-                     2 * (2 * (MIB * 3 + 4 * MIB + 1024 + 1024) + 2 * 512)};
+                     2 * (2 * (MIB * 3 + 4 * MIB + 1024 + 1024) + UINT64_C(2) * 512)};
 static growth evaluation = {"evaluation", "iterations=6", "1", "5", 0};
 
 TEST_ROW("metrics grows", grows_by_what_its_header_says, &metrics);

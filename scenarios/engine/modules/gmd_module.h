@@ -94,8 +94,8 @@ struct module *nn_activation(struct engine *engine, enum activation kind);
 struct module *nn_softmax(struct engine *engine, int64_t dimension); /* as of Flatten */
 /* modules_more.c */
 struct module *nn_identity(struct engine *engine);
-struct module *nn_conv_transpose2d(struct engine *engine, int64_t in, int64_t out,
-                                   struct conv conv, const int64_t output_padding[2], bool bias);
+struct module *nn_conv_transpose2d(struct engine *engine, int64_t in, int64_t out, struct conv conv,
+                                   const int64_t output_padding[2], bool bias);
 struct module *nn_lstm_cell(struct engine *engine, int64_t in, int64_t hidden);
 struct module *nn_instance_norm(struct engine *engine, int64_t channels, bool affine);
 /* Lays the windows of convolutions with the channels last. */

@@ -231,8 +231,8 @@ static uint64_t flash_splits(uint64_t blocks, uint64_t processors, uint64_t key_
     for (uint64_t n = 1; n <= most; n++) {
         bool is_new = n == 1 || (key_blocks + n - 1) / n != (key_blocks + n - 2) / (n - 1);
         double waves = (double)(blocks * n) / (double)processors;
-        double whole = (double)((blocks * n + processors - 1) / processors);
-        efficiency[n] = is_new ? waves / whole : 0;
+        uint64_t whole = (blocks * n + processors - 1) / processors;
+        efficiency[n] = is_new ? waves / (double)whole : 0;
         best = efficiency[n] > best ? efficiency[n] : best;
     }
     for (uint64_t n = 1; n <= most; n++) {
@@ -256,8 +256,8 @@ static void flash_parts(struct engine *engine, struct tensor *const inputs[INPUT
     uint64_t heads = (uint64_t)(query->size[BATCH] * query->size[HEADS]);
     uint64_t length = (uint64_t)query->size[LENGTH];
     uint64_t block = depth <= 64 ? 256 : depth <= 128 ? 128 : 64;
-    uint64_t parts =
-        flash_splits(heads * ((length + 63) / 64), 2 * MULTIPROCESSORS, (keys + block - 1) / block);
+    uint64_t parts = flash_splits(heads * ((length + 63) / 64), UINT64_C(2) * MULTIPROCESSORS,
+                                  (keys + block - 1) / block);
     if (parts > 1) {
         struct storage *sums = storage_new(engine, parts * heads * length * 4);
         storage_scratch(engine, parts * heads * length * flash_depth(depth) * 4);
