@@ -81,7 +81,8 @@ void cli_results_end(cli_results *results, const char *name, gmd_status status,
  * written all the same. */
 int cli_results_report(cli_results *results);
 
-/* Adds what was run to a page, and says on standard error what could not be run. */
+/* Adds what was run to a page, and says on standard error what could not be run. GMD_BAD_INPUT:
+ * nothing was, as it could not be read, and nothing is added. */
 gmd_status cli_results_add_to_page(const cli_results *results, gmd_page *page, int *exit_status,
                                    gmd_error *error);
 
