@@ -34,7 +34,7 @@ void gmd_page_free(gmd_page *page)
 {
     if (page) {
         document_free(&page->document);
-        free(page->diagnoses);
+        free(page->jobs);
         free(page);
     }
 }
@@ -65,10 +65,11 @@ static const char *summary_of(const gmd_diagnosis *d, char *text, size_t size)
 }
 
 /* Its devices as histories, with what was found in them. */
-static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, uint32_t input,
+static gmd_status add_histories(gmd_page *page, const page_job *job, uint32_t input,
                                 gmd_error *error)
 {
     char name[400];
+    const gmd_diagnosis *diagnosis = job->diagnosis;
     gmd_status status = GMD_OK;
     document *to = &page->document;
     history *histories = calloc(diagnosis->device_count + 1, sizeof *histories);
@@ -80,7 +81,7 @@ static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, 
         status = history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count,
                               (history_source){.is_job = true}, error);
         if (status == GMD_OK) {
-            int length = snprintf(name, sizeof name, "%.300s", gmd_file_name(diagnosis->name));
+            int length = snprintf(name, sizeof name, "%.300s", job->name);
             if (diagnosis->device_count > 1) {
                 snprintf(name + length, sizeof name - (size_t)length, ", device %u",
                          device->facts.recording.device);
@@ -98,19 +99,21 @@ static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, 
     return status;
 }
 
-gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, gmd_error *error)
+gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, const char *name,
+                                  gmd_error *error)
 {
     char summary[300];
-    if (!GMD_GROW(&page->diagnoses, &page->diagnosis_capacity, page->diagnosis_count + 1)) {
+    if (!GMD_GROW(&page->jobs, &page->job_capacity, page->job_count + 1)) {
         return no_memory(error);
     }
     uint32_t input = page_add_input(
-        page, &(page_input){.name = gmd_file_name(diagnosis->name),
+        page, &(page_input){.name = name,
                             .kind = "snapshot",
                             .verdict = diagnosis->finding_count ? "fail" : "healthy",
                             .summary = summary_of(diagnosis, summary, sizeof summary)});
-    page->diagnoses[page->diagnosis_count++] = diagnosis;
-    return add_histories(page, diagnosis, input, error);
+    page_job *job = &page->jobs[page->job_count++];
+    *job = (page_job){diagnosis, name};
+    return add_histories(page, job, input, error);
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 the same command has; a violation points to its blocks and has its case."""
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -199,6 +200,29 @@ def check_several(work):
     print("several inputs are on one page, with their difference by line")
 
 
+def check_names(work):
+    """Inputs of one name are told apart by their folders: recordings, and the runs of traces."""
+    data = {"snap.pickle.gz": ("histories", "resnet50_leak.pickle.gz"), "c.gmd": ("traces", "basic.gmd")}
+    inputs = []
+    for name, source in data.items():
+        for rank in ("r0", "r1"):
+            os.makedirs(os.path.join(work, rank), exist_ok=True)
+            inputs.append(os.path.join(work, rank, name))
+            shutil.copy(os.path.join(DATA, *source), inputs[-1])
+    to = os.path.join(work, "names.html")
+    run(GMD, "report", *inputs, "-o", to, expected=(1,))
+    page = Page(to)
+    names = ["r0/snap.pickle.gz", "r1/snap.pickle.gz", "r0/c.gmd", "r1/c.gmd"]
+    assert [i["name"] for i in page.json["inputs"]] == names
+    assert [h["name"] for h in page.json["histories"]] == names
+    columns = next(t for t in page.json["tables"] if t["id"].startswith("difference"))["columns"]
+    assert [c["name"] for c in columns] == ["Line", *names[:2], "Difference"]
+    for command, status in (("diagnose", 1), ("diff", 0)):
+        run(GMD, command, *inputs[:2], "--quiet", "--html", to, expected=(status,))
+        assert [h["name"] for h in Page(to).json["histories"]] == names[:2]
+    print("inputs of one name have their folders")
+
+
 def check_bad_results(work):
     for text, words in (('{"gmd": "0.1.0", "command": "bench"', "bad.json:1:"),
                         ('{"command": "bench", "allocator": "a", "verdict": "pass", "results": [{"ns_per_op": "x"}]}',
@@ -229,4 +253,5 @@ with tempfile.TemporaryDirectory() as folder:
     check_tables(folder)
     check_diagnosis(folder)
     check_several(folder)
+    check_names(folder)
     check_bad_results(folder)
