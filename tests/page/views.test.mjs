@@ -223,6 +223,45 @@ test('the address follows the state, and opens it again', async () => {
     });
 });
 
+test('back leads through the views and pieces of evidence that were shown, and forward again', async () => {
+    await withPage(small, '', async (page) => {
+        const view = async () => {
+            await settle(page);
+            return (await stateOf(page)).view;
+        };
+        await page.getByRole('link', { name: "The line's blocks" }).click();
+        await page.getByRole('link', { name: 'State', exact: true }).click();
+        await settle(page);
+        await page.locator('.state .segments canvas').press('Home'); // a small movement is no step
+        await settle(page);
+        await page.getByRole('link', { name: 'Flame graph' }).click();
+        await page.goBack();
+        assert.equal(await view(), 'state');
+        assert.equal((await stateOf(page)).event, 0);
+        await page.goBack();
+        assert.equal(await view(), 'timeline');
+        assert.equal((await stateOf(page)).finding, 0);
+        await page.goBack();
+        assert.equal(await view(), 'findings');
+        await page.goForward();
+        assert.equal(await view(), 'timeline');
+    });
+});
+
+for (const [fragment, view] of [
+    ['#event=700', 'state'],
+    ['#block=100', 'timeline'],
+    ['#event=700&range=600-800', 'timeline'],
+    ['#history=1', 'findings'],
+])
+    test(`a link that names no view opens where its moment is seen: ${fragment}`, async () => {
+        await withPage(small, fragment, async (page) => {
+            const state = await stateOf(page);
+            assert.equal(state.view, view);
+            if (fragment.includes('event')) assert.equal(state.event, 700);
+        });
+    });
+
 for (const fragment of [
     '#view=nothing',
     '#view=state&event=99999999&history=7',
