@@ -53,13 +53,14 @@ export class FindingsView {
     }
 
     input(input) {
-        const bad = /fail|error|violation|unhealthy/.test(input.verdict ?? '');
+        const bad = /fail|error|violation|unhealthy|out of memory$/.test(input.verdict ?? '');
+        const survived = /survived/.test(input.verdict ?? '');
         return element(
             'p',
             { class: 'input' },
             element(
                 'span',
-                { class: `verdict${bad ? ' bad' : ''}` },
+                { class: `verdict${bad ? ' bad' : survived ? ' survived' : ''}` },
                 shortText(input.verdict ?? input.kind, 40),
             ),
             element('strong', {}, shortText(input.name, 120)),

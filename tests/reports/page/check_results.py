@@ -187,6 +187,17 @@ def check_diagnosis(work):
     print("a diagnosis has its findings")
 
 
+def check_refusals(work):
+    """A job whose requests were refused is not healthy."""
+    to = os.path.join(work, "refused.html")
+    run(GMD, "report", os.path.join(DATA, "histories", "limit_and_empty_cache.pickle.gz"), "-o", to, expected=(0,))
+    page = Page(to)
+    given = page.json["inputs"][0]
+    assert given["verdict"] == "out of memory, survived"
+    assert "643 requests were refused for lack of memory, which the job survived" in given["summary"]
+    print("a job whose requests were refused is not healthy")
+
+
 def check_several(work):
     inputs = [os.path.join(DATA, "histories", n + ".pickle.gz") for n in ("resnet50_leak", "resnet50_fixed")]
     inputs += [os.path.join(work, "bench.json"), os.path.join(work, "run.json"), os.path.join(DATA, "traces", "basic.gmd")]
@@ -252,6 +263,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_exhaustive(folder)
     check_tables(folder)
     check_diagnosis(folder)
+    check_refusals(folder)
     check_several(folder)
     check_names(folder)
     check_bad_results(folder)
