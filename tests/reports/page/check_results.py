@@ -188,14 +188,18 @@ def check_diagnosis(work):
 
 
 def check_refusals(work):
-    """A job whose requests were refused is not healthy."""
+    """A job whose requests were refused is not healthy, and its page names the limit that refused them: 0.5 GiB."""
     to = os.path.join(work, "refused.html")
     run(GMD, "report", os.path.join(DATA, "histories", "limit_and_empty_cache.pickle.gz"), "-o", to, expected=(0,))
     page = Page(to)
     given = page.json["inputs"][0]
     assert given["verdict"] == "out of memory, survived"
     assert "643 requests were refused for lack of memory, which the job survived" in given["summary"]
-    print("a job whose requests were refused is not healthy")
+    ooms = [f for f in page.json["findings"] if f["kind"] == "oom"]
+    limits = [d for f in ooms for d in f["detail"] if "memory limit was reached" in d]
+    assert len(limits) == len(ooms) > 0
+    assert all("at least 512.0 MiB and less than" in d for d in limits), limits
+    print("a job whose requests were refused has its limit")
 
 
 def check_several(work):
