@@ -177,6 +177,38 @@ def check_tables(work):
     print("benchmarks, advice and diffs have their rows")
 
 
+def check_summaries(work):
+    """What advice and a diff come to stands above their tables, also on the page of the JSON."""
+    told = read_json(os.path.join(work, "advise.json"))
+    for end in (".html", "-again.html"):
+        advised = Page(os.path.join(work, "advise" + end)).json
+        needed = told["settings"][0]["smallest_capacity"] / 2**20
+        assert advised["inputs"][0]["summary"] == (
+            "Best: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which needs %.1f MiB" % needed)
+        assert advised["title"].startswith("gmd: advise: ")
+        compared = Page(os.path.join(work, "diff" + end)).json
+        difference = next(i for i in compared["inputs"] if i["kind"] == "diff")
+        assert difference["summary"] == "Allocated at the peak: 454.9 MiB before, 429.0 MiB after (-25.9 MiB)"
+    print("advice and diffs say what they come to")
+
+
+def check_gain(work):
+    """Advice for a job that may have other settings says what they need less than its own."""
+    rows = [{"conf": "a:1", "recorded": False, "fits": True, "smallest_capacity": 92 << 20},
+            {"conf": "", "recorded": True, "fits": True, "smallest_capacity": 100 << 20}]
+    for settings, expected in (
+            (rows, "Best: PYTORCH_CUDA_ALLOC_CONF=a:1, which needs 92.0 MiB; the recorded settings need 100.0 MiB (-8.0 %)"),
+            (rows[::-1], "No setting is better than the recorded ones, PyTorch's defaults, which need 100.0 MiB"),
+            ([dict(rows[0], fits=False)], "It does not fit; it would with PYTORCH_CUDA_ALLOC_CONF=a:1, in 92.0 MiB"),
+            ([], "No settings were tried")):
+        path, to = os.path.join(work, "gain.json"), os.path.join(work, "gain.html")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"command": "advise", "snapshot": "x", "verdict": "pass", "settings": settings}, file)
+        run(GMD, "report", path, "-o", to, expected=(0,))
+        assert Page(to).json["inputs"][0]["summary"] == expected, Page(to).json["inputs"][0]["summary"]
+    print("advice says what its setting gains")
+
+
 def check_diagnosis(work):
     result, to = os.path.join(work, "diagnosis.json"), os.path.join(work, "diagnosis.html")
     run(GMD, "diagnose", os.path.join(DATA, "histories", "eval_leak.pickle.gz"), "--quiet", "--json", result,
@@ -266,6 +298,8 @@ with tempfile.TemporaryDirectory() as folder:
     check_campaign(folder)
     check_exhaustive(folder)
     check_tables(folder)
+    check_summaries(folder)
+    check_gain(folder)
     check_diagnosis(folder)
     check_refusals(folder)
     check_several(folder)
