@@ -125,6 +125,14 @@ test('two histories are compared on one scale, with the difference by line', asy
     });
 });
 
+test('the list of histories counts the events that were recorded', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        const last = await page.evaluate(() => window.gmdPage.app.history(0).last);
+        const row = page.locator('.compare tr', { hasText: 'synthetic, 12 iterations' }).first();
+        assert.equal(await row.locator('td').nth(2).innerText(), last.toLocaleString('en-US'));
+    });
+});
+
 test('the zoom of both compared timelines is in the address, and opens again', async () => {
     await withPage(small, '#view=compare', async (page) => {
         const seen = (one) =>

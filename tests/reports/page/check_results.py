@@ -129,7 +129,7 @@ def check_campaign(work):
     to, result = os.path.join(work, "fuzz.html"), os.path.join(work, "fuzz.json")
     run(GMD, "fuzz", "--runs", "300", "--out", "none", "--quiet", "--html", to, "--json", result, expected=(0,))
     page, told = Page(to), read_json(result)
-    assert page.json["inputs"][0]["kind"] == "campaign"
+    assert (page.json["inputs"][0]["name"], page.json["inputs"][0]["kind"]) == ("fuzz of reference", "campaign")
     assert table(page, "runs")[0][3] == told["requests"]
     rows = table(page, "campaign")
     assert rows[-1][2] == told["requests"], "the last row is the end"
