@@ -305,6 +305,8 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
                         .coverage_count = results->coverage_count,
                         .gate = results->gate,
                         .listings = (const gmd_case_listing *const *)results->listings,
+                        .found = results->found,
+                        .found_count = results->found_count,
                         .replay_options = results->replay_options,
                         .reruns = results->reruns,
                         .rerun_count = results->rerun_count};
@@ -427,5 +429,6 @@ void cli_results_free(cli_results *results)
     free(results->timelines);
     free(results->items);
     free(results->repeats);
+    free(results->found);
     *results = (cli_results){0};
 }

@@ -34,6 +34,9 @@ typedef struct cli_results {
     size_t course_length;
     gmd_coverage coverage[GMD_COVERAGE_MAX]; /* likewise */
     size_t coverage_count;
+    gmd_campaign_finding
+        *found; /* of the violations of the one outcome of `gmd fuzz`; NULL: none */
+    size_t found_count;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
     const char *replay_options;  /* of a campaign (gmd_report.h); NULL: it is none */

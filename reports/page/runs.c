@@ -75,7 +75,7 @@ static gmd_status add_finding(gmd_page *page, const gmd_report *report, size_t i
     if (report->gate) {
         finding_of_gate(&page->document, &report->gate->findings[index], input, &of);
     } else {
-        violation_of_campaign(&page->document, &report->outcomes[0]->violations[index], input, &of);
+        violation_of_campaign(&page->document, report, index, input, &of);
     }
     run_history_write(&of, title, input);
     run_history_close(&of);
