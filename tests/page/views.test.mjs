@@ -127,8 +127,8 @@ test('two histories are compared on one scale, with the difference by line', asy
 
 test('the list of histories counts the events that were recorded', async () => {
     await withPage(small, '#view=compare', async (page) => {
-        const last = await page.evaluate(() => window.gmdPage.app.history(0).last);
-        const row = page.locator('.compare tr', { hasText: 'synthetic, 12 iterations' }).first();
+        const last = await page.evaluate(() => window.gmdPage.app.history(1).last);
+        const row = page.locator('.compare tbody tr', { hasText: 'synthetic, fewer layers' }).last();
         assert.equal(await row.locator('td').nth(2).innerText(), last.toLocaleString('en-US'));
     });
 });
