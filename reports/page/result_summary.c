@@ -1,5 +1,6 @@
 #include "result_summary.h"
 
+#include "gmd_report_text.h"
 #include "gmd_size.h"
 #include "gmd_utf8.h"
 
@@ -95,10 +96,10 @@ void summary_of_diff(const json_t *root, char *text, size_t size)
              size_of(root, "after", after), bytes < 0 ? "-" : "+", change);
 }
 
-static void put_count(const json_t *rows, const char *what, char *text, size_t size)
+static int put_count(const json_t *rows, const char *what, char *text, size_t size)
 {
     size_t count = json_array_size(rows);
-    snprintf(text, size, "%zu %s%s", count, what, count == 1 ? "" : "s");
+    return snprintf(text, size, "%zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
 void summary_of_bench(const json_t *root, char *text, size_t size)
@@ -108,5 +109,11 @@ void summary_of_bench(const json_t *root, char *text, size_t size)
 
 void summary_of_diagnosis(const json_t *root, char *text, size_t size)
 {
-    put_count(json_object_get(root, "findings"), "finding", text, size);
+    char count[32];
+    int64_t refused = number_of(root, "oom_count");
+    int used = put_count(json_object_get(root, "findings"), "finding", text, size);
+    if (refused > 0) {
+        snprintf(text + used, size - (size_t)used, ", %s request%s refused for lack of memory",
+                 gmd_format_count((uint64_t)refused, count), refused == 1 ? " was" : "s were");
+    }
 }

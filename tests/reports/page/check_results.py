@@ -221,8 +221,12 @@ def check_diagnosis(work):
 
 def check_refusals(work):
     """A job whose requests were refused is not healthy, and its page names the limit that refused them: 0.5 GiB."""
-    to = os.path.join(work, "refused.html")
-    run(GMD, "report", os.path.join(DATA, "histories", "limit_and_empty_cache.pickle.gz"), "-o", to, expected=(0,))
+    to, result = os.path.join(work, "refused.html"), os.path.join(work, "refused.json")
+    history = os.path.join(DATA, "histories", "limit_and_empty_cache.pickle.gz")
+    run(GMD, "diagnose", history, "--quiet", "--json", result, expected=(0,))
+    run(GMD, "report", result, "-o", to, expected=(0,))
+    assert Page(to).json["inputs"][0]["summary"] == "0 findings, 643 requests were refused for lack of memory"
+    run(GMD, "report", history, "-o", to, expected=(0,))
     page = Page(to)
     given = page.json["inputs"][0]
     assert given["verdict"] == "out of memory, survived"
