@@ -61,6 +61,16 @@ def peak_of(h):
     return most, at
 
 
+def check_ooms(meta, h, events):
+    """Each has its size, and what is known of the first like it."""
+    refused = [(i + 1, event["size"]) for i, event in enumerate(events) if event["action"] == "oom"]
+    assert list(zip(h["o.event"], h["o.bytes"])) == refused
+    for number, oom in enumerate(meta["ooms"]):
+        same = [at for at, (_, item) in enumerate(zip(refused, h["o.item"])) if item == number + 1]
+        assert refused[same[0]] == (oom["event"], oom["bytes"]), "the first is the one that is described"
+        assert {refused[at][1] for at in same} == {oom["bytes"]} and len(same) == oom["repeats"] + 1
+
+
 def check_history(work, name):
     path = os.path.join(DATA, "histories", name + ".pickle.gz")
     to, told = os.path.join(work, "page.html"), os.path.join(work, "told.json")
@@ -81,6 +91,7 @@ def check_history(work, name):
         assert sum(h["s.size"][i] for i in living) == sum(
             s["total_size"] for s in snapshot["segments"] if s["device"] == meta["device"])
         assert peak_of(h) == (meta["peak"]["allocated"], meta["peak"]["event"])
+        check_ooms(meta, h, events)
     first = page.json["histories"][0]
     assert first["peak"]["allocated"] == diagnosis["peak"]["allocated"]
     if len(page.json["histories"]) == 1:
@@ -165,7 +176,7 @@ def check_damaged(work):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for each in "resnet50_leak cross_stream raw_mixed_expand two_devices left_free_1.2 gpt_frames".split():
+    for each in "resnet50_leak cross_stream raw_mixed_expand two_devices left_free_1.2 limit_and_empty_cache gpt_frames".split():
         check_history(folder, each)
     check_hostile_texts(folder)
     check_damaged(folder)
