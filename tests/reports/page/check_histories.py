@@ -121,6 +121,30 @@ def check_evidence(page):
                 assert e["line"] == "%s:%d" % (file, h["l.line"][e["line_number"]])
 
 
+def sum_of_span(h, span):
+    """Bytes allocated less those freed from its first event to its last."""
+    total = 0
+    for alloc, length, size in zip(h["b.alloc"], h["b.free"], h["b.size"]):
+        total += size if max(span[0], 1) <= alloc <= span[1] else 0
+        total -= size if length and span[0] <= alloc + length <= span[1] else 0
+    return total
+
+
+def check_counted(work, name):
+    """The blocks of a leak's line are those that the finding counts, and its span ends before the job gives them back."""
+    to = os.path.join(work, "counted.html")
+    run(GMD, "report", os.path.join(DATA, "histories", name + ".pickle.gz"), "-o", to, expected=(1,))
+    page = Page(to)
+    finding = page.json["findings"][0]
+    line, span = finding["evidence"][:2]
+    h = page.history(line["history"])
+    assert sum(h["b.size"][block] for block in line["blocks"]) == finding["bytes"], name
+    assert " in %d blocks" % len(line["blocks"]) in line["label"], line["label"]
+    assert span["span"][1] == span["event"] < len(h["e.kind"]) - 1
+    assert sum_of_span(h, span["span"]) >= 0, name
+    print("%s: the evidence is what the finding counts" % name)
+
+
 HOSTILE = ["</script><script>alert(1)</script>", "<!--", "\"'&<>", "\u202edirection", "tab\tline\nend\x01\x7f",
            "x" * (1 << 20), "<!-- gmd:data -->", "\u2028\u2029"]
 
@@ -178,5 +202,7 @@ def check_damaged(work):
 with tempfile.TemporaryDirectory() as folder:
     for each in "resnet50_leak cross_stream raw_mixed_expand two_devices left_free_1.2 limit_and_empty_cache gpt_frames".split():
         check_history(folder, each)
+    for each in "eval_leak hidden_leak simple_cycle_leak resnet50_leak".split():
+        check_counted(folder, each)
     check_hostile_texts(folder)
     check_damaged(folder)
