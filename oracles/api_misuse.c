@@ -1,5 +1,6 @@
 /* api_misuse - the allocator makes no call that the CUDA API forbids. The simulated device knows
  * its rules; a call that a planted fault answered broke none. */
+#include "gmd_tokens.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -15,13 +16,13 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     (void)state;
     for (size_t i = 0; i < view->calls.misuse_count; i++) {
         const gmd_misuse *m = &view->calls.misuses[i];
-        char error[12];
+        char error[12], call[GMD_CALL_TEXT];
         snprintf(error, sizeof error, "%d", m->result);
         gmd_violation_add(
             judge, GMD_KIND(api_misuse, forbidden_call),
             GMD_PARTIES({"function", m->function}, {"error", error}, {"rule", m->rule}),
-            "%s(0x%" PRIx64 ", %" PRIu64 " B) returned %d: %s", m->function, m->address, m->size,
-            m->result, m->sentence);
+            "%s returned %d: %s", gmd_call_text(m->function, m->address, m->size, call), m->result,
+            m->sentence);
     }
 }
 

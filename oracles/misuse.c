@@ -3,6 +3,7 @@
  * such frees now and then. A crash in one is its parent's to see, who speaks in this oracle's name
  * (driver/process/child.c); what it corrupts unseen shows to the other oracles, which go on
  * judging. */
+#include "gmd_tokens.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -83,13 +84,13 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     uint64_t bad = 0;
     for (size_t i = 0; i < view->calls.misuse_count; i++) {
         const gmd_misuse *m = &view->calls.misuses[i];
+        char call[GMD_CALL_TEXT];
         gmd_violation_add(
             judge, GMD_KIND(misuse, passed_on),
             GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"function", m->function}),
-            "%s at 0x%" PRIx64 " after request %" PRIu64 " was passed on: %s(0x%" PRIx64
-            ", %" PRIu64 " B) returned %d: %s",
-            gmd_wrong_free_text(f->kind), f->address, view->request_index, m->function, m->address,
-            m->size, m->result, m->sentence);
+            "%s at 0x%" PRIx64 " after request %" PRIu64 " was passed on: %s returned %d: %s",
+            gmd_wrong_free_text(f->kind), f->address, view->request_index,
+            gmd_call_text(m->function, m->address, m->size, call), m->result, m->sentence);
     }
     if (view->stats.now) {
         check_books(view, judge);

@@ -4,6 +4,7 @@
 #include "gmd_min.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -116,4 +117,18 @@ void gmd_signal_token(int number, char token[GMD_SIGNAL_TOKEN])
 void gmd_request_token(const char *request, char token[GMD_REQUEST_TOKEN])
 {
     snprintf(token, GMD_REQUEST_TOKEN, "%.*s", (int)strcspn(request, " "), request);
+}
+
+const char *gmd_call_text(const char *function, uint64_t address, uint64_t size,
+                          char text[GMD_CALL_TEXT])
+{
+    if (!address && !size) {
+        snprintf(text, GMD_CALL_TEXT, "%.64s", function);
+    } else if (!size) {
+        snprintf(text, GMD_CALL_TEXT, "%.64s(0x%" PRIx64 ")", function, address);
+    } else {
+        snprintf(text, GMD_CALL_TEXT, "%.64s(0x%" PRIx64 ", %" PRIu64 " B)", function, address,
+                 size);
+    }
+    return text;
 }

@@ -14,8 +14,17 @@ TEST(a_forbidden_call_is_named_with_its_rule)
     oracle_api_misuse.after_request(
         NULL, &(gmd_view){.calls.misuses = &misuse, .calls.misuse_count = 1}, &judge);
     assert_int_equal(judge.count, 1);
-    assert_string_equal(judge.first,
-                        "cudaFree(0x1000, 0 B) returned 1: the address is not allocated");
+    assert_string_equal(judge.first, "cudaFree(0x1000) returned 1: the address is not allocated");
+}
+
+TEST(a_call_without_an_address_is_named_alone)
+{
+    gmd_judge judge = {0};
+    gmd_misuse misuse = {
+        .function = "cudaStreamSynchronize", .sentence = "the stream is destroyed", .result = 400};
+    oracle_api_misuse.after_request(
+        NULL, &(gmd_view){.calls.misuses = &misuse, .calls.misuse_count = 1}, &judge);
+    assert_string_equal(judge.first, "cudaStreamSynchronize returned 400: the stream is destroyed");
 }
 
 static int state_violations(gmd_thread_state before, gmd_thread_state after, const char *faulted)

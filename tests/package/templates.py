@@ -42,3 +42,11 @@ for name in ("github-actions.yml", "gitlab-ci.yml"):
     reports = set(re.findall(r"gate\.[a-z]+", "\n".join(texts(document))))
     assert reports and all(report in module for report in reports), f"{name}: {reports}"
     print(f"{name}: {calls} calls, {sorted(reports)}")
+
+# Without the variable GitHub's checkout takes the user's own repository.
+steps = yaml.safe_load((prefix / "share/doc/gmd/ci/github-actions.yml").read_text())["jobs"]["simulated"]["steps"]
+guard = next(step["run"] for step in steps if "GMD_REPOSITORY" in step.get("env", {}))
+for repository, status in (("", 1), ("owner/gmd", 0)):
+    done = subprocess.run(["bash", "-c", guard], env={"GMD_REPOSITORY": repository, "PATH": "/usr/bin:/bin"},
+                          capture_output=True, check=False)
+    assert done.returncode == status, f"GMD_REPOSITORY={repository!r}: {done.returncode}"
