@@ -244,7 +244,7 @@ export class CompareView {
             known.events,
             known.blocks,
             known.peak?.allocated ?? null,
-            (known.ooms ?? []).length,
+            this.app.columns.get(`${known.prefix}o.event`).length,
             i,
         ]);
         const columns = [
