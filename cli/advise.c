@@ -11,6 +11,7 @@
 #include "gmd_advice_report.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -185,7 +186,9 @@ static gmd_status add_advice(gmd_page *page, const void *context, gmd_error *err
 {
     const gmd_advice *advice = context;
     gmd_status status = cli_page_add_json(page, put_json, advice, error);
-    return status == GMD_OK ? gmd_page_add_diagnosis(page, &advice->diagnosis, error) : status;
+    return status == GMD_OK ? gmd_page_add_diagnosis(page, &advice->diagnosis,
+                                                     gmd_file_name(advice->diagnosis.name), error)
+                            : status;
 }
 
 static gmd_status write_text(const advise_arguments *a, const gmd_advice *advice, gmd_error *error)

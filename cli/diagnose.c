@@ -1,5 +1,6 @@
 /* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
 #include "commands.h"
+#include "distinct.h"
 #include "options.h"
 #include "page.h"
 #include "reading.h"
@@ -161,6 +162,7 @@ static const struct argp diagnose_argp = {
 
 /* What was diagnosed, in the order of the arguments; or a memory timeline, the only one. */
 typedef struct diagnosed {
+    const char *const *paths;
     gmd_diagnosis *items;
     size_t count;
     const char *timeline_name; /* NULL: it is none */
@@ -212,7 +214,8 @@ static gmd_status add_diagnoses(gmd_page *page, const void *context, gmd_error *
     const diagnosed *all = context;
     gmd_status status = GMD_OK;
     for (size_t i = 0; status == GMD_OK && i < all->count; i++) {
-        status = gmd_page_add_diagnosis(page, &all->items[i], error);
+        const char *name = cli_distinct_name(all->paths[i], all->paths, all->count);
+        status = gmd_page_add_diagnosis(page, &all->items[i], name, error);
     }
     return status;
 }
@@ -302,7 +305,7 @@ static gmd_status read_input(const diagnose_arguments *a, diagnosed *all, const 
 
 static gmd_status diagnose(const diagnose_arguments *a, int *exit_status, gmd_error *error)
 {
-    diagnosed all = {.items = calloc(a->input_count, sizeof *all.items)};
+    diagnosed all = {.paths = a->inputs, .items = calloc(a->input_count, sizeof *all.items)};
     gmd_status status = GMD_OK;
     if (!all.items) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory");

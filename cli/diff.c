@@ -1,5 +1,6 @@
 /* diff.c - gmd diff BEFORE AFTER: what grew between two recordings, or two results, by line. */
 #include "commands.h"
+#include "distinct.h"
 #include "options.h"
 #include "page.h"
 #include "reading.h"
@@ -237,6 +238,7 @@ static gmd_status read_side(side *s, const char *path, bool is_of_end, gmd_error
 
 /* What a page shows of a diff: both sides, where they are recordings, and its tables. */
 typedef struct shown_diff {
+    const char *const *paths;
     const side *sides;
     const gmd_diff *diff;
     uint64_t threshold;
@@ -254,7 +256,8 @@ static gmd_status add_diff(gmd_page *page, const void *context, gmd_error *error
     gmd_status status = GMD_OK;
     for (int i = 0; status == GMD_OK && i < 2; i++) {
         if (d->sides[i].diagnosis.device_count) {
-            status = gmd_page_add_diagnosis(page, &d->sides[i].diagnosis, error);
+            const char *name = cli_distinct_name(d->paths[i], d->paths, 2);
+            status = gmd_page_add_diagnosis(page, &d->sides[i].diagnosis, name, error);
         }
     }
     return status == GMD_OK ? cli_page_add_json(page, put_json, d, error) : status;
@@ -286,7 +289,7 @@ static gmd_status compare(const diff_arguments *a, const side sides[2], int *exi
     *exit_status = gmd_diff_growth(&diff) > threshold_of(a, &diff) ? CLI_EXIT_FINDING : CLI_EXIT_OK;
     status = report(a, &diff, error);
     if (status == GMD_OK) {
-        const shown_diff shown = {sides, &diff, threshold_of(a, &diff)};
+        const shown_diff shown = {a->inputs, sides, &diff, threshold_of(a, &diff)};
         status = cli_page_write(a->html_path, add_diff, &shown, error);
     }
     gmd_diff_free(&diff);

@@ -37,18 +37,22 @@ static bool is_shared(const inputs *all, const char *tail, size_t parts)
     return false;
 }
 
-void cli_tell_apart(gmd_outcome *outcome, const char *const *paths, size_t count)
+const char *cli_distinct_name(const char *path, const char *const *paths, size_t count)
 {
-    const inputs all = {paths, count, outcome->path};
-    const char *tail = gmd_file_name(outcome->path);
-    if (!*outcome->path || !is_shared(&all, tail, 1)) {
-        return;
-    }
+    const inputs all = {paths, count, path};
+    const char *tail;
     size_t parts = 1;
     do {
-        tail = tail_of(outcome->path, parts);
-    } while (tail > outcome->path && is_shared(&all, tail, parts++));
-    if (strlen(tail) < sizeof outcome->name) {
-        snprintf(outcome->name, sizeof outcome->name, "%s", tail);
+        tail = tail_of(path, parts);
+    } while (tail > path && is_shared(&all, tail, parts++));
+    return tail;
+}
+
+void cli_tell_apart(gmd_outcome *outcome, const char *const *paths, size_t count)
+{
+    const char *name = cli_distinct_name(outcome->path, paths, count);
+    bool is_shared_name = name != gmd_file_name(outcome->path);
+    if (is_shared_name && strlen(name) < sizeof outcome->name) {
+        snprintf(outcome->name, sizeof outcome->name, "%s", name);
     }
 }

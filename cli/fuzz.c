@@ -350,6 +350,7 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     o->known_count = result->status.known;
     note_figures(o, result);
     cli_add_findings(o, findings, &result->judged);
+    cli_keep_found(results, findings);
     cli_end_search(o, result->is_interrupted ? GMD_INTERRUPTED : status, error);
     note_findings(o, findings);
 }

@@ -99,6 +99,7 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
                  r->unconfirmed);
     }
     cli_add_findings(o, findings, &r->judged);
+    cli_keep_found(results, findings);
     cli_end_search(o, r->is_interrupted ? GMD_INTERRUPTED : status, error);
 }
 

@@ -1,5 +1,6 @@
 #include "page_inputs.h"
 
+#include "distinct.h"
 #include "inputs.h"
 #include "page.h"
 #include "play_inputs.h"
@@ -35,7 +36,8 @@ static gmd_status add_recording(reading *r, gmd_page *page, gmd_snapshot *snapsh
     if (status == GMD_OK) {
         r->diagnosis_count++;
         note_status(r, diagnosis->finding_count ? CLI_EXIT_FINDING : CLI_EXIT_OK);
-        status = gmd_page_add_diagnosis(page, diagnosis, error);
+        const char *name = cli_distinct_name(path, r->inputs->items, r->inputs->count);
+        status = gmd_page_add_diagnosis(page, diagnosis, name, error);
     }
     return status;
 }
@@ -83,6 +85,8 @@ static gmd_status add_run(reading *r, gmd_page *page, const char *input, gmd_err
     cli_results_open(&results, &options, "run");
     results.keeps_journals = true;
     results.speaker = "report";
+    results.inputs = r->inputs->items;
+    results.input_count = r->inputs->count;
     cli_run_input(&options, input, r->inputs->params, r->inputs->param_count, &results);
     int exit_status = CLI_EXIT_OK;
     gmd_status status = cli_results_add_to_page(&results, page, &exit_status, error);

@@ -176,6 +176,16 @@ static bool has_run(const cli_results *results)
     return results->gate != NULL; /* interrupted: what was judged until then is there */
 }
 
+/* No input could be read: there is nothing to show, and the page of before stays. */
+static bool is_unreadable(const cli_results *results)
+{
+    bool is_bad = results->count > 0 && !has_run(results);
+    for (size_t i = 0; i < results->count; i++) {
+        is_bad = is_bad && results->items[i]->error_status == GMD_BAD_INPUT;
+    }
+    return is_bad;
+}
+
 static gmd_status add_report(gmd_page *page, const void *context, gmd_error *error)
 {
     return gmd_page_add_report(page, context, error);
@@ -191,9 +201,10 @@ typedef struct report_form {
     report_writer *write;
 } report_form;
 
-/* Each that can be written is; the others are told. The first failure. */
+/* Each that can be written is; the others are told. The first failure. `html_path`: NULL for no
+ * page. */
 static gmd_status write_files(const cli_options *options, const gmd_report *report,
-                              const char *speaker)
+                              const char *html_path, const char *speaker)
 {
     const report_form files[] = {{options->json_path, gmd_report_json},
                                  {options->junit_path, gmd_report_junit},
@@ -202,7 +213,7 @@ static gmd_status write_files(const cli_options *options, const gmd_report *repo
                                  {options->openmetrics_path, gmd_report_openmetrics},
                                  {options->perfetto_path, gmd_report_perfetto},
                                  {options->snapshot_path, gmd_report_snapshot},
-                                 {options->html_path, write_html}};
+                                 {html_path, write_html}};
     gmd_error error = {""};
     gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
                             ? GMD_OK
@@ -294,6 +305,8 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
                         .coverage_count = results->coverage_count,
                         .gate = results->gate,
                         .listings = (const gmd_case_listing *const *)results->listings,
+                        .found = results->found,
+                        .found_count = results->found_count,
                         .replay_options = results->replay_options,
                         .reruns = results->reruns,
                         .rerun_count = results->rerun_count};
@@ -360,6 +373,9 @@ gmd_status cli_results_add_to_page(const cli_results *results, gmd_page *page, i
 {
     report_parts parts;
     const gmd_report report = make_report(results, &parts);
+    if (is_unreadable(results)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s", results->items[0]->error);
+    }
     tell_errors(results);
     *exit_status = status_of(report.outcomes, report.outcome_count);
     return gmd_page_add_report(page, &report, error);
@@ -372,7 +388,8 @@ int cli_results_report(cli_results *results)
     const cli_options *options = results->options;
     const gmd_report report = make_report(results, &parts);
     show_end(results, &report);
-    gmd_status status = write_files(options, &report, "gmd");
+    const char *html_path = is_unreadable(results) ? NULL : options->html_path;
+    gmd_status status = write_files(options, &report, html_path, "gmd");
     if (options->store_path &&
         gmd_store_add(options->store_path, &report, time(NULL), &error) != GMD_OK) {
         fprintf(stderr, "gmd: %s\n", error.text);
@@ -387,7 +404,7 @@ int cli_results_rewrite(gmd_report report, const cli_options *options)
     gmd_report_rule rules[GMD_ORACLE_MAX];
     report.rules = rules;
     report.rule_count = list_rules(rules);
-    gmd_status status = write_files(options, &report, "gmd report");
+    gmd_status status = write_files(options, &report, options->html_path, "gmd report");
     if (status != GMD_OK) {
         return cli_exit_status(status);
     }
@@ -412,5 +429,6 @@ void cli_results_free(cli_results *results)
     free(results->timelines);
     free(results->items);
     free(results->repeats);
+    free(results->found);
     *results = (cli_results){0};
 }

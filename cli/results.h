@@ -34,6 +34,9 @@ typedef struct cli_results {
     size_t course_length;
     gmd_coverage coverage[GMD_COVERAGE_MAX]; /* likewise */
     size_t coverage_count;
+    gmd_campaign_finding
+        *found; /* of the violations of the one outcome of `gmd fuzz`; NULL: none */
+    size_t found_count;
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
     const char *replay_options;  /* of a campaign (gmd_report.h); NULL: it is none */
@@ -81,7 +84,8 @@ void cli_results_end(cli_results *results, const char *name, gmd_status status,
  * written all the same. */
 int cli_results_report(cli_results *results);
 
-/* Adds what was run to a page, and says on standard error what could not be run. */
+/* Adds what was run to a page, and says on standard error what could not be run. GMD_BAD_INPUT:
+ * nothing was, as it could not be read, and nothing is added. */
 gmd_status cli_results_add_to_page(const cli_results *results, gmd_page *page, int *exit_status,
                                    gmd_error *error);
 

@@ -354,9 +354,12 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
                      .finds_smallest_limit = a->finds_smallest_limit};
     const char **names = status == GMD_OK ? calloc(selection->count + 1, sizeof *names) : NULL;
     for (size_t i = 0; names && i < selection->count; i++) {
-        names[results->input_count++] = selection->items[i].name;
+        names[i] = selection->items[i].name;
     }
-    results->inputs = names;
+    if (!results->inputs) { /* else the command has others beside these */
+        results->inputs = names;
+        results->input_count = names ? selection->count : 0;
+    }
     results->hides_passes = a->repeat > 1 || a->placement_seeds;
     for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         *failed = selection->items[i].name;
@@ -365,8 +368,10 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
             note_left_out(results, selection->count - i - 1);
         }
     }
-    results->inputs = NULL;
-    results->input_count = 0;
+    if (results->inputs == names) {
+        results->inputs = NULL;
+        results->input_count = 0;
+    }
     free(names);
     free(variants);
     gmd_workspaces_close(workspaces);

@@ -1,6 +1,7 @@
 #include "search_outcome.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void mark_failed(gmd_outcome *o, const char *oracle)
@@ -50,6 +51,16 @@ void cli_add_findings(gmd_outcome *o, const gmd_findings *findings, const gmd_ju
         }
     }
     note_unwritten(o, findings);
+}
+
+void cli_keep_found(cli_results *results, const gmd_findings *findings)
+{
+    results->found = calloc(findings->count + 1, sizeof *results->found);
+    results->found_count = results->found ? findings->count : 0;
+    for (size_t i = 0; i < results->found_count; i++) {
+        const gmd_finding *f = &findings->items[i];
+        results->found[i] = (gmd_campaign_finding){f->seconds, f->hits, f->requests};
+    }
 }
 
 void cli_end_search(gmd_outcome *o, gmd_status status, const gmd_error *error)

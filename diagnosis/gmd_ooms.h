@@ -39,6 +39,7 @@ typedef struct gmd_oom {
     gmd_free_memory free; /* why each free part did not serve; its keepers */
     uint64_t needed;      /* bytes that the device was asked for */
     uint64_t headroom;    /* bytes that it could have given, for all that is known */
+    uint64_t allowed;     /* bytes that the job once had reserved: no limit is below them */
     uint64_t largest;     /* bytes: the largest request that would have been served; at least */
     uint64_t missing;     /* bytes of device memory that would have let it pass; at most */
     uint64_t leaked;      /* bytes that had leaked until then */
@@ -84,6 +85,11 @@ const gmd_oom *gmd_ooms_costly(const gmd_ooms *ooms);
 
 /* Free bytes that would have served, had they not lain in several places. */
 uint64_t gmd_oom_scattered(const gmd_oom *oom);
+
+/* Whether a memory limit refused it, as the device had the memory. Then the limit is of at least
+ * `*least` bytes of reserved memory, and of less than `*below`; `*least` is 0 where the job once
+ * had more: the limit was lowered. */
+bool gmd_oom_is_limited(const gmd_oom *oom, uint64_t *least, uint64_t *below);
 
 const char *gmd_oom_cause_name(gmd_oom_cause cause);
 const char *gmd_oom_cause_sentence(gmd_oom_cause cause);

@@ -67,6 +67,18 @@ static bool has_fitting(const autopsy *a, const gmd_oom *oom)
     return oom->free.by_cause[GMD_FREE_FITTING] && !r->ends_early && !r->contradictions;
 }
 
+static bool device_had(const gmd_oom *oom)
+{
+    return oom->device_free != GMD_NOT_KNOWN && oom->device_free >= oom->needed;
+}
+
+bool gmd_oom_is_limited(const gmd_oom *oom, uint64_t *least, uint64_t *below)
+{
+    *below = oom->free.amount.reserved + oom->needed;
+    *least = oom->allowed < *below ? oom->allowed : 0;
+    return oom->cause != GMD_OOM_ALLOCATOR && device_had(oom);
+}
+
 static gmd_oom_cause judge(const autopsy *a, const gmd_oom *oom)
 {
     if (has_fitting(a, oom)) {
@@ -78,8 +90,7 @@ static gmd_oom_cause judge(const autopsy *a, const gmd_oom *oom)
     if (is_fragmented(oom)) {
         return GMD_OOM_FRAGMENTATION;
     }
-    return oom->device_free != GMD_NOT_KNOWN && oom->device_free >= oom->needed ? GMD_OOM_LIMIT
-                                                                                : GMD_OOM_CAPACITY;
+    return device_had(oom) ? GMD_OOM_LIMIT : GMD_OOM_CAPACITY;
 }
 
 /* --- the change ------------------------------------------------------------------------------ */
@@ -152,6 +163,7 @@ static gmd_status look_at(const autopsy *a, gmd_oom *oom, gmd_error *error)
         return status;
     }
     oom->needed = gmd_recorded_segment_size(&a->settings, oom->requested);
+    oom->allowed = a->highest_reserved;
     oom->headroom = headroom(a, oom);
     oom->missing = oom->needed > oom->headroom ? oom->needed - oom->headroom : 0;
     oom->largest = gmd_max(oom->free.largest_part, oom->headroom / (2 * GMD_MIB) * (2 * GMD_MIB));

@@ -16,13 +16,29 @@ export class App {
     }
 
     start(fragment) {
-        const link = readLink(fragment);
-        this.state.history = link.history ?? 0;
-        this.state = { ...this.defaults(link.history ?? 0), ...link };
+        this.state = this.stateOfLink(fragment);
         this.validate();
-        window.addEventListener('hashchange', () => {
-            if (location.hash !== this.written) this.set({ ...this.cleared(), ...readLink(location.hash) });
-        });
+        for (const name of ['hashchange', 'popstate']) window.addEventListener(name, () => this.follow());
+    }
+
+    // To what the address asks for now: another was typed in, or the reader went back or forward.
+    follow() {
+        if (location.hash === this.written) return;
+        this.written = location.hash;
+        this.change({ ...this.cleared(), ...this.stateOfLink(location.hash) });
+        this.writeSoon();
+    }
+
+    stateOfLink(fragment) {
+        const link = readLink(fragment);
+        return { ...this.defaults(link.history ?? 0), ...this.viewOfLink(link), ...link };
+    }
+
+    // A link that names a moment and no view shows that moment.
+    viewOfLink({ event, block, span, range }) {
+        if (!this.report.histories.length) return {};
+        if (span || range || (block !== undefined && event === undefined)) return { view: 'timeline' };
+        return event === undefined ? {} : { view: 'state' };
     }
 
     defaults(history) {
@@ -48,7 +64,7 @@ export class App {
     cleared() {
         const none = {};
         for (const name of Object.keys(this.state)) none[name] = null;
-        return { ...none, ...this.defaults(0) };
+        return none;
     }
 
     // Whatever an address asks for that there is not becomes something that there is.
@@ -83,22 +99,34 @@ export class App {
         this.listeners.push(listener);
     }
 
+    // Another view is a step that the reader can take back; where in a view one is, is not.
     set(changes) {
+        if ('view' in changes && changes.view !== this.state.view) this.step(changes);
+        else if (this.change(changes)) this.writeSoon();
+    }
+
+    step(changes) {
+        if (this.writing) this.write(); // back leads to where the reader was last
+        if (this.change(changes)) this.write('pushState');
+    }
+
+    // Whether anything is other than before.
+    change(changes) {
         if ('history' in changes && changes.history !== this.state.history && !('event' in changes))
             changes = {
                 ...this.withoutMoment(),
                 event: this.report.histories[changes.history]?.peak?.event ?? 0,
                 ...changes,
             };
-        for (const [name, value] of Object.entries(changes)) {
-            if (this.state[name] === value) continue;
+        const differing = Object.entries(changes).filter(([name, value]) => this.state[name] !== value);
+        if (!differing.length) return false;
+        for (const [name, value] of differing) {
             this.state[name] = value;
             this.changed.add(name);
         }
-        if (!this.changed.size) return;
         this.validate();
         this.scheduled ??= requestAnimationFrame(() => this.tell());
-        this.writeSoon();
+        return true;
     }
 
     writeSoon() {
@@ -117,10 +145,12 @@ export class App {
         for (const listener of this.listeners) listener(this.state, changed);
     }
 
-    write() {
+    // METHOD of the browser's history: whether back leads to the address of before.
+    write(method = 'replaceState') {
+        clearTimeout(this.writing);
         this.writing = null;
         this.written = writeLink(this.state);
-        history.replaceState(null, '', this.written);
+        history[method](null, '', this.written);
     }
 
     // What a piece of evidence shows: the state that the views then draw.
@@ -142,7 +172,7 @@ export class App {
         changes.event =
             evidence.event ?? evidence.span?.[1] ?? this.report.histories[index]?.peak?.event ?? 0;
         if (evidence.span) changes.range = widened(evidence.span, this.report.histories[index].events - 1);
-        this.set(changes);
+        this.step(changes);
     }
 }
 

@@ -241,7 +241,7 @@ export class CompareView {
         const rows = histories.map((known, i) => [
             known.name,
             known.device ?? '',
-            known.events,
+            known.events - 1, // event 0 is the state before the first
             known.blocks,
             known.peak?.allocated ?? null,
             this.app.columns.get(`${known.prefix}o.event`).length,

@@ -26,9 +26,26 @@ export class FindingsView {
                 inputs.map((input) => this.input(input)),
             ),
             this.comparison(),
-            element('h2', {}, findings.length ? plural(findings.length, 'finding') : 'Nothing was found'),
+            this.heading(),
             findings.map((finding, i) => this.finding(finding, i)),
         );
+    }
+
+    // Where nothing was looked for, as by a benchmark, that nothing was found says nothing.
+    heading() {
+        const { findings, inputs } = this.app.report;
+        if (findings.length) return element('h2', {}, plural(findings.length, 'finding'));
+        if (inputs.some(({ kind }) => ['advice', 'bench', 'diff'].includes(kind)))
+            return element('p', {}, this.linkToView('tables', 'The figures'));
+        return element('h2', {}, 'Nothing was found');
+    }
+
+    linkToView(view, text) {
+        const onclick = (event) => {
+            event.preventDefault();
+            this.app.set({ view });
+        };
+        return element('a', { href: `#view=${view}`, onclick }, text);
     }
 
     // Two histories are there to be compared, also where neither has a finding.
@@ -37,29 +54,23 @@ export class FindingsView {
         if (histories.length !== 2) return null;
         const [one, other] = histories.map(({ peak }) => peak ?? {});
         const figure = (name) => `${formatBytes(one[name] ?? 0)} and ${formatBytes(other[name] ?? 0)}`;
-        const link = {
-            href: '#view=compare',
-            onclick: (event) => {
-                event.preventDefault();
-                this.app.set({ view: 'compare' });
-            },
-        };
         return element(
             'p',
             { class: 'comparison' },
-            element('a', link, 'Compare the two histories'),
+            this.linkToView('compare', 'Compare the two histories'),
             `: most allocated ${figure('allocated')}, most reserved ${figure('reserved')}.`,
         );
     }
 
     input(input) {
-        const bad = /fail|error|violation|unhealthy/.test(input.verdict ?? '');
+        const bad = /fail|error|violation|unhealthy|out of memory$/.test(input.verdict ?? '');
+        const survived = /survived/.test(input.verdict ?? '');
         return element(
             'p',
             { class: 'input' },
             element(
                 'span',
-                { class: `verdict${bad ? ' bad' : ''}` },
+                { class: `verdict${bad ? ' bad' : survived ? ' survived' : ''}` },
                 shortText(input.verdict ?? input.kind, 40),
             ),
             element('strong', {}, shortText(input.name, 120)),

@@ -47,6 +47,13 @@ typedef struct gmd_coverage {
 
 enum { GMD_COVERAGE_MAX = 16 };
 
+/* How a campaign came upon a violation. */
+typedef struct gmd_campaign_finding {
+    double seconds;       /* since it began */
+    uint64_t hits;        /* runs that showed it */
+    size_t case_requests; /* of the minimised case */
+} gmd_campaign_finding;
+
 /* The case of what a gate or a campaign found, run once more for its history. */
 typedef struct gmd_rerun {
     const gmd_outcome *outcome; /* NULL: it was not run */
@@ -86,6 +93,9 @@ typedef struct gmd_report {
     size_t course_length;
     const gmd_coverage *coverage; /* likewise, at its end; up to GMD_COVERAGE_MAX */
     size_t coverage_count;
+    const gmd_campaign_finding *found; /* of the violations of "fuzz"'s one outcome, in their order;
+                                          NULL: not known */
+    size_t found_count;
     const char *replay_options;  /* what 'gmd run CASE' needs to show a campaign's case again; NULL:
                                     it is no campaign */
     const char *command_line;    /* that makes this report again; NULL: not given */
@@ -107,6 +117,11 @@ const char *gmd_verdict_name(gmd_verdict verdict);
  * name, what it was run with, and where that is not enough which of those that are alike it is. */
 enum { GMD_TITLE_TEXT = 448 };
 const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
+
+/* The command that shows the case of a campaign's violation again. False: it is no campaign's, or
+ * no case was written. */
+bool gmd_report_replay(const gmd_report *report, const gmd_violation *violation, char *text,
+                       size_t size);
 
 /* Each writes the whole report to `out` and flushes it. GMD_FAILED: a write failed (a full disk);
  * part of the report may then be there. */

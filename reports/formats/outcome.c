@@ -1,5 +1,6 @@
 #include "outcome.h"
 
+#include "gmd_command.h"
 #include "gmd_report_text.h"
 #include "gmd_text.h"
 
@@ -105,6 +106,19 @@ const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[
         snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " #%u", earlier + 1);
     }
     return text;
+}
+
+bool gmd_report_replay(const gmd_report *report, const gmd_violation *violation, char *text,
+                       size_t size)
+{
+    if (!report->replay_options || !*violation->case_path) {
+        return false;
+    }
+    gmd_command command = gmd_command_begin(text, size, "gmd run");
+    gmd_command_word(&command, violation->case_path);
+    gmd_command_more(&command, report->replay_options);
+    gmd_command_end(&command);
+    return true;
 }
 
 bool is_error(const gmd_outcome *outcome)

@@ -1,7 +1,6 @@
 /* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
  * for each run what was checked, what was found, how fast. */
 #include "gate.h"
-#include "gmd_command.h"
 #include "gmd_inspect.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
@@ -281,14 +280,9 @@ static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle
 static void put_case(const screen *on, const gmd_report *report, const gmd_violation *violation)
 {
     char text[2048];
-    if (report->replay_options) {
-        gmd_command command = gmd_command_begin(text, sizeof text, "gmd run");
-        gmd_command_word(&command, violation->case_path);
-        gmd_command_more(&command, report->replay_options);
-        gmd_command_end(&command);
-    }
-    fputs(report->replay_options ? "    replay: " : "    case: ", on->out);
-    gmd_utf8_put_line(report->replay_options ? text : violation->case_path, on->out);
+    bool has_command = gmd_report_replay(report, violation, text, sizeof text);
+    fputs(has_command ? "    replay: " : "    case: ", on->out);
+    gmd_utf8_put_line(has_command ? text : violation->case_path, on->out);
     putc('\n', on->out);
 }
 

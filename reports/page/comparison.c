@@ -4,7 +4,6 @@
 #include "table.h"
 
 #include "gmd_comparison.h"
-#include "gmd_text.h"
 
 #include <stdlib.h>
 
@@ -19,12 +18,12 @@ typedef struct compared {
 
 static void list_compared(const struct gmd_page *page, compared *c)
 {
-    for (size_t i = 0; i < page->diagnosis_count && c->count < GMD_COMPARED_MAX; i++) {
-        const gmd_diagnosis *d = page->diagnoses[i];
+    for (size_t i = 0; i < page->job_count && c->count < GMD_COMPARED_MAX; i++) {
+        const gmd_diagnosis *d = page->jobs[i].diagnosis;
         if (d->device_count) {
             c->facts[c->count] = &d->devices[0].facts;
             c->moments[c->count] = d->devices[0].facts.recording.peak.allocated_at;
-            c->names[c->count++] = gmd_file_name(d->name);
+            c->names[c->count++] = page->jobs[i].name;
         }
     }
 }

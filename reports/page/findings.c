@@ -328,6 +328,22 @@ static void put_finding(history *h, const gmd_job_finding *f, uint32_t input, bo
 
 /* --- out of memory --------------------------------------------------------------------------- */
 
+static void put_limit(gmd_json *json, const gmd_oom *oom)
+{
+    char text[300], from[40] = "", least_text[24], below_text[24];
+    uint64_t least, below;
+    if (gmd_oom_is_limited(oom, &least, &below)) {
+        if (least) {
+            snprintf(from, sizeof from, "at least %s and ", gmd_format_size(least, least_text));
+        }
+        snprintf(text, sizeof text,
+                 "A memory limit was reached (torch.cuda.set_per_process_memory_fraction): it is "
+                 "%sless than %s of reserved memory.",
+                 from, gmd_format_size(below, below_text));
+        gmd_json_string(json, NULL, text);
+    }
+}
+
 static void put_oom_detail(gmd_json *json, const gmd_oom *oom)
 {
     char text[400], bytes[24], other[24];
@@ -339,6 +355,7 @@ static void put_oom_detail(gmd_json *json, const gmd_oom *oom)
              gmd_format_size(oom->free.amount.allocated, bytes),
              gmd_format_size(oom->free.amount.reserved, other));
     gmd_json_string(json, NULL, text);
+    put_limit(json, oom);
     if (oom->device_free != GMD_NOT_KNOWN) {
         snprintf(text, sizeof text, "%s were free on the device.",
                  gmd_format_size(oom->device_free, bytes));

@@ -18,8 +18,9 @@ typedef struct gmd_page gmd_page;
 /* On failure `*page` is NULL. */
 gmd_status gmd_page_open(gmd_page **page, gmd_error *error);
 
-/* A recorded job. The diagnosis must stay as long as the page. */
-gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, gmd_error *error);
+/* A recorded job, and how the page names it. Both must stay as long as the page. */
+gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, const char *name,
+                                  gmd_error *error);
 
 /* Runs, with their histories where they kept journals. */
 gmd_status gmd_page_add_report(gmd_page *page, const gmd_report *report, gmd_error *error);

@@ -6,6 +6,7 @@
 #include "state.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 #include "gmd_report_text.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
@@ -34,26 +35,64 @@ void gmd_page_free(gmd_page *page)
 {
     if (page) {
         document_free(&page->document);
-        free(page->diagnoses);
+        free(page->jobs);
         free(page);
     }
 }
 
 /* --- recorded jobs --------------------------------------------------------------------------- */
 
+/* What the out-of-memories cost the job at most. */
+static gmd_oom_outcome worst_outcome(const gmd_diagnosis *d)
+{
+    gmd_oom_outcome worst = GMD_OOM_SURVIVED;
+    for (size_t i = 0; i < d->device_count; i++) {
+        const gmd_ooms *ooms = &d->devices[i].ooms;
+        for (size_t k = 0; k < ooms->count; k++) {
+            worst = gmd_max(worst, ooms->items[k].outcome);
+        }
+    }
+    return worst;
+}
+
+/* An out-of-memory that the job survived is no finding, and nothing that is healthy has. */
+static const char *verdict_of(const gmd_diagnosis *d)
+{
+    if (d->finding_count) {
+        return "fail";
+    }
+    if (gmd_diagnosis_oom_count(d) == 0) {
+        return "healthy";
+    }
+    return worst_outcome(d) == GMD_OOM_SURVIVED ? "out of memory, survived" : "out of memory";
+}
+
+/* ", 59 requests were refused for lack of memory, which the job survived" */
+static int put_refusals(const gmd_diagnosis *d, char *text, size_t size)
+{
+    static const char *const costs[] = {[GMD_OOM_SURVIVED] = "the job survived",
+                                        [GMD_OOM_LOST] = "cost the job iterations",
+                                        [GMD_OOM_ENDED] = "ended the job"};
+    char count[32];
+    uint64_t ooms = gmd_diagnosis_oom_count(d);
+    return snprintf(text, size, ", %s request%s refused for lack of memory, which %s",
+                    gmd_format_count(ooms, count), ooms == 1 ? " was" : "s were",
+                    costs[worst_outcome(d)]);
+}
+
 static const char *summary_of(const gmd_diagnosis *d, char *text, size_t size)
 {
     char events[32], count[32], allocated[24], reserved[24];
+    bool has_refusals = gmd_diagnosis_oom_count(d) != 0;
     int used =
         snprintf(text, size, "%s events, ", gmd_format_count(d->snapshot.event_count, events));
     used += d->finding_count ? snprintf(text + used, size - (size_t)used, "%s finding%s",
                                         gmd_format_count(d->finding_count, count),
                                         d->finding_count == 1 ? "" : "s")
-                             : snprintf(text + used, size - (size_t)used, "healthy");
-    uint64_t ooms = gmd_diagnosis_oom_count(d);
-    if (ooms) {
-        used += snprintf(text + used, size - (size_t)used, ", %s out-of-memor%s",
-                         gmd_format_count(ooms, count), ooms == 1 ? "y" : "ies");
+                             : snprintf(text + used, size - (size_t)used, "%s",
+                                        has_refusals ? "no finding" : "healthy");
+    if (has_refusals) {
+        used += put_refusals(d, text + used, size - (size_t)used);
     }
     if (d->device_count) {
         const gmd_amount *peak = &d->devices[0].facts.recording.peak.amount;
@@ -65,10 +104,11 @@ static const char *summary_of(const gmd_diagnosis *d, char *text, size_t size)
 }
 
 /* Its devices as histories, with what was found in them. */
-static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, uint32_t input,
+static gmd_status add_histories(gmd_page *page, const page_job *job, uint32_t input,
                                 gmd_error *error)
 {
     char name[400];
+    const gmd_diagnosis *diagnosis = job->diagnosis;
     gmd_status status = GMD_OK;
     document *to = &page->document;
     history *histories = calloc(diagnosis->device_count + 1, sizeof *histories);
@@ -80,7 +120,7 @@ static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, 
         status = history_make(&histories[i], to, device, to->lists[DOCUMENT_HISTORIES].count,
                               (history_source){.is_job = true}, error);
         if (status == GMD_OK) {
-            int length = snprintf(name, sizeof name, "%.300s", gmd_file_name(diagnosis->name));
+            int length = snprintf(name, sizeof name, "%.300s", job->name);
             if (diagnosis->device_count > 1) {
                 snprintf(name + length, sizeof name - (size_t)length, ", device %u",
                          device->facts.recording.device);
@@ -98,19 +138,21 @@ static gmd_status add_histories(gmd_page *page, const gmd_diagnosis *diagnosis, 
     return status;
 }
 
-gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, gmd_error *error)
+gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, const char *name,
+                                  gmd_error *error)
 {
     char summary[300];
-    if (!GMD_GROW(&page->diagnoses, &page->diagnosis_capacity, page->diagnosis_count + 1)) {
+    if (!GMD_GROW(&page->jobs, &page->job_capacity, page->job_count + 1)) {
         return no_memory(error);
     }
     uint32_t input = page_add_input(
-        page, &(page_input){.name = gmd_file_name(diagnosis->name),
+        page, &(page_input){.name = name,
                             .kind = "snapshot",
-                            .verdict = diagnosis->finding_count ? "fail" : "healthy",
+                            .verdict = verdict_of(diagnosis),
                             .summary = summary_of(diagnosis, summary, sizeof summary)});
-    page->diagnoses[page->diagnosis_count++] = diagnosis;
-    return add_histories(page, diagnosis, input, error);
+    page_job *job = &page->jobs[page->job_count++];
+    *job = (page_job){diagnosis, name};
+    return add_histories(page, job, input, error);
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "gmd_page.h"
 
 #include "findings.h"
+#include "result_summary.h"
 #include "state.h"
 #include "table.h"
 
@@ -30,7 +31,8 @@ typedef struct json_table {
 
 typedef struct result_kind {
     const char *command, *kind;
-    const char *subject;  /* the key of what it is about */
+    const char *subject; /* the key of what it is about */
+    result_summary *summarise;
     json_table tables[3]; /* likewise */
 } result_kind;
 
@@ -38,6 +40,7 @@ static const result_kind kinds[] = {
     {"bench",
      "bench",
      "allocator",
+     summary_of_bench,
      {{"results",
        "Benchmarks",
        {{"name", {"Benchmark", "text"}, 0},
@@ -55,6 +58,7 @@ static const result_kind kinds[] = {
     {"advise",
      "advice",
      "snapshot",
+     summary_of_advice,
      {{"settings",
        "Settings and their predicted peaks",
        {{"conf", {"PYTORCH_CUDA_ALLOC_CONF", "text"}, 0},
@@ -75,8 +79,9 @@ static const result_kind kinds[] = {
         {"file", {"File", "text"}, 0},
         {"line", {"Line", "count"}, 0}}}}},
     {"diff",
-     "snapshot",
+     "diff",
      "snapshot_after",
+     summary_of_diff,
      {{"lines",
        "Difference by line",
        {{"file", {"File", "text"}, 0},
@@ -100,6 +105,7 @@ static const result_kind kinds[] = {
     {"diagnose",
      "snapshot",
      "snapshot",
+     summary_of_diagnosis,
      {{"findings",
        "Findings",
        {{"class", {"Class", "text"}, 0},
@@ -226,11 +232,9 @@ static gmd_status add_tables(gmd_page *page, const result_kind *kind, const json
         return status;
     }
     result->verdict = strcmp(verdict, "pass") == 0 ? GMD_PASS : GMD_FAIL;
-    char title[400], summary[80];
-    size_t rows = json_array_size(json_object_get(root, kind->tables[0].key));
-    snprintf(title, sizeof title, "gmd %s: %.300s", kind->command, subject);
-    snprintf(summary, sizeof summary, "%s: %zu row%s", kind->tables[0].title, rows,
-             rows == 1 ? "" : "s");
+    char title[400], summary[500];
+    snprintf(title, sizeof title, "%s: %.300s", kind->command, subject);
+    kind->summarise(root, summary, sizeof summary);
     page->has_diff = page->has_diff || strcmp(kind->command, "diff") == 0;
     uint32_t input = page_add_input(page, &(page_input){title, kind->kind, verdict, summary});
     for (int i = 0; i < MOST && kind->tables[i].key; i++) {

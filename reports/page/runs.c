@@ -75,7 +75,7 @@ static gmd_status add_finding(gmd_page *page, const gmd_report *report, size_t i
     if (report->gate) {
         finding_of_gate(&page->document, &report->gate->findings[index], input, &of);
     } else {
-        violation_of_campaign(&page->document, &report->outcomes[0]->violations[index], input, &of);
+        violation_of_campaign(&page->document, report, index, input, &of);
     }
     run_history_write(&of, title, input);
     run_history_close(&of);
@@ -129,15 +129,13 @@ static const char *summary_of(const gmd_report *report, char *text, size_t size)
 
 static uint32_t add_input(gmd_page *page, const gmd_report *report)
 {
-    char name[GMD_TITLE_TEXT + 40] = "gmd ", summary[700], title[GMD_TITLE_TEXT];
-    if (report->outcome_count == 1 && !report->gate) {
+    char name[GMD_TITLE_TEXT + 40], summary[700], title[GMD_TITLE_TEXT];
+    if (report->gate || is_campaign(report)) {
+        snprintf(name, sizeof name, "%s of %.300s", report->command, report->allocator);
+    } else if (report->outcome_count == 1) {
         snprintf(name, sizeof name, "%s", gmd_outcome_title(report, 0, title));
-    } else if (report->outcome_count) {
-        snprintf(name, sizeof name, "gmd %s, %zu run%s", report->command, report->outcome_count,
-                 report->outcome_count == 1 ? "" : "s");
-    }
-    if (report->gate) {
-        snprintf(name, sizeof name, "gate of %.300s", report->allocator);
+    } else {
+        snprintf(name, sizeof name, "%s, %zu runs", report->command, report->outcome_count);
     }
     return page_add_input(page, &(page_input){name, kind_of(report),
                                               gmd_verdict_name(gmd_report_verdict(report)),

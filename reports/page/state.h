@@ -6,10 +6,15 @@
 
 #include "gmd_diagnosis.h"
 
+typedef struct page_job {
+    const gmd_diagnosis *diagnosis;
+    const char *name;
+} page_job;
+
 struct gmd_page {
     document document;
-    const gmd_diagnosis **diagnoses; /* to be compared with each other */
-    size_t diagnosis_count, diagnosis_capacity;
+    page_job *jobs; /* to be compared with each other */
+    size_t job_count, job_capacity;
     char title[600];
     size_t untitled; /* inputs that the title has no room for */
     bool has_diff;   /* gmd diff compares them already */

@@ -292,29 +292,42 @@ static void end_found(gmd_json *json, const gmd_violation *v, const char *replay
     gmd_json_end(json);
 }
 
-void violation_of_campaign(document *to, const gmd_violation *violation, uint32_t input,
+/* `by`: the part and item of a gate that came upon it, as words; empty: it is a campaign's. */
+static void put_finding_out(gmd_json *json, const char *by, const gmd_campaign_finding *f)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "Found%s after %.1f s, %" PRIu64 " time%s in all; the case has %zu request%s.", by,
+             f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
+             f->case_requests == 1 ? "" : "s");
+    gmd_json_string(json, NULL, text);
+}
+
+void violation_of_campaign(document *to, const gmd_report *report, size_t index, uint32_t input,
                            const run_history *of)
 {
-    char text[100];
+    char text[100], replay[2048];
+    const gmd_violation *violation = &report->outcomes[0]->violations[index];
     gmd_json *json = begin_violation(to, violation, input);
     gmd_json_array(json, "detail");
+    if (index < report->found_count) {
+        put_finding_out(json, "", &report->found[index]);
+    }
     snprintf(text, sizeof text, "In the minimised case, with request %" PRIu64 ".",
              violation->request);
     gmd_json_string(json, NULL, text);
-    end_found(json, violation, NULL, of);
+    bool has_replay = gmd_report_replay(report, violation, replay, sizeof replay);
+    end_found(json, violation, has_replay ? replay : NULL, of);
 }
 
 void finding_of_gate(document *to, const gmd_gate_finding *finding, uint32_t input,
                      const run_history *of)
 {
-    char text[600];
+    char by[160];
     const gmd_gate_finding *f = finding;
     gmd_json *json = begin_violation(to, &f->violation, input);
     gmd_json_array(json, "detail");
-    snprintf(text, sizeof text,
-             "Found by %s/%s after %.1f s, %" PRIu64 " time%s in all; the case has %zu request%s.",
-             f->part, f->item, f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
-             f->case_requests == 1 ? "" : "s");
-    gmd_json_string(json, NULL, text);
+    snprintf(by, sizeof by, " by %s/%s", f->part, f->item);
+    put_finding_out(json, by, &(gmd_campaign_finding){f->seconds, f->hits, f->case_requests});
     end_found(json, &f->violation, f->replay, of);
 }

@@ -17,7 +17,7 @@ void troubles_of_outcome(document *to, const gmd_outcome *outcome, const char *t
                          uint32_t input);
 
 /* What was found by many runs. `of`: the history of its case, which was run once more. */
-void violation_of_campaign(document *to, const gmd_violation *violation, uint32_t input,
+void violation_of_campaign(document *to, const gmd_report *report, size_t index, uint32_t input,
                            const run_history *of);
 void finding_of_gate(document *to, const gmd_gate_finding *finding, uint32_t input,
                      const run_history *of);

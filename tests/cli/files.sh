@@ -69,6 +69,15 @@ a_report_of_yesterday_survives_a_run_that_is_not_made() {
     [ "$(cat report)" = yesterday ] || fail "the report is gone"
 }
 
+an_input_that_cannot_be_read_leaves_the_page_of_yesterday() {
+    echo yesterday >page.html
+    echo '<html>' >other.html
+    expect 2 "other.html" "$gmd" report other.html -o page.html
+    expect 2 "other.html" "$gmd" report "$data/traces/basic.gmd" other.html -o page.html
+    expect 2 "other.html" "$gmd" run other.html --html page.html
+    [ "$(cat page.html)" = yesterday ] || fail "the page was replaced"
+}
+
 a_full_disk_leaves_the_report_of_yesterday() {
     echo yesterday >report
     (

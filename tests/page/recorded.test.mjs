@@ -254,3 +254,14 @@ test('a gate whose cases are not written says why no view shows them', async () 
     });
     await lookAtAll(path);
 });
+
+test('the page of a benchmark leads to its figures, and does not say that nothing was found', async () => {
+    const path = pageOfGmd('bench', (to) =>
+        ['bench', '--filter', 'pair_512B', '--seconds', '0.01', '--quiet', '--html', to]);
+    await withPage(path, '', async (page) => {
+        assert.doesNotMatch(await page.locator('main').innerText(), /Nothing was found/);
+        await page.getByRole('link', { name: 'The figures' }).click();
+        await settle(page);
+        assert.equal((await stateOf(page)).view, 'tables');
+    });
+});

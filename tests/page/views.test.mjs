@@ -142,6 +142,14 @@ test('two histories are compared on one scale, with the difference by line', asy
     });
 });
 
+test('the list of histories counts the events that were recorded', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        const last = await page.evaluate(() => window.gmdPage.app.history(1).last);
+        const row = page.locator('.compare tbody tr', { hasText: 'synthetic, fewer layers' }).last();
+        assert.equal(await row.locator('td').nth(2).innerText(), last.toLocaleString('en-US'));
+    });
+});
+
 test('the zoom of both compared timelines is in the address, and opens again', async () => {
     await withPage(small, '#view=compare', async (page) => {
         const seen = (one) =>
@@ -239,6 +247,45 @@ test('the address follows the state, and opens it again', async () => {
         });
     });
 });
+
+test('back leads through the views and pieces of evidence that were shown, and forward again', async () => {
+    await withPage(small, '', async (page) => {
+        const view = async () => {
+            await settle(page);
+            return (await stateOf(page)).view;
+        };
+        await page.getByRole('link', { name: "The line's blocks" }).click();
+        await page.getByRole('link', { name: 'State', exact: true }).click();
+        await settle(page);
+        await page.locator('.state .segments canvas').press('Home'); // a small movement is no step
+        await settle(page);
+        await page.getByRole('link', { name: 'Flame graph' }).click();
+        await page.goBack();
+        assert.equal(await view(), 'state');
+        assert.equal((await stateOf(page)).event, 0);
+        await page.goBack();
+        assert.equal(await view(), 'timeline');
+        assert.equal((await stateOf(page)).finding, 0);
+        await page.goBack();
+        assert.equal(await view(), 'findings');
+        await page.goForward();
+        assert.equal(await view(), 'timeline');
+    });
+});
+
+for (const [fragment, view] of [
+    ['#event=700', 'state'],
+    ['#block=100', 'timeline'],
+    ['#event=700&range=600-800', 'timeline'],
+    ['#history=1', 'findings'],
+])
+    test(`a link that names no view opens where its moment is seen: ${fragment}`, async () => {
+        await withPage(small, fragment, async (page) => {
+            const state = await stateOf(page);
+            assert.equal(state.view, view);
+            if (fragment.includes('event')) assert.equal(state.event, 700);
+        });
+    });
 
 for (const fragment of [
     '#view=nothing',

@@ -3,6 +3,7 @@
 of its case, or says why it cannot."""
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -74,6 +75,10 @@ def check_findings_of_campaign(work):
     page = Page(to)
     found = [f["class"] for f in page.json["findings"]]
     check_parties(page, found.index("overlap.shared"), "overlap")
+    for finding in page.json["findings"]:
+        assert finding["replay"].startswith("gmd run %s --allocator " % finding["case_path"]), finding["replay"]
+        assert re.fullmatch(r"Found after [0-9.]+ s, [0-9]+ times? in all; the case has [0-9]+ requests?\.",
+                            finding["detail"][0]), finding["detail"][0]
     print("a campaign's findings have their blocks")
 
 

@@ -3,6 +3,7 @@
 the same command has; a violation points to its blocks and has its case."""
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -155,7 +156,7 @@ def check_campaign(work):
     to, result = os.path.join(work, "fuzz.html"), os.path.join(work, "fuzz.json")
     run(GMD, "fuzz", "--runs", "300", "--out", "none", "--quiet", "--html", to, "--json", result, expected=(0,))
     page, told = Page(to), read_json(result)
-    assert page.json["inputs"][0]["kind"] == "campaign"
+    assert (page.json["inputs"][0]["name"], page.json["inputs"][0]["kind"]) == ("fuzz of reference", "campaign")
     assert table(page, "runs")[0][3] == told["requests"]
     rows = table(page, "campaign")
     assert rows[-1][2] == told["requests"], "the last row is the end"
@@ -203,6 +204,38 @@ def check_tables(work):
     print("benchmarks, advice and diffs have their rows")
 
 
+def check_summaries(work):
+    """What advice and a diff come to stands above their tables, also on the page of the JSON."""
+    told = read_json(os.path.join(work, "advise.json"))
+    for end in (".html", "-again.html"):
+        advised = Page(os.path.join(work, "advise" + end)).json
+        needed = told["settings"][0]["smallest_capacity"] / 2**20
+        assert advised["inputs"][0]["summary"] == (
+            "Best: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which needs %.1f MiB" % needed)
+        assert advised["title"].startswith("gmd: advise: ")
+        compared = Page(os.path.join(work, "diff" + end)).json
+        difference = next(i for i in compared["inputs"] if i["kind"] == "diff")
+        assert difference["summary"] == "Allocated at the peak: 454.9 MiB before, 429.0 MiB after (-25.9 MiB)"
+    print("advice and diffs say what they come to")
+
+
+def check_gain(work):
+    """Advice for a job that may have other settings says what they need less than its own."""
+    rows = [{"conf": "a:1", "recorded": False, "fits": True, "smallest_capacity": 92 << 20},
+            {"conf": "", "recorded": True, "fits": True, "smallest_capacity": 100 << 20}]
+    for settings, expected in (
+            (rows, "Best: PYTORCH_CUDA_ALLOC_CONF=a:1, which needs 92.0 MiB; the recorded settings need 100.0 MiB (-8.0 %)"),
+            (rows[::-1], "No setting is better than the recorded ones, PyTorch's defaults, which need 100.0 MiB"),
+            ([dict(rows[0], fits=False)], "It does not fit; it would with PYTORCH_CUDA_ALLOC_CONF=a:1, in 92.0 MiB"),
+            ([], "No settings were tried")):
+        path, to = os.path.join(work, "gain.json"), os.path.join(work, "gain.html")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"command": "advise", "snapshot": "x", "verdict": "pass", "settings": settings}, file)
+        run(GMD, "report", path, "-o", to, expected=(0,))
+        assert Page(to).json["inputs"][0]["summary"] == expected, Page(to).json["inputs"][0]["summary"]
+    print("advice says what its setting gains")
+
+
 def check_diagnosis(work):
     result, to = os.path.join(work, "diagnosis.json"), os.path.join(work, "diagnosis.html")
     run(GMD, "diagnose", os.path.join(DATA, "histories", "eval_leak.pickle.gz"), "--quiet", "--json", result,
@@ -211,6 +244,21 @@ def check_diagnosis(work):
     told, found = read_json(result)["findings"], Page(to).json["findings"]
     assert [(f["class"], f["bytes"], f["fix"]) for f in found] == [(f["class"], f["bytes"], f["fix"]) for f in told]
     print("a diagnosis has its findings")
+
+
+def check_refusals(work):
+    """A job whose requests were refused is not healthy, and its page names the limit that refused them: 0.5 GiB."""
+    to = os.path.join(work, "refused.html")
+    run(GMD, "report", os.path.join(DATA, "histories", "limit_and_empty_cache.pickle.gz"), "-o", to, expected=(0,))
+    page = Page(to)
+    given = page.json["inputs"][0]
+    assert given["verdict"] == "out of memory, survived"
+    assert "643 requests were refused for lack of memory, which the job survived" in given["summary"]
+    ooms = [f for f in page.json["findings"] if f["kind"] == "oom"]
+    limits = [d for f in ooms for d in f["detail"] if "memory limit was reached" in d]
+    assert len(limits) == len(ooms) > 0
+    assert all("at least 512.0 MiB and less than" in d for d in limits), limits
+    print("a job whose requests were refused has its limit")
 
 
 def check_several(work):
@@ -224,6 +272,29 @@ def check_several(work):
     for row in table(page, "difference"):
         assert row[3] == row[2] - row[1]
     print("several inputs are on one page, with their difference by line")
+
+
+def check_names(work):
+    """Inputs of one name are told apart by their folders: recordings, and the runs of traces."""
+    data = {"snap.pickle.gz": ("histories", "resnet50_leak.pickle.gz"), "c.gmd": ("traces", "basic.gmd")}
+    inputs = []
+    for name, source in data.items():
+        for rank in ("r0", "r1"):
+            os.makedirs(os.path.join(work, rank), exist_ok=True)
+            inputs.append(os.path.join(work, rank, name))
+            shutil.copy(os.path.join(DATA, *source), inputs[-1])
+    to = os.path.join(work, "names.html")
+    run(GMD, "report", *inputs, "-o", to, expected=(1,))
+    page = Page(to)
+    names = ["r0/snap.pickle.gz", "r1/snap.pickle.gz", "r0/c.gmd", "r1/c.gmd"]
+    assert [i["name"] for i in page.json["inputs"]] == names
+    assert [h["name"] for h in page.json["histories"]] == names
+    columns = next(t for t in page.json["tables"] if t["id"].startswith("difference"))["columns"]
+    assert [c["name"] for c in columns] == ["Line", *names[:2], "Difference"]
+    for command, status in (("diagnose", 1), ("diff", 0)):
+        run(GMD, command, *inputs[:2], "--quiet", "--html", to, expected=(status,))
+        assert [h["name"] for h in Page(to).json["histories"]] == names[:2]
+    print("inputs of one name have their folders")
 
 
 def check_bad_results(work):
@@ -255,6 +326,10 @@ with tempfile.TemporaryDirectory() as folder:
     check_campaign(folder)
     check_exhaustive(folder)
     check_tables(folder)
+    check_summaries(folder)
+    check_gain(folder)
     check_diagnosis(folder)
+    check_refusals(folder)
     check_several(folder)
+    check_names(folder)
     check_bad_results(folder)

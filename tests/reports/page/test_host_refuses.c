@@ -32,7 +32,7 @@ static gmd_status make_page(const two_jobs *jobs, FILE *out, gmd_error *error)
     gmd_page *page;
     gmd_status status = gmd_page_open(&page, error);
     for (int i = 0; status == GMD_OK && i < 2; i++) {
-        status = gmd_page_add_diagnosis(page, &jobs->items[i], error);
+        status = gmd_page_add_diagnosis(page, &jobs->items[i], "job", error);
     }
     if (status == GMD_OK) {
         status = gmd_page_write(page, "1", out, error);
