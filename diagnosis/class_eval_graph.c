@@ -312,6 +312,7 @@ static void blame_pass(const class_view *view, const pass *passes, uint32_t at,
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         if (is_held(view, l, passes, at)) {
             blame_line(finding, gmd_places_frame(&f->places, l->origin), l->size, false);
+            blame_block(finding, view, i);
         }
     }
 }

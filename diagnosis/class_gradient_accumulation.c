@@ -249,9 +249,10 @@ static bool is_annotated(const gmd_facts *f, const char *prefix)
     return false;
 }
 
-/* Bytes of gradients that stay, as far as their making was recorded. */
-static uint64_t unfreed_bytes(const gmd_facts *f)
+/* Blames the gradients that stay, as far as their making was recorded; their bytes. */
+static uint64_t blame_unfreed(const class_view *view, const gmd_job_finding *finding)
 {
+    const gmd_facts *f = view->facts;
     uint64_t bytes = 0;
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
@@ -260,6 +261,7 @@ static uint64_t unfreed_bytes(const gmd_facts *f)
             (l->freed == GMD_NEVER || gmd_iteration_of(&f->iterations, l->freed) >=
                                           gmd_iteration_of(&f->iterations, l->born) + 2)) {
             bytes += l->size;
+            blame_block(finding, view, i);
         }
     }
     return bytes;
@@ -364,7 +366,7 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
         (is_zeroed && !is_of_most_parameters(f, made))) {
         return false;
     }
-    uint64_t seen = unfreed_bytes(f);
+    uint64_t seen = blame_unfreed(view, finding);
     finding->bytes = gmd_max(seen, made.temporary);
     finding->confidence = weigh(view, 0.9);
     blame_line(finding, line_before(f, made.first), finding->bytes, true);
@@ -388,25 +390,41 @@ static bool look_for_unfreed(const class_view *view, parameter_sizes *sizes,
 
 /* --- gradients that are appended to ---------------------------------------------------------- */
 
-/* Bytes, by iteration, that backward() makes in it and frees in a later one, as it makes the sum of
- * them and what is new, or that are there at the end. The caller frees them; NULL: no host memory.
- */
+/* Whether backward() makes a block in an iteration, *at, and frees it in a later one, as it makes
+ * the sum of it and what is new, or it is there at the end. */
+static bool is_summed(const gmd_facts *f, const gmd_lifetime *l, uint32_t *at)
+{
+    unsigned parts = gmd_places_parts(&f->places, l->origin);
+    bool is_of_backward = (parts & GMD_PART_BACKWARD) && !(parts & GMD_PART_PYTHON);
+    *at = gmd_iteration_of(&f->iterations, l->born);
+    return l->born != GMD_BEFORE && *at < f->iterations.count && is_of_backward &&
+           (l->freed == GMD_NEVER ||
+            (is_freed_by_backward(f, l) && gmd_iteration_of(&f->iterations, l->freed) > *at));
+}
+
+/* Bytes of such blocks, by iteration. The caller frees them; NULL: no host memory. */
 static uint64_t *list_summed(const gmd_facts *f)
 {
     uint64_t *made = calloc((size_t)f->iterations.count + 1, sizeof *made);
     for (size_t i = 0; made && i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
-        uint32_t at = gmd_iteration_of(&f->iterations, l->born);
-        unsigned parts = gmd_places_parts(&f->places, l->origin);
-        bool is_of_backward = (parts & GMD_PART_BACKWARD) && !(parts & GMD_PART_PYTHON);
-        bool goes_later =
-            l->freed == GMD_NEVER ||
-            (is_freed_by_backward(f, l) && gmd_iteration_of(&f->iterations, l->freed) > at);
-        if (l->born != GMD_BEFORE && at < f->iterations.count && is_of_backward && goes_later) {
+        uint32_t at;
+        if (is_summed(f, l, &at)) {
             made[at] += l->size;
         }
     }
     return made;
+}
+
+static void blame_summed(const class_view *view, uint32_t iteration, const gmd_job_finding *finding)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        uint32_t at;
+        if (is_summed(f, &f->recording.lifetimes[i], &at) && at == iteration) {
+            blame_block(finding, view, i);
+        }
+    }
 }
 
 typedef struct summed_gradients {
@@ -468,6 +486,7 @@ static bool look_for_appended(const class_view *view, gmd_job_finding *finding)
     finding->bytes_per_iteration = (sum.last - sum.first) / (sum.last_in - sum.first_in);
     finding->confidence = weigh(view, 0.9);
     blame_line(finding, line_of_backward(f, sum.last_in), finding->bytes, true);
+    blame_summed(view, sum.last_in, finding);
     say_evidence(finding,
                  "backward() frees gradients of the iteration before as it makes larger ones, from "
                  "%s in iteration %" PRIu32 " to %s in iteration %" PRIu32

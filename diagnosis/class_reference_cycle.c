@@ -173,6 +173,7 @@ static bool look_for_collections(const class_view *view, gmd_job_finding *findin
             finding->bytes += group->most;
             finding->bytes_per_iteration += group->rises ? group->risen / group->rises : 0;
             blame_line(finding, group->frame, group->most, false);
+            blame_kept(finding, view, group);
             largest = gmd_max(group->largest_drop, largest);
         }
     }

@@ -26,6 +26,7 @@ typedef struct class_view {
     size_t leak_count;
     parameter_sizes *parameters; /* a class counts blocks in it */
     retention *retained;         /* and marks the groups that it explains */
+    uint8_t *blamed;             /* and the blocks that it counts: gmd_job_findings */
 } class_view;
 
 /* A class looks, and fills in what it found but for its class: false: nothing is wrong of its kind.
@@ -91,6 +92,12 @@ const char *refusal_text(const class_view *view, char text[REFUSAL_TEXT]);
 
 /* Puts the groups that pass a test (NULL: all) into the finding, and marks them as explained. */
 void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *test);
+
+/* Marks a block as one that the finding counts. */
+void blame_block(const gmd_job_finding *finding, const class_view *view, size_t lifetime);
+
+/* The same of each block that a group keeps from iteration to iteration. */
+void blame_kept(gmd_job_finding *finding, const class_view *view, const retained_group *group);
 
 /* Adds to the lines where bytes are, most bytes first. `is_inferred`: no frames were recorded. */
 void blame_line(gmd_job_finding *finding, uint32_t frame, uint64_t bytes, bool is_inferred);

@@ -211,6 +211,21 @@ bool has_material_growth(const class_view *view)
     return is_growth_material(view, sum_growth(view, NULL, true));
 }
 
+void blame_block(const gmd_job_finding *finding, const class_view *view, size_t lifetime)
+{
+    view->blamed[lifetime] = (uint8_t)(finding->class + 1);
+}
+
+void blame_kept(gmd_job_finding *finding, const class_view *view, const retained_group *group)
+{
+    finding->is_of_ends = true;
+    for (size_t i = 0; i < view->facts->recording.lifetime_count; i++) {
+        if (retained_group_has(group, view->facts, &view->facts->recording.lifetimes[i])) {
+            blame_block(finding, view, i);
+        }
+    }
+}
+
 void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *test)
 {
     for (size_t i = 0; i < view->retained->count; i++) {
@@ -220,6 +235,7 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
             finding->bytes += group->most;
             finding->bytes_per_iteration += rate_of(view, group);
             blame_line(finding, group->frame, group->most, false);
+            blame_kept(finding, view, group);
         }
     }
 }

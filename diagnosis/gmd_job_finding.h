@@ -41,6 +41,7 @@ typedef struct gmd_job_finding {
     gmd_finding_class class;
     double confidence;            /* 0 to 1 */
     uint64_t bytes;               /* held, or unusable, because of it, where it was most */
+    bool is_of_ends;              /* what it counts is counted at the ends of iterations */
     uint64_t bytes_per_iteration; /* by which it grows; 0: it does not */
     gmd_finding_place where[GMD_FINDING_PLACES]; /* most to blame first */
     size_t where_count;

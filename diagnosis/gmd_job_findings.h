@@ -10,6 +10,7 @@
 typedef struct gmd_job_findings { /* most bytes first; none: healthy */
     gmd_job_finding *items;
     size_t count;
+    uint8_t *blamed; /* by lifetime: the class whose finding counts it, and 1 more; 0: none does */
 } gmd_job_findings;
 
 /* What is found to leak is noted in the OOMs; one that cost the job something leads to a finding,

@@ -50,9 +50,18 @@ typedef struct gmd_oom {
     char change[GMD_OOM_CHANGE_TEXT]; /* the smallest change that would have let it pass */
 } gmd_oom;
 
+#define GMD_NO_OOM UINT32_MAX
+
+typedef struct gmd_oom_event {
+    uint32_t moment;
+    uint32_t item; /* that it is, or repeats; GMD_NO_OOM: it is left out */
+} gmd_oom_event;
+
 typedef struct gmd_ooms { /* in order; of equal line, size and outcome the first only */
     gmd_oom *items;
     size_t count;
+    gmd_oom_event *events; /* each, in order */
+    size_t event_count;
     uint64_t left_out; /* of further lines and sizes: there were too many */
     uint64_t lost;     /* how many cost an iteration */
 } gmd_ooms;

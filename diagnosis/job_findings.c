@@ -112,10 +112,12 @@ gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, con
     gmd_status status = observe(&o, facts, end, error);
     if (status == GMD_OK) {
         findings->items = calloc(GMD_FINDING_CLASS_COUNT + 1, sizeof *findings->items);
-        status = findings->items ? GMD_OK
-                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for findings");
+        findings->blamed = calloc(facts->recording.lifetime_count + 1, sizeof *findings->blamed);
+        status = findings->items && findings->blamed
+                     ? GMD_OK
+                     : gmd_fail(error, GMD_NO_MEMORY, "no host memory for findings");
     }
-    if (findings->items) {
+    if (status == GMD_OK) {
         look(findings, ooms,
              &(class_view){.facts = facts,
                            .end = end,
@@ -123,7 +125,8 @@ gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, con
                            .course = o.course,
                            .free = &o.free,
                            .parameters = &o.parameters,
-                           .retained = &o.retained});
+                           .retained = &o.retained,
+                           .blamed = findings->blamed});
     }
     release(&o);
     return status;
@@ -132,6 +135,7 @@ gmd_status gmd_job_findings_find(gmd_job_findings *findings, gmd_ooms *ooms, con
 void gmd_job_findings_free(gmd_job_findings *findings)
 {
     free(findings->items);
+    free(findings->blamed);
     *findings = (gmd_job_findings){0};
 }
 

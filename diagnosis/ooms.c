@@ -191,15 +191,19 @@ static gmd_status note(gmd_ooms *ooms, const autopsy *a, uint32_t moment, gmd_oo
 {
     const gmd_snapshot_event *e = gmd_event_at(&a->facts->recording, moment);
     gmd_oom *same = find_same(ooms, e, outcome);
+    gmd_oom_event *noted = &ooms->events[ooms->event_count++];
+    *noted = (gmd_oom_event){moment, GMD_NO_OOM};
     ooms->lost += outcome == GMD_OOM_LOST;
     if (same) {
         same->repeats++;
+        noted->item = (uint32_t)(same - ooms->items);
         return GMD_OK;
     }
     if (ooms->count >= MOST_LOOKED_AT && outcome != GMD_OOM_ENDED) {
         ooms->left_out++;
         return GMD_OK;
     }
+    noted->item = (uint32_t)ooms->count;
     gmd_oom *oom = &ooms->items[ooms->count++];
     *oom = (gmd_oom){.moment = moment,
                      .origin = e->origin,
@@ -234,9 +238,10 @@ gmd_status gmd_ooms_find(gmd_ooms *ooms, const gmd_facts *facts, gmd_error *erro
         return GMD_OK;
     }
     ooms->items = calloc(MOST_LOOKED_AT + 1, sizeof *ooms->items);
+    ooms->events = malloc(count * sizeof *ooms->events);
     gmd_oom_outcome *outcomes = malloc(count * sizeof *outcomes);
     gmd_status status = GMD_OK;
-    if (ooms->items && outcomes) {
+    if (ooms->items && ooms->events && outcomes) {
         gmd_oom_outcomes_find(outcomes, facts);
         status = note_all(ooms, facts, outcomes, error);
     } else {
@@ -255,6 +260,7 @@ void gmd_ooms_free(gmd_ooms *ooms)
         gmd_free_memory_release(&ooms->items[i].free);
     }
     free(ooms->items);
+    free(ooms->events);
     *ooms = (gmd_ooms){0};
 }
 

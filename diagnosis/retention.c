@@ -42,6 +42,21 @@ static void ends_seen(const gmd_facts *f, const gmd_lifetime *l, uint32_t *from,
     *to = freed == GMD_SET_UP || freed < *from ? *from : freed;
 }
 
+/* `born`: the iteration that it was allocated in. */
+static bool outlives_next(const gmd_iterations *it, uint32_t born, const gmd_lifetime *l)
+{
+    return born + 2 <= it->count && l->freed >= it->starts[born + 2];
+}
+
+bool retained_group_has(const retained_group *group, const gmd_facts *f, const gmd_lifetime *l)
+{
+    const gmd_iterations *it = &f->iterations;
+    bool is_of_group = gmd_origins_get(f->places.origins, l->origin).stack == group->stack &&
+                       (group->stack || l->requested == group->requested);
+    return is_of_group && l->born >= it->starts[0] &&
+           outlives_next(it, gmd_iteration_of(it, l->born), l);
+}
+
 /* Blocks come in the order of their births, but those from before the recording, which are of no
  * iteration. */
 static size_t list_members(const gmd_facts *f, member *members)
@@ -58,7 +73,7 @@ static size_t list_members(const gmd_facts *f, member *members)
         while (at + 1 < it->count && it->starts[at + 1] <= l->born) {
             at++;
         }
-        if (at + 2 <= it->count && l->freed >= it->starts[at + 2]) {
+        if (outlives_next(it, at, l)) {
             uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
             members[count++] = (member){stack ? 0 : l->requested, stack, (uint32_t)i};
         }

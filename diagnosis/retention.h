@@ -62,6 +62,10 @@ typedef struct retention {
 /* Whether a group grows from iteration to iteration, to the last, and is not given back. */
 bool retained_group_grows(const retained_group *group);
 
+/* Whether a block is among those that it keeps. */
+bool retained_group_has(const retained_group *group, const gmd_facts *facts,
+                        const gmd_lifetime *lifetime);
+
 /* Whether it rises every so many iterations. */
 bool retained_group_is_even(const retained_group *group);
 

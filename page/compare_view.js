@@ -244,7 +244,7 @@ export class CompareView {
             known.events - 1, // event 0 is the state before the first
             known.blocks,
             known.peak?.allocated ?? null,
-            (known.ooms ?? []).length,
+            this.app.columns.get(`${known.prefix}o.event`).length,
             i,
         ]);
         const columns = [

@@ -95,6 +95,21 @@ export class History {
         return live;
     }
 
+    // [{ event, bytes, oom }] of each out-of-memory: OOM is what is known of it, or of the first like it, or null.
+    refusals() {
+        this.refused ??= this.listRefusals();
+        return this.refused;
+    }
+
+    listRefusals() {
+        const [events, bytes, items] = ['event', 'bytes', 'item'].map((name) => this.column(`o.${name}`));
+        return Array.from(events, (event, i) => ({
+            event,
+            bytes: bytes[i],
+            oom: this.info.ooms?.[items[i] - 1] ?? null,
+        }));
+    }
+
     // The event at which the owner of BLOCK asked for its free; it may be reused only from its end on.
     askedToFree(block) {
         const asked = this.ofBlocks('asked')[block];

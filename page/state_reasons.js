@@ -171,27 +171,47 @@ export function freeSentence(history, event) {
     );
 }
 
-export function oomAt(history, event) {
-    return (history.info.ooms ?? []).find((oom) => oom.event === event) ?? null;
+// The out-of-memory at EVENT as the history lists it, or null.
+export function refusalAt(history, event) {
+    return history.refusals().find((refusal) => refusal.event === event) ?? null;
 }
 
-export function oomSentences(history, oom) {
-    const gaps = gapsOf(segmentsAt(history, oom.event));
+export function refusalSentences(history, { event, bytes, oom }) {
+    const gaps = gapsOf(segmentsAt(history, event));
     const free = gaps.reduce((sum, gap) => sum + gap.size, 0),
         largest = gaps.reduce((most, gap) => Math.max(most, gap.size), 0);
-    const times = oom.repeats > 1 ? ` ${formatCount(oom.repeats)} times` : '';
-    const onDevice = oom.device_free ?? oom.free;
+    const isFirst = oom?.event === event;
     return [
-        `Out of memory at event ${formatCount(oom.event)}: ${formatBytes(oom.bytes)} were refused${times}.`,
-        oom.cause &&
-            `Cause: ${shortText(oom.cause, 300)}${oom.reason ? `: ${shortText(oom.reason, 300)}` : ''}.`,
-        OUTCOMES[oom.outcome],
-        Number.isFinite(onDevice) && `The device had ${formatBytes(onDevice)} free.`,
+        `Out of memory at event ${formatCount(event)}: ${formatBytes(bytes)} were refused${isFirst ? moreSentence(oom) : '.'}`,
         history.hasReserved &&
             `The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`,
-        ...(oom.cached ?? []).map(
-            ({ cause, bytes }) => `Free in the cache, ${formatBytes(bytes)}: ${shortText(cause, 300)}.`,
-        ),
-        oom.text && `What would have been enough: ${shortText(oom.text, 2000)}.`,
+        !isFirst && firstSentence(oom),
+        oom?.cause &&
+            `Cause: ${shortText(oom.cause, 300)}${oom.reason ? `: ${shortText(oom.reason, 300)}` : ''}.`,
+        OUTCOMES[oom?.outcome],
+        isFirst && deviceSentence(oom),
+        ...(isFirst ? cachedSentences(oom) : []),
+        oom?.text && `What would have been enough: ${shortText(oom.text, 2000)}.`,
     ].filter(Boolean);
+}
+
+function moreSentence({ repeats }) {
+    return repeats > 0 ? `, and ${formatCount(repeats)} more like it later.` : '.';
+}
+
+function firstSentence(oom) {
+    return oom
+        ? `The first of the same line and size was at event ${formatCount(oom.event)}; what follows is known of that one.`
+        : 'Its cause is not known: there were too many to look at each.';
+}
+
+function deviceSentence({ device_free: onDevice, free }) {
+    const bytes = onDevice ?? free;
+    return Number.isFinite(bytes) && `The device had ${formatBytes(bytes)} free.`;
+}
+
+function cachedSentences({ cached }) {
+    return (cached ?? []).map(
+        ({ cause, bytes }) => `Free in the cache, ${formatBytes(bytes)}: ${shortText(cause, 300)}.`,
+    );
 }

@@ -9,8 +9,8 @@ import {
     choiceSentences,
     eventSentence,
     isPending,
-    oomAt,
-    oomSentences,
+    refusalAt,
+    refusalSentences,
     segmentSentences,
 } from './state_reasons.js';
 import { coloursOf } from './colours.js';
@@ -85,15 +85,15 @@ export class StateView {
 
     drawReasons(state) {
         const { history } = this;
-        const oom = oomAt(history, state.event);
-        const sentences = oom
-            ? oomSentences(history, oom)
+        const refusal = refusalAt(history, state.event);
+        const sentences = refusal
+            ? refusalSentences(history, refusal)
             : [eventSentence(history, state.event), ...choiceSentences(history, state.event)];
         const sums = `${memorySums(history, state.event)}; ${liveSentence(history, state.event)}.`;
         const shared = this.segments.reduce((sum, segment) => sum + segment.shared, 0);
         replaceChildren(
             this.text,
-            element('p', { class: oom ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
+            element('p', { class: refusal ? 'bad' : null }, sentences.slice(0, 1).join(' '), ' ', sums),
             shared > 0 &&
                 element(
                     'p',

@@ -33,17 +33,25 @@ function listMarks(history) {
             label: `peak: ${formatBytes(history.allocated[history.peak])} allocated`,
         },
     ];
-    for (const oom of info.ooms ?? [])
-        marks.push({
-            event: oom.event,
-            kind: 'oom',
-            label: `out of memory: ${formatBytes(oom.bytes)} refused`,
-        });
+    const [first, repeated] = refusalMarks(history);
+    marks.push(...first);
     for (const mark of info.marks ?? []) marks.push(mark);
     marks.push(...flushesOf(history));
     (info.iterations ?? []).forEach((event, i) =>
         marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }),
     );
+    return [...marks, ...repeated];
+}
+
+// Those that findings tell of, and the others, which may be so many that a list must not begin with them.
+function refusalMarks(history) {
+    const marks = [[], []];
+    for (const { event, bytes, oom } of history.refusals())
+        marks[oom?.event === event ? 0 : 1].push({
+            event,
+            kind: 'oom',
+            label: `out of memory: ${formatBytes(bytes)} refused`,
+        });
     return marks;
 }
 

@@ -47,6 +47,7 @@ struct gmd_judge {
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
+    int device; /* of the moment that is judged */
     judge_costs costs;
     struct state_features *features; /* where preconditions are noted; NULL: nowhere */
     void *states[GMD_ORACLE_MAX];

@@ -36,8 +36,9 @@ typedef struct gmd_violation {
     char oracle[24];
     gmd_identity identity; /* what makes it the same defect as another one */
     uint64_t request; /* index from 0 of the request after which it showed; the count: at the end */
-    char message[600];   /* for people */
-    char case_path[256]; /* a .gmd file that replays it; empty when none was written */
+    uint8_t device_number; /* that the oracle judged, counted from 1; 0: not known */
+    char message[600];     /* for people */
+    char case_path[256];   /* a .gmd file that replays it; empty when none was written */
 } gmd_violation;
 
 typedef enum gmd_oracle_fate {

@@ -29,8 +29,14 @@ static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
     return result;
 }
 
-void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
-                       const gmd_given_party *parties, uint64_t request, const char *message)
+/* Where a violation showed; `device_number` as in gmd_violation. */
+typedef struct moment {
+    uint64_t request;
+    uint8_t device_number;
+} moment;
+
+static void add_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                          const gmd_given_party *parties, moment at, const char *message)
 {
     const char *oracle = gmd_kinds[kind].oracle;
     char line[sizeof((gmd_violation *)0)->message]; /* an allocator's own words may be in it */
@@ -40,12 +46,12 @@ void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind ki
     gmd_identity_make(&identity, kind, parties);
     const known_entry *entry = known_find(known, &outcome->known_context, &identity, message);
     if (entry || outcome->known_context.is_spoilt) {
-        GMD_LOG(VERDICT, "known: %s, request %" PRIu64 ": %s", oracle, request, message);
+        GMD_LOG(VERDICT, "known: %s, request %" PRIu64 ": %s", oracle, at.request, message);
         outcome->known_context.is_spoilt |= entry && entry->spoils;
         outcome->known_count++;
         return;
     }
-    GMD_LOG(VERDICT, "%s, request %" PRIu64 ": %s", oracle, request, message);
+    GMD_LOG(VERDICT, "%s, request %" PRIu64 ": %s", oracle, at.request, message);
     outcome->verdict = outcome->verdict == GMD_ERROR ? GMD_ERROR : GMD_FAIL;
     gmd_oracle_result *result = result_of(outcome, oracle);
     if (result) {
@@ -55,10 +61,17 @@ void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind ki
         return;
     }
     gmd_violation *v = &outcome->violations[outcome->violation_count];
-    *v = (gmd_violation){.identity = identity, .request = request};
+    *v = (gmd_violation){
+        .identity = identity, .request = at.request, .device_number = at.device_number};
     snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
     snprintf(v->message, sizeof v->message, "%s", message);
     outcome->violation_count++; /* last, likewise */
+}
+
+void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                       const gmd_given_party *parties, uint64_t request, const char *message)
+{
+    add_violation(outcome, known, kind, parties, (moment){.request = request}, message);
 }
 
 void outcome_tell(const gmd_outcome *o)
@@ -87,7 +100,8 @@ void gmd_violation_add(gmd_judge *judge, gmd_kind kind, const gmd_given_party *p
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    outcome_violation(judge->outcome, judge->known, kind, parties, judge->request_index, message);
+    const moment at = {judge->request_index, (uint8_t)(judge->device + 1)};
+    add_violation(judge->outcome, judge->known, kind, parties, at, message);
 }
 
 void gmd_precondition_met(gmd_judge *judge, unsigned which)
@@ -255,6 +269,7 @@ void judge_close(gmd_judge *judge)
 void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view)
 {
     judge->request_index = view->request_index;
+    judge->device = view->device;
     double weight = judge->costs.are_measured ? weight_of(&judge->costs, hook) : 0;
     if (weight > 0) {
         ask_timed(judge, hook, view, weight);

@@ -108,7 +108,6 @@ void gmd_case_listing_read(gmd_case_listing *listing, const char *path, const gm
     if (gmd_file_read(path, &text, &size, &error) != GMD_OK) {
         return;
     }
-    gmd_trace_init(&trace);
     if (gmd_trace_parse(&trace, (const char *)text, size, path, &error) == GMD_OK &&
         add_lines(listing, (const char *)text, size)) {
         number_requests(listing, &trace);

@@ -7,9 +7,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 1000, MOST_OOMS = 8, TITLE_TEXT = 900 };
+enum { MOST_BLOCKS = 1000, MOST_OOMS = 8, TITLE_TEXT = 900, LABEL_TEXT = PLACE_TEXT + 120 };
 
 /* What each class means, as the beginning of a sentence. */
 static const char *const class_titles[] = {
@@ -57,31 +58,44 @@ gmd_json *finding_begin(document *to, uint32_t input, const char *title, const c
 
 /* --- evidence -------------------------------------------------------------------------------- */
 
-/* Which blocks of a moment are meant: those of a line, or those without frames that it led to. The
- * page highlights those that are listed; where there are too many, all of the line. */
+/* Which blocks of a moment are meant: those of a line, or those without frames that it led to. */
 typedef struct wanted {
     uint32_t moment, frame;
     bool is_inferred;
-    bool only_gradients;
+    uint8_t blamed; /* of gmd_job_findings: only those that the finding counts; 0: all */
 } wanted;
 
-static bool is_wanted(const history *h, size_t lifetime, const wanted *w)
+typedef struct block_sum {
+    uint64_t bytes;
+    size_t count;
+} block_sum;
+
+/* At whatever moment. */
+static bool is_meant(const history *h, size_t lifetime, const wanted *w)
 {
     const gmd_facts *f = h->facts;
     const gmd_lifetime *l = &f->recording.lifetimes[lifetime];
     uint32_t frame = gmd_places_frame(&f->places, l->origin);
     bool is_of_line = w->is_inferred ? frame == GMD_NO_PLACE : frame == w->frame;
-    return is_of_line && gmd_is_active_at(l, w->moment) &&
-           (!w->only_gradients || f->categories.of_lifetime[lifetime] == GMD_GRADIENT);
+    return is_of_line && (!w->blamed || h->device->findings.blamed[lifetime] == w->blamed);
 }
 
-static uint64_t wanted_bytes(const history *h, const wanted *w)
+static bool is_wanted(const history *h, size_t lifetime, const wanted *w)
 {
-    uint64_t bytes = 0;
+    return gmd_is_active_at(&h->facts->recording.lifetimes[lifetime], w->moment) &&
+           is_meant(h, lifetime, w);
+}
+
+static block_sum sum_wanted(const history *h, const wanted *w)
+{
+    block_sum sum = {0};
     for (size_t i = 0; i < h->facts->recording.lifetime_count; i++) {
-        bytes += is_wanted(h, i, w) ? h->facts->recording.lifetimes[i].size : 0;
+        if (is_wanted(h, i, w)) {
+            sum.bytes += h->facts->recording.lifetimes[i].size;
+            sum.count++;
+        }
     }
-    return bytes;
+    return sum;
 }
 
 /* The peak, or the end where the line holds more there. */
@@ -89,9 +103,46 @@ static uint32_t telling_moment(const history *h, wanted w)
 {
     const gmd_recording *r = &h->facts->recording;
     w.moment = r->peak.allocated_at;
-    uint64_t at_peak = wanted_bytes(h, &w);
+    uint64_t at_peak = sum_wanted(h, &w).bytes;
     w.moment = r->last;
-    return wanted_bytes(h, &w) > at_peak ? r->last : r->peak.allocated_at;
+    return sum_wanted(h, &w).bytes > at_peak ? r->last : r->peak.allocated_at;
+}
+
+/* `*at`: the iteration that the moment before was in. */
+static bool is_end_of_iteration(const gmd_iterations *it, uint32_t moment, uint32_t *at)
+{
+    while (*at < it->count && it->starts[*at + 1] <= moment) {
+        ++*at;
+    }
+    return *at < it->count && it->starts[*at + 1] == moment + 1;
+}
+
+/* When most of what is meant was there, where the finding counts it. False: nothing is meant. */
+static bool find_fullest(const history *h, const gmd_job_finding *f, wanted *w)
+{
+    uint32_t iteration = 0;
+    const gmd_recording *r = &h->facts->recording;
+    int64_t held = 0, most = 0;
+    int64_t *change = calloc((size_t)r->last + 2, sizeof *change);
+    h->to->has_failed = h->to->has_failed || !change;
+    for (size_t i = 0; change && i < r->lifetime_count; i++) {
+        const gmd_lifetime *l = &r->lifetimes[i];
+        if (is_meant(h, i, w) && l->born <= r->last) {
+            change[l->born] += (int64_t)l->size;
+            change[gmd_min(l->released, r->last + 1)] -= (int64_t)l->size;
+        }
+    }
+    for (uint32_t moment = 0; change && moment <= r->last; moment++) {
+        held += change[moment];
+        bool is_counted = !f->is_of_ends || moment == r->last ||
+                          is_end_of_iteration(&h->facts->iterations, moment, &iteration);
+        if (is_counted && held > most) {
+            most = held;
+            w->moment = moment;
+        }
+    }
+    free(change);
+    return most > 0;
 }
 
 static void put_blocks(gmd_json *json, const history *h, const wanted *w)
@@ -130,17 +181,36 @@ static void put_line(gmd_json *json, history *h, uint32_t frame)
     }
 }
 
+/* "104.0 MiB in 13 blocks": what the page then shows. */
+static void put_sum(const history *h, const wanted *w, char label[LABEL_TEXT])
+{
+    char bytes[24];
+    const block_sum sum = sum_wanted(h, w);
+    int used = snprintf(label, LABEL_TEXT, "%s in %zu block%s", gmd_format_size(sum.bytes, bytes),
+                        sum.count, sum.count == 1 ? "" : "s");
+    if (sum.count > MOST_BLOCKS) {
+        snprintf(label + used, LABEL_TEXT - (size_t)used, " (%d shown)", MOST_BLOCKS);
+    }
+}
+
 static void put_place(gmd_json *json, history *h, const gmd_job_finding *f,
                       const gmd_finding_place *place)
 {
-    char label[PLACE_TEXT + 80], where[PLACE_TEXT], bytes[24];
+    char label[LABEL_TEXT], where[PLACE_TEXT];
     wanted w = {.frame = place->frame,
                 .is_inferred = place->is_inferred,
-                .only_gradients = f->class == GMD_FINDING_GRADIENT_ACCUMULATION};
-    w.moment = telling_moment(h, w);
-    snprintf(
-        label, sizeof label, place->is_inferred ? "%s without frames, made after %s" : "%s of %s",
-        gmd_format_size(place->bytes, bytes), place_text(&h->facts->places, place->frame, where));
+                .blamed = (uint8_t)(f->class + 1)};
+    if (!find_fullest(h, f, &w)) { /* a class that counts no blocks */
+        w.blamed = 0;
+        w.moment = telling_moment(h, w);
+    }
+    put_sum(h, &w, label);
+    const char *kind = !place->is_inferred ? " of"
+                       : f->is_of_ends     ? " without frames that stay, made after"
+                                           : " without frames that are added to, made after";
+    size_t used = strlen(label);
+    snprintf(label + used, sizeof label - used, "%s %s", kind,
+             place_text(&h->facts->places, place->frame, where));
     begin_evidence(json, h, "timeline", w.moment, label);
     put_line(json, h, place->frame);
     put_blocks(json, h, &w);
@@ -177,12 +247,20 @@ static void put_state(gmd_json *json, const history *h, const gmd_job_finding *f
     gmd_json_end(json);
 }
 
+/* The last one that was found goes on to the recording's end, and with it what the job gives back
+ * then; where a rest follows, that is the rest. */
+static uint32_t complete_iterations(const gmd_iterations *it)
+{
+    return it->count ? it->count - 1 : 0;
+}
+
 static void put_span(gmd_json *json, const history *h)
 {
     const gmd_iterations *it = &h->facts->iterations;
-    if (gmd_iterations_shown(it) > it->warm_up) {
-        uint32_t last = h->facts->recording.last;
-        begin_evidence(json, h, "timeline", last, "The iterations after the warm-up");
+    uint32_t complete = complete_iterations(it);
+    if (complete > it->warm_up) {
+        uint32_t last = it->starts[complete] - 1;
+        begin_evidence(json, h, "timeline", last, "The whole iterations after the warm-up");
         gmd_json_array(json, "span");
         gmd_json_u64(json, NULL, h->event_of[it->starts[it->warm_up]]);
         gmd_json_u64(json, NULL, h->event_of[last]);

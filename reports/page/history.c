@@ -251,6 +251,23 @@ static void put_blocks(history *h, const private_ranges *ranges)
     }
 }
 
+/* --- out of memory --------------------------------------------------------------------------- */
+
+static void put_ooms(history *h)
+{
+    column_set *c = &h->to->columns;
+    const gmd_ooms *ooms = &h->device->ooms;
+    size_t event = columns_new(c, h->prefix, "o.event", COLUMN_DELTA),
+           bytes = columns_new(c, h->prefix, "o.bytes", COLUMN_VARINT),
+           item = columns_new(c, h->prefix, "o.item", COLUMN_VARINT);
+    for (size_t i = 0; i < ooms->event_count; i++) {
+        const gmd_oom_event *e = &ooms->events[i];
+        columns_put(c, event, h->event_of[e->moment]);
+        columns_put(c, bytes, gmd_event_at(&h->facts->recording, e->moment)->size);
+        columns_put(c, item, e->item == GMD_NO_OOM ? 0 : (uint64_t)e->item + 1);
+    }
+}
+
 /* --- segments -------------------------------------------------------------------------------- */
 
 static void put_segments(history *h)
@@ -315,6 +332,7 @@ gmd_status history_make(history *h, document *to, const gmd_device_diagnosis *de
         number_blocks(h);
         put_events(h);
         put_blocks(h, &ranges);
+        put_ooms(h);
         put_segments(h);
     } else {
         status = status == GMD_OK

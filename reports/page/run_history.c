@@ -92,29 +92,64 @@ void run_history_close(run_history *h)
 
 /* --- looked up ------------------------------------------------------------------------------- */
 
-bool run_history_find(const run_history *h, uint64_t request, size_t *index, uint32_t *event)
+typedef struct event_list {
+    const gmd_journal_event *items;
+    uint64_t count;
+} event_list;
+
+/* Those until the request was done. The allocator under test can have written there. */
+static event_list events_until(const run_history *h, uint64_t request)
 {
-    uint32_t counts[GMD_MAX_DEVICES] = {0};
-    uint8_t device = 0;
-    bool found = false;
-    uint64_t count = h->journal ? gmd_min(h->journal->count, GMD_JOURNAL_EVENT_MAX) : 0;
-    for (uint64_t i = 0; i < count; i++) { /* the allocator under test can have written there */
-        const gmd_journal_event *e = &h->journal->events[i];
-        if (e->request > request) {
-            break;
-        }
-        if (e->action && e->action <= GMD_ACTION_OOM + 1 && e->device < GMD_MAX_DEVICES) {
-            counts[e->device]++;
-            device = e->device;
-            found = true;
+    uint64_t known = h->journal ? gmd_min(h->journal->count, GMD_JOURNAL_EVENT_MAX) : 0;
+    event_list list = {h->journal ? h->journal->events : NULL, 0};
+    while (list.count < known && list.items[list.count].request <= request) {
+        list.count++;
+    }
+    return list;
+}
+
+static bool is_whole(const gmd_journal_event *e)
+{
+    return e->action && e->action <= GMD_ACTION_OOM + 1 && e->device < GMD_MAX_DEVICES;
+}
+
+/* Where the violation does not tell, that of the last event. False: there is none. */
+static bool find_device(const gmd_violation *violation, event_list events, uint8_t *device)
+{
+    bool is_found = violation->device_number != 0;
+    *device = is_found ? (uint8_t)(violation->device_number - 1) : 0;
+    for (uint64_t i = events.count; i-- > 0 && !is_found;) {
+        is_found = is_whole(&events.items[i]);
+        *device = events.items[i].device;
+    }
+    return is_found;
+}
+
+static bool is_of_own_block(const gmd_journal_event *e, uint64_t request)
+{
+    return e->request == request &&
+           (e->action == GMD_ACTION_ALLOC + 1 || e->action == GMD_ACTION_FREE_REQUESTED + 1);
+}
+
+bool run_history_find(const run_history *h, const gmd_violation *violation, violation_place *place)
+{
+    uint8_t device;
+    const event_list events = events_until(h, violation->request);
+    *place = (violation_place){0};
+    if (!find_device(violation, events, &device)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < events.count; i++) {
+        const gmd_journal_event *e = &events.items[i];
+        if (is_whole(e) && e->device == device) {
+            place->event++;
+            place->own = is_of_own_block(e, violation->request) ? place->event : place->own;
         }
     }
-    for (size_t i = 0; found && i < h->count; i++) {
-        if (h->histories[i].facts->recording.device == device &&
-            counts[device] <= h->histories[i].event_count) {
-            *index = i;
-            *event = counts[device];
-            return true;
+    for (; place->index < h->count; place->index++) {
+        const history *of = &h->histories[place->index];
+        if (of->facts->recording.device == device) {
+            return place->event <= of->event_count;
         }
     }
     return false;
@@ -127,11 +162,11 @@ enum { MOST_MARKS = GMD_VIOLATION_MAX };
 static size_t list_marks(const run_history *h, size_t device, history_mark marks[MOST_MARKS])
 {
     const gmd_outcome *o = h->outcome;
-    size_t count = 0, index;
+    size_t count = 0;
     for (uint32_t i = 0; i < o->violation_count && i < MOST_MARKS; i++) {
-        uint32_t event;
-        if (run_history_find(h, o->violations[i].request, &index, &event) && index == device) {
-            marks[count++] = (history_mark){event, o->violations[i].oracle, "violation"};
+        violation_place place;
+        if (run_history_find(h, &o->violations[i], &place) && place.index == device) {
+            marks[count++] = (history_mark){place.event, o->violations[i].oracle, "violation"};
         }
     }
     return count;

@@ -21,9 +21,16 @@ typedef struct run_history {
 gmd_status run_history_open(run_history *h, document *to, const gmd_report *report, size_t index,
                             gmd_error *error);
 
-/* Where a request's last event is: the number of its history and the event in it. False: it has
- * none. */
-bool run_history_find(const run_history *h, uint64_t request, size_t *index, uint32_t *event);
+/* Where a violation is seen. */
+typedef struct violation_place {
+    size_t index;   /* of the history of the device that was judged */
+    uint32_t event; /* its last one until the request was done */
+    uint32_t own;   /* with which the request allocated its block or asked to free it; 0: it did
+                       neither on this device */
+} violation_place;
+
+/* False: no history has it. */
+bool run_history_find(const run_history *h, const gmd_violation *violation, violation_place *place);
 
 /* Adds it to the list of histories. `title`: what the run is called. */
 void run_history_write(const run_history *h, const char *title, uint32_t input);

@@ -97,10 +97,11 @@ typedef struct party_pair {
     const char *label;
 } party_pair;
 
-static party_pair find_parties(const history *h, uint32_t event)
+/* `own`: of violation_place. */
+static party_pair find_parties(const history *h, uint32_t own)
 {
     const gmd_recording *r = &h->facts->recording;
-    uint32_t moment = moment_of(h, event);
+    uint32_t moment = own ? moment_of(h, own) : 0;
     party_pair p = {moment ? r->lifetime_of_event[moment - 1] : GMD_NO_LIFETIME, GMD_NO_LIFETIME,
                     "The moment of the request"};
     if (p.block != GMD_NO_LIFETIME) {
@@ -127,19 +128,18 @@ static void put_blocks(gmd_json *json, const history *h, const party_pair *p)
     gmd_json_end(json);
 }
 
-/* `request`: of the run that the history is of. */
-static void put_evidence(gmd_json *json, uint64_t request, const run_history *of)
+/* `v`: of the run that the history is of. */
+static void put_evidence(gmd_json *json, const gmd_violation *v, const run_history *of)
 {
-    size_t index;
-    uint32_t event;
+    violation_place place;
     gmd_json_array(json, "evidence");
-    if (run_history_find(of, request, &index, &event)) {
-        const history *h = &of->histories[index];
-        const party_pair p = find_parties(h, event);
-        begin_evidence(json, h, "timeline", event, p.label);
+    if (run_history_find(of, v, &place)) {
+        const history *h = &of->histories[place.index];
+        const party_pair p = find_parties(h, place.own);
+        begin_evidence(json, h, "timeline", place.event, p.label);
         put_blocks(json, h, &p);
         gmd_json_end(json);
-        begin_evidence(json, h, "state", event, "The allocator after the request");
+        begin_evidence(json, h, "state", place.event, "The allocator after the request");
         put_blocks(json, h, &p);
         gmd_json_end(json);
     }
@@ -205,7 +205,7 @@ static void put_violation(document *to, const gmd_outcome *o, const gmd_violatio
     gmd_json_end(json);
     gmd_json_null(json, "fix");
     put_case(json, v->case_path);
-    put_evidence(json, v->request, of);
+    put_evidence(json, v, of);
     gmd_json_end(json);
 }
 
@@ -288,7 +288,7 @@ static void end_found(gmd_json *json, const gmd_violation *v, const char *replay
         gmd_json_string(json, "replay", replay);
     }
     put_case(json, v->case_path);
-    put_evidence(json, again ? again->request : v->request, of);
+    put_evidence(json, again ? again : v, of);
     gmd_json_end(json);
 }
 

@@ -113,6 +113,9 @@ function smallReport() {
             cached: [{ cause: 'left free in segments that a live block holds', bytes: 3 * 2 ** 20 }],
         },
     ];
+    one.columns['h0.o.event'] = ['u32', 'delta', [last - 40, last - 20]];
+    one.columns['h0.o.bytes'] = ['f64', 'varint', [512 * 2 ** 20, 512 * 2 ** 20]];
+    one.columns['h0.o.item'] = ['u32', 'varint', [1, 1]];
     one.info.marks = [
         { event: 700, label: 'block 100 was reused before its last use', kind: 'violation' },
         { event: 300, label: 'epoch 1', kind: 'phase' },

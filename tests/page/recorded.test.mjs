@@ -74,6 +74,21 @@ test('the page of left_free_1.2 says why a request was refused, and that more we
     });
 });
 
+test('each of 643 refusals of limit_and_empty_cache is marked, and the state says what was refused', async () => {
+    await withPage(job('limit_and_empty_cache'), '#view=state', async (page) => {
+        const events = await page.evaluate(() =>
+            window.gmdPage.app
+                .history()
+                .marks.filter(({ kind }) => kind === 'oom')
+                .map(({ event }) => event),
+        );
+        assert.equal(events.length, 643);
+        await page.evaluate((event) => window.gmdPage.app.set({ event }), events.at(-1));
+        await settle(page);
+        assert.match(await page.locator('.state .reasons').innerText(), /Out of memory at event .* were refused/);
+    });
+});
+
 test('a comparison shows how other settings hold the same job', async () => {
     const snapshot = pageOfGmd('expandable', () => [
         'replay',

@@ -227,6 +227,9 @@ function describe(recorder, iterations, prefix) {
         'b.address': ['f64', 'delta', c.address],
         'b.size': ['f64', 'varint', c.size],
         'b.requested': ['f64', 'varint', c.requested],
+        'o.event': ['u32', 'delta', []],
+        'o.bytes': ['f64', 'varint', []],
+        'o.item': ['u32', 'varint', []],
     };
     for (const name of ['stream', 'pool', 'category']) columns[`b.${name}`] = ['u8', 'raw', c[name]];
     for (const name of ['stack', 'line']) columns[`b.${name}`] = ['u32', 'varint', c[name]];

@@ -86,6 +86,23 @@ test('the moment of an OOM explains it', async () => {
     });
 });
 
+test('an OOM like an earlier one is marked, and names its size and the first', async () => {
+    await withPage(small, '#view=state', async (page) => {
+        const [first, second] = await page.evaluate(() =>
+            window.gmdPage.app
+                .history()
+                .marks.filter(({ kind }) => kind === 'oom')
+                .map(({ event }) => event),
+        );
+        assert.equal(second, first + 20);
+        await page.evaluate((event) => window.gmdPage.app.set({ event }), second);
+        await settle(page);
+        const text = await page.locator('.state .reasons').innerText();
+        assert.match(text, /512 MiB were refused\./);
+        assert.match(text, new RegExp(`was at event ${first.toLocaleString('en-US')};`));
+    });
+});
+
 test('the flame graph sums to what is allocated, zooms and moves with keys', async () => {
     await withPage(small, '#view=flame&event=700', async (page) => {
         const [sum, allocated] = await page.evaluate(() => [

@@ -23,14 +23,19 @@ static int prepare(void **state)
     return 0;
 }
 
-static int release(void **state)
+static void forget_report(void)
 {
-    (void)state;
-    gmd_inspection_close(seen);
     free(screen);
     json_decref(document);
     screen = NULL;
     document = NULL;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    gmd_inspection_close(seen);
+    forget_report();
     return 0;
 }
 
@@ -239,6 +244,7 @@ TEST_F(inside, numbers_out_of_bounds_are_not_followed)
 static json_t *inspection_of(const gmd_report *report)
 {
     json_error_t error;
+    forget_report();
     screen = sample_written(gmd_report_json, report);
     assert_non_null(screen);
     document = json_loads(screen, 0, &error);

@@ -61,6 +61,16 @@ def peak_of(h):
     return most, at
 
 
+def check_ooms(meta, h, events):
+    """Each has its size, and what is known of the first like it."""
+    refused = [(i + 1, event["size"]) for i, event in enumerate(events) if event["action"] == "oom"]
+    assert list(zip(h["o.event"], h["o.bytes"])) == refused
+    for number, oom in enumerate(meta["ooms"]):
+        same = [at for at, (_, item) in enumerate(zip(refused, h["o.item"])) if item == number + 1]
+        assert refused[same[0]] == (oom["event"], oom["bytes"]), "the first is the one that is described"
+        assert {refused[at][1] for at in same} == {oom["bytes"]} and len(same) == oom["repeats"] + 1
+
+
 def check_history(work, name):
     path = os.path.join(DATA, "histories", name + ".pickle.gz")
     to, told = os.path.join(work, "page.html"), os.path.join(work, "told.json")
@@ -81,6 +91,7 @@ def check_history(work, name):
         assert sum(h["s.size"][i] for i in living) == sum(
             s["total_size"] for s in snapshot["segments"] if s["device"] == meta["device"])
         assert peak_of(h) == (meta["peak"]["allocated"], meta["peak"]["event"])
+        check_ooms(meta, h, events)
     first = page.json["histories"][0]
     assert first["peak"]["allocated"] == diagnosis["peak"]["allocated"]
     if len(page.json["histories"]) == 1:
@@ -108,6 +119,30 @@ def check_evidence(page):
             if "line" in e:
                 file = page.json["strings"][h["l.file"][e["line_number"]]]
                 assert e["line"] == "%s:%d" % (file, h["l.line"][e["line_number"]])
+
+
+def sum_of_span(h, span):
+    """Bytes allocated less those freed from its first event to its last."""
+    total = 0
+    for alloc, length, size in zip(h["b.alloc"], h["b.free"], h["b.size"]):
+        total += size if max(span[0], 1) <= alloc <= span[1] else 0
+        total -= size if length and span[0] <= alloc + length <= span[1] else 0
+    return total
+
+
+def check_counted(work, name):
+    """The blocks of a leak's line are those that the finding counts, and its span ends before the job gives them back."""
+    to = os.path.join(work, "counted.html")
+    run(GMD, "report", os.path.join(DATA, "histories", name + ".pickle.gz"), "-o", to, expected=(1,))
+    page = Page(to)
+    finding = page.json["findings"][0]
+    line, span = finding["evidence"][:2]
+    h = page.history(line["history"])
+    assert sum(h["b.size"][block] for block in line["blocks"]) == finding["bytes"], name
+    assert " in %d blocks" % len(line["blocks"]) in line["label"], line["label"]
+    assert span["span"][1] == span["event"] < len(h["e.kind"]) - 1
+    assert sum_of_span(h, span["span"]) >= 0, name
+    print("%s: the evidence is what the finding counts" % name)
 
 
 HOSTILE = ["</script><script>alert(1)</script>", "<!--", "\"'&<>", "\u202edirection", "tab\tline\nend\x01\x7f",
@@ -165,7 +200,9 @@ def check_damaged(work):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for each in "resnet50_leak cross_stream raw_mixed_expand two_devices left_free_1.2 gpt_frames".split():
+    for each in "resnet50_leak cross_stream raw_mixed_expand two_devices left_free_1.2 limit_and_empty_cache gpt_frames".split():
         check_history(folder, each)
+    for each in "eval_leak hidden_leak simple_cycle_leak resnet50_leak".split():
+        check_counted(folder, each)
     check_hostile_texts(folder)
     check_damaged(folder)

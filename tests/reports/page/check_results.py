@@ -49,6 +49,33 @@ def check_violation(work):
     print("a violation has its blocks and its case")
 
 
+TWO_DEVICES = """gmd-trace 1
+devices 2
+alloc a 1MiB s1
+alloc b 1MiB s1 device 1
+free b
+"""
+
+
+def check_violation_without_block(work):
+    """Memory of device 0 leaks. The last request, on device 1, has a block, which the leak is not about."""
+    case, to = os.path.join(work, "two_devices.gmd"), os.path.join(work, "two_devices.html")
+    with open(case, "w", encoding="utf-8") as file:
+        file.write(TWO_DEVICES)
+    run(GMD, "run", case, "--allocator", os.path.join(TESTS, "libplanted.so"), "--quiet", "--cases", "none", "--html", to,
+        expected=(1,), env=dict(os.environ, GMD_PLANT="leak"))
+    page = Page(to)
+    finding = page.json["findings"][0]
+    assert finding["title"].startswith("device 0: "), finding["title"]
+    histories = page.json["histories"]
+    assert [histories[e["history"]]["device"] for e in finding["evidence"]] == [0, 0]
+    assert [e["blocks"] for e in finding["evidence"]] == [[], []]
+    assert [e["label"] for e in finding["evidence"]][0] == "The moment of the request"
+    event = finding["evidence"][0]["event"]
+    assert [(m["event"], m["label"]) for m in histories[0]["marks"]] == [(event, "leak")] and not histories[1]["marks"]
+    print("a violation without a block leads to its device, and to no block")
+
+
 def check_again(work):
     """The page of the JSON of a run: the same findings and tables; the events are not in it."""
     to = os.path.join(work, "again.html")
@@ -295,6 +322,7 @@ def check_bad_results(work):
 
 with tempfile.TemporaryDirectory() as folder:
     check_violation(folder)
+    check_violation_without_block(folder)
     check_again(folder)
     check_foreign_case(folder)
     check_runs(folder)
