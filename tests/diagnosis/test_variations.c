@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUTS = 10, MOST_DEVICES = 8 };
+#ifndef GMD_TEST_CUTS
+#define GMD_TEST_CUTS 10
+#endif
+
+enum { CUTS = GMD_TEST_CUTS, MOST_DEVICES = 8 };
 
 /* --- files ----------------------------------------------------------------------------------- */
 
