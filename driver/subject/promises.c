@@ -2,6 +2,7 @@
 
 #include "gmd_abi.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -24,6 +25,18 @@ static unsigned find(const char *name, size_t length)
     return 0;
 }
 
+static gmd_status refuse(const char *text, gmd_error *error)
+{
+    char known[200] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && used < sizeof known; i++) {
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 names[i].name);
+    }
+    return gmd_fail(error, GMD_BAD_INPUT,
+                    "'%.80s': expected one or more of %s, separated by commas", text, known);
+}
+
 gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *error)
 {
     unsigned added = 0;
@@ -31,10 +44,7 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
         size_t length = strcspn(name, ",");
         unsigned promise = find(name, length);
         if (!promise) {
-            return gmd_fail(error, GMD_BAD_INPUT,
-                            "'%.80s': expected one or more of misuse, determinism, pytorch, "
-                            "coalescing, alignment512, prompt, throws, separated by commas",
-                            text);
+            return refuse(text, error);
         }
         added |= promise;
         if (!name[length]) {

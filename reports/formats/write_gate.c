@@ -110,26 +110,24 @@ static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
     }
 }
 
-/* In one line each: oracles, and items by their parts. */
+/* Oracles by their names, and items by their parts, in one line. */
 static void put_skips_in_short(FILE *out, const gmd_gate_result *gate)
 {
-    const char *separator = "skipped: oracles ";
+    size_t oracles = 0, parts = 0;
     for (uint32_t i = 0; i < gate->oracle_count; i++) {
         if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
-            fputs(separator, out);
+            fputs(oracles++ ? ", " : "skipped: oracles ", out);
             gmd_utf8_put_line(gate->oracles[i].name, out);
-            separator = ", ";
         }
     }
-    const char *parts = strcmp(separator, ", ") == 0 ? "; " : "skipped: ";
     for (size_t i = 0; i < gate->part_count; i++) {
         size_t skipped = gmd_gate_part_skipped(&gate->parts[i]);
         if (skipped) {
-            fprintf(out, "%s%zu of %s", parts, skipped, gate->parts[i].name);
-            parts = separator = ", ";
+            fputs(parts++ ? ", " : oracles ? "; " : "skipped: ", out);
+            fprintf(out, "%zu of %s", skipped, gate->parts[i].name);
         }
     }
-    fputs(strcmp(separator, ", ") == 0 ? " (--verbose: why)\n" : "", out);
+    fputs(oracles || parts ? " (--verbose: why)\n" : "", out);
 }
 
 static void put_notes(FILE *out, const gmd_outcome *outcome)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 typedef struct listing_test {
-    char path[64];
+    char path[256];
     gmd_outcome outcome;
     gmd_journal *journal;
     gmd_case_listing listing;
@@ -17,10 +17,12 @@ typedef struct listing_test {
 static int fixture_setup(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
-    snprintf(f->path, sizeof f->path, "/tmp/gmd-case-%d.gmd", (int)getpid());
+    const char *folder = getenv("TMPDIR");
+    snprintf(f->path, sizeof f->path, "%s/gmd-case-XXXXXX", folder ? folder : "/tmp");
+    int file = mkstemp(f->path);
     f->journal = gmd_journal_open(NULL);
     *state = f;
-    return f->journal ? 0 : -1;
+    return file >= 0 && close(file) == 0 && f->journal ? 0 : -1;
 }
 
 static int fixture_teardown(void **state)

@@ -13,4 +13,9 @@ struct conv_call {
     struct shape input, weight, output;
 };
 
+/* The window as the first CONV_NUMBERS numbers of a recipe, and back (conv_call.c). */
+enum { CONV_NUMBERS = 9 };
+void conv_note(uint64_t number[CONV_NUMBERS], const struct conv *conv);
+struct conv conv_noted(const uint64_t number[CONV_NUMBERS]);
+
 #endif

@@ -8,36 +8,13 @@
 #include "layer_node.h"
 
 /* Indices of recipe.number after those of the window. recipe.shape: input, weight, result. */
-enum { FORMAT = 9, INPUT_COPY, WEIGHT_COPY };
-
-static struct conv window_of(const uint64_t number[9])
-{
-    struct conv conv = {.groups = (int64_t)number[8]};
-    for (int i = 0; i < 2; i++) {
-        conv.kernel[i] = (int64_t)number[i];
-        conv.stride[i] = (int64_t)number[2 + i];
-        conv.padding[i] = (int64_t)number[4 + i];
-        conv.dilation[i] = (int64_t)number[6 + i];
-    }
-    return conv;
-}
-
-static void note_window(uint64_t number[9], const struct conv *conv)
-{
-    for (int i = 0; i < 2; i++) {
-        number[i] = (uint64_t)conv->kernel[i];
-        number[2 + i] = (uint64_t)conv->stride[i];
-        number[4 + i] = (uint64_t)conv->padding[i];
-        number[6 + i] = (uint64_t)conv->dilation[i];
-    }
-    number[8] = (uint64_t)conv->groups;
-}
+enum { FORMAT = CONV_NUMBERS, INPUT_COPY, WEIGHT_COPY };
 
 /* The convolution that it is the transpose of takes the result and gives the input. */
 static void run(struct engine *engine, enum conv_pass pass, const struct recipe *recipe)
 {
     struct conv_call call = {.pass = pass,
-                             .conv = window_of(recipe->number),
+                             .conv = conv_noted(recipe->number),
                              .dtype = recipe->dtype,
                              .input = recipe->shape[2],
                              .weight = recipe->shape[1],
@@ -105,7 +82,7 @@ static struct tensor *conv_transpose(struct engine *engine, struct tensor *input
 {
     enum memory_format format = format_of(input, weight);
     struct recipe recipe = {.shape = {input->shape, weight->shape, *shape}, .dtype = input->dtype};
-    note_window(recipe.number, conv);
+    conv_note(recipe.number, conv);
     recipe.number[FORMAT] = format;
     recipe.number[INPUT_COPY] = tensor_lies_as(input, format) ? 0 : tensor_bytes(input);
     recipe.number[WEIGHT_COPY] = tensor_lies_as(weight, format) ? 0 : tensor_bytes(weight);

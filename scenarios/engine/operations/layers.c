@@ -175,17 +175,9 @@ struct tensor *op_linear(struct engine *engine, struct tensor *input, struct ten
 static struct conv_call call_of(const struct node *node, enum conv_pass pass,
                                 const struct shape *output)
 {
-    const uint64_t *number = node->recipe.number;
-    struct conv conv = {.groups = (int64_t)number[8]};
-    for (int i = 0; i < 2; i++) {
-        conv.kernel[i] = (int64_t)number[i];
-        conv.stride[i] = (int64_t)number[2 + i];
-        conv.padding[i] = (int64_t)number[4 + i];
-        conv.dilation[i] = (int64_t)number[6 + i];
-    }
     return (struct conv_call){
         .pass = pass,
-        .conv = conv,
+        .conv = conv_noted(node->recipe.number),
         .dtype = node->recipe.dtype,
         .input = node->recipe.shape[0],
         .weight = node->recipe.shape[1],
@@ -195,19 +187,7 @@ static struct conv_call call_of(const struct node *node, enum conv_pass pass,
 
 /* Indices of recipe.number after those of the window: the format that cuDNN works in, and the bytes
  * of the copies that it needs of input and weight, or 0. */
-enum { CONV_FORMAT = 9, CONV_INPUT_COPY, CONV_WEIGHT_COPY };
-
-static void note_conv(struct node *node, const struct conv *conv)
-{
-    uint64_t *number = node->recipe.number;
-    for (int i = 0; i < 2; i++) {
-        number[i] = (uint64_t)conv->kernel[i];
-        number[2 + i] = (uint64_t)conv->stride[i];
-        number[4 + i] = (uint64_t)conv->padding[i];
-        number[6 + i] = (uint64_t)conv->dilation[i];
-    }
-    number[8] = (uint64_t)conv->groups;
-}
+enum { CONV_FORMAT = CONV_NUMBERS, CONV_INPUT_COPY, CONV_WEIGHT_COPY };
 
 static void conv_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
@@ -269,7 +249,7 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     struct node *node =
         layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
-        note_conv(node, &conv);
+        conv_note(node->recipe.number, &conv);
         node->recipe.number[CONV_FORMAT] = format;
         node->recipe.number[CONV_INPUT_COPY] =
             tensor_lies_as(input, format) ? 0 : tensor_bytes(input);
