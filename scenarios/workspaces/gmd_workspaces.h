@@ -68,6 +68,10 @@ const gmd_workspace *gmd_workspaces_find(const gmd_workspaces *table,
 bool gmd_workspaces_interpolate(const gmd_workspaces *table, const gmd_workspace_call *call,
                                 uint64_t *bytes);
 
+/* Adds a call of which nothing is known to `*table`, which is made if it is NULL; true: it is the
+ * first time. Without host memory it is true, too. */
+bool gmd_workspaces_note(gmd_workspaces **table, const gmd_workspace_call *call);
+
 size_t gmd_workspaces_count(const gmd_workspaces *table);
 const gmd_workspace *gmd_workspaces_at(const gmd_workspaces *table, size_t index);
 

@@ -136,6 +136,18 @@ bool gmd_workspaces_interpolate(const gmd_workspaces *table, const gmd_workspace
     return below || above;
 }
 
+bool gmd_workspaces_note(gmd_workspaces **table, const gmd_workspace_call *call)
+{
+    const gmd_workspace item = {.call = *call}, *earlier = NULL;
+    if (!*table) {
+        *table = calloc(1, sizeof **table);
+        if (*table) {
+            (*table)->key = gmd_hash_key_draw();
+        }
+    }
+    return !*table || !workspaces_add(*table, &item, &earlier) || !earlier;
+}
+
 size_t gmd_workspaces_count(const gmd_workspaces *table)
 {
     return table->count;

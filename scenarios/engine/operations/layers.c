@@ -255,8 +255,8 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
             tensor_lies_as(input, format) ? 0 : tensor_bytes(input);
         node->recipe.number[CONV_WEIGHT_COPY] =
             tensor_lies_as(weight, format) ? 0 : tensor_bytes(weight);
-        node_save(node, node_wants(node, 1) ? input : NULL);
-        node_save(node, node_wants(node, 0) ? weight : NULL);
+        node_save(node, input); /* one function has all gradients, and both are kept for each */
+        node_save(node, weight);
         node_result(node, 0, result);
         node_drop(engine, node);
     }

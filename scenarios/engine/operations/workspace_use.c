@@ -35,9 +35,23 @@ static const struct gmd_workspaces *table_of(struct engine *engine)
     return engine->recorded ? engine->recorded : engine->builtin;
 }
 
+/* The stream is the parent's, too: a process that ends by _exit() has written its lines. */
+static void list_unrecorded(struct engine *engine, const gmd_workspace_call *call)
+{
+    if (engine->unrecorded && gmd_workspaces_note(&engine->missing, call)) {
+        gmd_workspace_call_put(call, engine->unrecorded);
+        fputc('\n', engine->unrecorded);
+        fflush(engine->unrecorded);
+    }
+}
+
 const gmd_workspace *workspace_recorded(struct engine *engine, const gmd_workspace_call *call)
 {
-    return gmd_workspaces_find(table_of(engine), call);
+    const gmd_workspace *found = gmd_workspaces_find(table_of(engine), call);
+    if (!found) {
+        list_unrecorded(engine, call);
+    }
+    return found;
 }
 
 void workspace_of_other_batches(struct engine *engine, const gmd_workspace_call *call,

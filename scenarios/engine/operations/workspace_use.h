@@ -22,7 +22,8 @@ typedef struct workspace_estimate {
     enum workspace_model model;
 } workspace_estimate;
 
-/* The line of the table that the run has; NULL: the call was not recorded. Counts nothing. */
+/* The line of the table that the run has; NULL: the call was not recorded, and is listed where the
+ * run lists such calls. Counts nothing. */
 const gmd_workspace *workspace_recorded(struct engine *engine, const gmd_workspace_call *call);
 
 /* Makes `*estimate` that of a convolution which was recorded with other batches, if it was. */
