@@ -29,7 +29,8 @@ static bool is_kept(const gmd_facts *f, const gmd_lifetime *l)
             gmd_iteration_of(&f->iterations, l->freed) + 1 >= f->iterations.count);
 }
 
-/* Gradients are made by backward() itself or copied in the program's loop, not in a module's call:
+/* Gradients are made by backward() itself or copied in the program's loop or in a hook of a tensor,
+ * not in a module's call:
  * what is kept from there, of whatever size, is activations. What is made with a layer is the
  * layer's parameters. */
 enum { NOT_COPIED = GMD_PART_MODULE | GMD_PART_FUNCTION | GMD_PART_LAYER };
@@ -39,7 +40,7 @@ static bool may_be_gradient(const gmd_facts *f, size_t lifetime)
     const gmd_lifetime *l = &f->recording.lifetimes[lifetime];
     unsigned parts = gmd_places_parts(&f->places, l->origin);
     return f->categories.of_lifetime[lifetime] != GMD_OPTIMIZER_STATE && !(parts & NOT_COPIED) &&
-           !((parts & GMD_PART_BACKWARD) && (parts & GMD_PART_PYTHON));
+           (!(parts & GMD_PART_BACKWARD) || !(parts & GMD_PART_PYTHON) || (parts & GMD_PART_HOOK));
 }
 
 /* What backward() itself allocated, and no Python that it ran, is gradients of whatever size. */

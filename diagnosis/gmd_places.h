@@ -33,7 +33,8 @@ typedef enum gmd_part {
     GMD_PART_BACKWARD = 1 << 5,    /* the thread of backward(): no line of the program called it */
     GMD_PART_LAYER = 1 << 6,       /* a layer of torch.nn is made, moved or called */
     GMD_PART_CONSTRUCTOR = 1 << 7, /* the user's line is in an __init__() */
-    GMD_PART_HOOK = 1 << 8,        /* torch.nn called the user's function, which is no forward() */
+    GMD_PART_HOOK = 1 << 8,        /* torch.nn called the user's function, which is no forward();
+                                      or the thread of backward() did */
     GMD_PART_EVALUATION = 1 << 9,  /* a function of the user's is named as one that evaluates */
     GMD_PART_PYTHON = 1 << 10,     /* Python, not C++ alone */
     GMD_PART_INSIDE = 1 << 11,     /* the innermost Python is a library's */

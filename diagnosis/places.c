@@ -218,33 +218,79 @@ static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds
     return (uint16_t)parts;
 }
 
-/* The thread of backward() has no Python but what it calls itself; its C++ frames may be recorded.
- */
-static bool is_of_backward(const gmd_places *places, const file_kind *kinds, const uint32_t *frames,
-                           size_t count)
+/* The outermost frame of Python, or of the user's own; GMD_NO_PLACE: there is none. */
+static uint32_t outermost_frame(const gmd_places *places, const file_kind *kinds,
+                                const uint32_t *frames, size_t count)
 {
     for (size_t i = count; i > 0; i--) {
         const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i - 1]).file];
         if (kind->is_python || !kind->is_library) {
-            return kind->runs_backward;
+            return frames[i - 1];
         }
+    }
+    return GMD_NO_PLACE;
+}
+
+static bool is_main_program(const gmd_places *places, uint32_t frame)
+{
+    return frame != GMD_NO_PLACE && strcmp(function_of(places, frame), "<module>") == 0;
+}
+
+/* What the program's own start leads to, as far as stacks go out to it. */
+typedef struct program_calls {
+    bool *functions; /* by text: whether it names one of them */
+    bool is_known;
+} program_calls;
+
+static bool find_program_calls(const gmd_places *places, const file_kind *kinds,
+                               program_calls *calls)
+{
+    const gmd_origins *origins = places->origins;
+    *calls = (program_calls){calloc(gmd_origins_text_count(origins), sizeof *calls->functions), 0};
+    for (uint32_t stack = 0; calls->functions && stack < gmd_origins_stack_count(origins);
+         stack++) {
+        size_t count;
+        const uint32_t *frames = gmd_origins_stack(origins, stack, &count);
+        if (is_main_program(places, outermost_frame(places, kinds, frames, count))) {
+            calls->is_known = true;
+            for (size_t i = 0; i < count; i++) {
+                calls->functions[gmd_origins_frame(origins, frames[i]).function] = true;
+            }
+        }
+    }
+    return calls->functions != NULL;
+}
+
+/* The thread of backward() has no Python but what it calls itself; its C++ frames may be recorded.
+ * It calls hooks of the user's: they begin a stack, which else the program's start does, or a
+ * library that starts a thread. What the program calls itself, too, may be a stack that was cut. */
+static unsigned parts_of_thread(const gmd_places *places, const file_kind *kinds,
+                                const uint32_t *frames, size_t count, const program_calls *calls)
+{
+    uint32_t outermost = outermost_frame(places, kinds, frames, count);
+    if (outermost != GMD_NO_PLACE) {
+        const file_kind *kind = &kinds[gmd_origins_frame(places->origins, outermost).file];
+        bool is_hook = kind->is_python && !kind->is_library && calls->is_known &&
+                       !calls->functions[gmd_origins_frame(places->origins, outermost).function];
+        return (kind->runs_backward || is_hook ? GMD_PART_BACKWARD : 0u) |
+               (is_hook ? GMD_PART_HOOK : 0u);
     }
     for (size_t i = 0; i < count; i++) {
         if (strstr(function_of(places, frames[i]), "autograd::Engine")) {
-            return true;
+            return GMD_PART_BACKWARD;
         }
     }
-    return false;
+    return 0;
 }
 
-static void classify_stacks(gmd_places *places, const file_kind *kinds)
+static void classify_stacks(gmd_places *places, const file_kind *kinds, const program_calls *calls)
 {
     bool has_python = false;
     for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
         size_t count;
         const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
         uint16_t parts = parts_of_frames(places, kinds, frames, count);
-        parts |= is_of_backward(places, kinds, frames, count) ? GMD_PART_BACKWARD : 0;
+        parts |= (uint16_t)parts_of_thread(places, kinds, frames, count, calls);
         places->parts_of[stack] = parts;
         has_python = has_python || (parts & GMD_PART_PYTHON);
         places->has_frames = places->has_frames || count > 0;
@@ -270,14 +316,19 @@ gmd_status gmd_places_make(gmd_places *places, const gmd_origins *origins, gmd_e
     places->is_library = calloc(gmd_origins_frame_count(origins), sizeof *places->is_library);
     places->user_frame_of = malloc(stacks * sizeof *places->user_frame_of);
     places->parts_of = malloc(stacks * sizeof *places->parts_of);
+    program_calls calls = {0};
     bool ok = kinds && places->is_library && places->user_frame_of && places->parts_of;
     if (ok) {
         classify_frames(places, kinds);
-        classify_stacks(places, kinds);
+        ok = find_program_calls(places, kinds, &calls);
+    }
+    if (ok) {
+        classify_stacks(places, kinds, &calls);
     } else {
         gmd_places_free(places);
     }
     free(kinds);
+    free(calls.functions);
     return ok ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u stacks", stacks);
 }
 
@@ -300,13 +351,18 @@ uint32_t gmd_places_frame(const gmd_places *places, uint32_t origin)
     return places->user_frame_of[gmd_origins_get(places->origins, origin).stack];
 }
 
+static bool is_python_frame(const gmd_places *places, uint32_t frame)
+{
+    uint32_t file = gmd_origins_frame(places->origins, frame).file;
+    return ends_with(gmd_origins_text(places->origins, file, NULL), ".py");
+}
+
 uint32_t gmd_places_python_frame(const gmd_places *places, uint32_t stack)
 {
     size_t count;
     const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
     for (size_t i = 0; i < count; i++) {
-        uint32_t file = gmd_origins_frame(places->origins, frames[i]).file;
-        if (ends_with(gmd_origins_text(places->origins, file, NULL), ".py")) {
+        if (is_python_frame(places, frames[i])) {
             return frames[i];
         }
     }
@@ -323,9 +379,11 @@ static bool calls_module(const gmd_places *places, uint32_t frame)
 bool gmd_places_are_same_calls(const gmd_places *places, uint32_t stack, uint32_t other)
 {
     size_t counts[2], same = 0;
+    bool is_python = false; /* operators have no frame of Python: all programs share those of C++ */
     const uint32_t *const of[2] = {gmd_origins_stack(places->origins, stack, &counts[0]),
                                    gmd_origins_stack(places->origins, other, &counts[1])};
     while (same < counts[0] && same < counts[1] && of[0][same] == of[1][same]) {
+        is_python = is_python || is_python_frame(places, of[0][same]);
         same++;
     }
     for (int i = 0; i < 2; i++) {
@@ -335,7 +393,7 @@ bool gmd_places_are_same_calls(const gmd_places *places, uint32_t stack, uint32_
             }
         }
     }
-    return same > 0 && same < counts[0] && same < counts[1] &&
+    return is_python && same < counts[0] && same < counts[1] &&
            gmd_origins_frame(places->origins, of[0][same]).function !=
                gmd_origins_frame(places->origins, of[1][same]).function;
 }

@@ -113,6 +113,25 @@ TEST_F(job, copies_of_gradients_that_are_stored_are_gradients)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
+/* Hooks of tensors are called by the thread of backward(): a stack begins with them. */
+TEST_F(job, copies_that_hooks_store_are_gradients)
+{
+    planted_job *job = *state;
+    uint32_t hook = planted_origin(job->p, "train.py:50 watch train.py:40 <lambda>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_backward(job, false);
+        planted_at(job->p, hook);
+        for (int k = 0; k < PLANTED_LAYERS; k++) {
+            planted_alloc(job->p, 2 * GMD_MIB);
+            planted_alloc(job->p, 4096);
+        }
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+    assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
 TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
 {
     planted_job *job = *state;
@@ -532,8 +551,8 @@ TEST_F(script, a_state_of_a_program_without_modules_is_one_too)
 TEST_F(job, a_state_that_moves_by_its_own_derivatives_is_one_too)
 {
     planted_job *job = *state;
-    uint32_t move = planted_origin(job->p, "sample.py:12 main");
-    planted_at(job->p, planted_origin(job->p, "sample.py:8 main"));
+    uint32_t move = planted_origin(job->p, "sample.py:12 main sample.py:99 <module>");
+    planted_at(job->p, planted_origin(job->p, "sample.py:8 main sample.py:99 <module>"));
     planted_alloc(job->p, 5 * GMD_MIB);
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, job->call);
@@ -557,8 +576,8 @@ TEST_F(job, what_the_loops_own_line_made_before_the_first_iteration_is_no_state)
 TEST_F(job, a_parameter_of_that_size_is_no_state)
 {
     planted_job *job = *state;
-    carry_on(job,
-             planted_origin(job->p, "torch/nn/modules/linear.py:99 __init__ train.py:8 train"));
+    carry_on(job, planted_origin(job->p, "torch/nn/modules/linear.py:99 __init__ train.py:8 train "
+                                         "train.py:99 <module>"));
     assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
@@ -608,8 +627,8 @@ static void move_on(planted_job *job, bool keeps_fields)
 {
     uint32_t call = planted_origin(job->p, "torch/nn/modules/conv.py:548 forward "
                                            "torch/nn/modules/module.py:1790 _call_impl "
-                                           "train.py:15 train");
-    uint32_t sum = planted_origin(job->p, "train.py:15 train");
+                                           "train.py:15 train train.py:99 <module>");
+    uint32_t sum = planted_origin(job->p, "train.py:15 train train.py:99 <module>");
     size_t before = 0;
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, call);
@@ -658,7 +677,7 @@ TEST_F(job, an_evaluation_whose_activation_functions_keep_nothing_does_not)
     planted_job *job = *state;
     uint32_t gelu = planted_origin(job->p, "torch/nn/modules/activation.py:734 forward "
                                            "torch/nn/modules/module.py:1790 _call_impl "
-                                           "train.py:11 train");
+                                           "train.py:11 train train.py:99 <module>");
     for (int i = 0; i < ITERATIONS; i++) {
         size_t results[8];
         for (int k = 0; k < 8; k++) {
@@ -743,13 +762,15 @@ static void train_and_pass(planted_job *job, const char *frames)
 
 TEST_F(job, graphs_that_a_function_named_for_it_keeps_are_of_an_evaluation)
 {
-    train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 validate_all");
+    train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 validate_all "
+                           "train.py:99 <module>");
     assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
 }
 
 TEST_F(job, graphs_of_another_function_beside_the_training_are_retained)
 {
-    train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 embed_all");
+    train_and_pass(*state, "torch/nn/modules/module.py:1790 _call_impl train.py:60 embed_all "
+                           "train.py:99 <module>");
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
@@ -801,6 +822,34 @@ TEST_F(job, an_output_that_a_function_beside_the_training_keeps_is_retained)
     assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
+/* Frames of C++ were recorded: those of an operator are the same wherever it is used. */
+TEST_F(job, an_operator_that_the_training_uses_too_makes_no_second_pass)
+{
+    planted_job *job = *state;
+    const char *const multiply = "aten/src/ATen/native/BinaryOps.cpp:421 mul";
+    uint32_t trained = origin_in(job->p, multiply, "train.py:12 train");
+    uint32_t kept = origin_in(job->p, multiply, "train.py:60 similarity");
+    uint32_t layer = origin_in(job->p,
+                               "torch/nn/modules/conv.py:548 forward "
+                               "torch/nn/modules/module.py:1790 _call_impl",
+                               "train.py:61 similarity");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, trained);
+        size_t of_loss = planted_alloc(job->p, GMD_MIB);
+        planted_at(job->p, 0);
+        planted_free_block(job->p, of_loss);
+        planted_train(job);
+        planted_at(job->p, layer);
+        planted_alloc(job->p, GMD_MIB);
+        planted_at(job->p, kept);
+        for (int k = 0; k < 3; k++) {
+            planted_alloc(job->p, 5 * GMD_MIB);
+        }
+        planted_alloc(job->p, 4);
+    }
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 TEST_F(job, a_second_loss_of_the_function_that_trains_is_retained)
 {
     planted_job *job = *state;
@@ -824,7 +873,8 @@ TEST_F(job, graphs_that_are_kept_now_and_then_and_backward_never_sees_are_of_an_
 {
     planted_job *job = *state;
     train_and_pass_now_and_then(
-        job, planted_origin(job->p, "torch/nn/modules/module.py:1790 _call_impl train.py:60 rank"));
+        job, planted_origin(job->p, "torch/nn/modules/module.py:1790 _call_impl train.py:60 rank "
+                                    "train.py:99 <module>"));
     assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
@@ -840,10 +890,10 @@ TEST_F(job, activations_that_backward_frees_do_not_hide_those_that_an_evaluation
     planted_job *job = *state;
     uint32_t trained = planted_origin(job->p, "torch/nn/modules/activation.py:734 forward "
                                               "torch/nn/modules/module.py:1790 _call_impl "
-                                              "train.py:11 train");
+                                              "train.py:11 train train.py:99 <module>");
     uint32_t kept = planted_origin(job->p, "torch/nn/modules/activation.py:734 forward "
                                            "torch/nn/modules/module.py:1790 _call_impl "
-                                           "train.py:60 validate");
+                                           "train.py:60 validate train.py:99 <module>");
     for (int i = 0; i < 2 * ITERATIONS; i++) {
         planted_at(job->p, trained);
         size_t saved = planted_alloc(job->p, job->activation);

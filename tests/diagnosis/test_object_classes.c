@@ -66,7 +66,8 @@ TEST_F(job, the_state_of_an_optimizer_that_is_made_with_each_model_counts)
 {
     planted_job *job = *state;
     uint32_t made =
-        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build");
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build "
+                               "folds.py:99 <module>");
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, made);
         planted_alloc(job->p, 5 * GMD_MIB);
@@ -90,7 +91,7 @@ TEST_F(job, models_that_each_iteration_makes_and_uses_wait_for_the_collector)
     planted_job *job = *state;
     uint32_t made =
         planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ search.py:9 build "
-                               "search.py:20 main");
+                               "search.py:20 <module>");
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, made);
         planted_alloc(job->p, 5 * GMD_MIB);
@@ -108,7 +109,8 @@ TEST_F(job, parameters_of_models_that_stay_are_no_gradients)
 {
     planted_job *job = *state;
     uint32_t made =
-        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build");
+        planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ folds.py:9 build "
+                               "folds.py:99 <module>");
     for (int i = 0; i < ITERATIONS; i++) {
         const uint32_t at[] = {made, 0};
         for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
@@ -126,7 +128,7 @@ TEST_F(job, layers_of_one_large_model_do_not)
 {
     planted_job *job = *state;
     uint32_t made = planted_origin(job->p, "torch/nn/modules/linear.py:106 __init__ big.py:9 build "
-                                           "big.py:20 main");
+                                           "big.py:20 <module>");
     planted_at(job->p, made);
     for (int i = 0; i < 40; i++) {
         planted_alloc(job->p, 5 * GMD_MIB);
@@ -336,7 +338,8 @@ TEST_F(job, what_goes_inside_a_librarys_function_waits_for_the_collector)
     planted_job *job = *state;
     pile_up(job,
             planted_origin(job->p, "torch/nn/modules/linear.py:134 forward "
-                                   "torch/nn/modules/module.py:1790 _call_impl train.py:11 train"),
+                                   "torch/nn/modules/module.py:1790 _call_impl train.py:11 train "
+                                   "train.py:99 <module>"),
             (const int[]){6, 5}, 2);
     assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
 }
@@ -472,7 +475,8 @@ TEST_F(job, recomputed_activations_that_go_are_not)
 static void train_in_segments(planted_job *job, const char *again)
 {
     uint32_t segment = planted_origin(job->p, "train.py:82 forward torch/autograd/function.py:581 "
-                                              "apply train.py:11 train");
+                                              "apply train.py:11 train "
+                                              "train.py:99 <module>");
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, segment);
         planted_alloc(job->p, 6 * GMD_MIB);
@@ -498,13 +502,30 @@ TEST_F(job, what_another_function_keeps_is_a_circle_of_its_context)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_REFERENCE_CYCLE);
 }
 
+/* What saved_tensors_hooks put in place of activations is called by the thread of backward(). */
+TEST_F(job, what_an_unpacking_hook_makes_and_stores_is_a_checkpoint_cache)
+{
+    planted_job *job = *state;
+    uint32_t again = planted_origin(job->p, "train.py:66 make train.py:80 unpack");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_at(job->p, again);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        planted_backward(job, false);
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+    assert_found(job->p, GMD_FINDING_CHECKPOINT_CACHE);
+}
+
 TEST_F(job, what_a_hook_stores_of_each_pass_is_a_checkpoint_cache)
 {
     planted_job *job = *state;
     uint32_t hook =
         planted_origin(job->p, "train.py:50 pack torch/nn/modules/linear.py:134 forward "
                                "torch/nn/modules/module.py:1790 _call_impl "
-                               "train.py:11 train");
+                               "train.py:11 train "
+                               "train.py:99 <module>");
     for (int i = 0; i < ITERATIONS; i++) {
         planted_at(job->p, hook);
         planted_alloc(job->p, 6 * GMD_MIB);

@@ -49,6 +49,38 @@ TEST_F(history, a_thread_without_python_is_no_place_in_a_program_of_python)
     assert_string_equal(place_of(*state, origin, NULL).file, "");
 }
 
+static unsigned parts_of(planted *p, const char *frames)
+{
+    unsigned parts;
+    place_of(p, planted_origin(p, frames), &parts);
+    return parts;
+}
+
+TEST_F(history, the_thread_of_backward_calls_a_function_that_the_program_does_not)
+{
+    planted_origin(*state, "train.py:7 forward train.py:3 <module>");
+    assert_true(parts_of(*state, "train.py:9 make train.py:8 unpack") & GMD_PART_BACKWARD);
+}
+
+TEST_F(history, a_function_that_the_program_calls_is_not_of_that_thread)
+{
+    planted_origin(*state, "train.py:7 forward train.py:3 <module>");
+    assert_false(parts_of(*state, "train.py:7 forward") & GMD_PART_BACKWARD);
+}
+
+TEST_F(history, a_thread_that_a_library_starts_is_not_that_one)
+{
+    planted_origin(*state, "train.py:7 forward train.py:3 <module>");
+    assert_false(parts_of(*state, "train.py:8 test /usr/lib/python3.12/threading.py:1032 "
+                                  "_bootstrap") &
+                 GMD_PART_BACKWARD);
+}
+
+TEST_F(history, where_no_stack_goes_out_to_the_programs_start_no_thread_is_known)
+{
+    assert_false(parts_of(*state, "train.py:9 make train.py:8 unpack") & GMD_PART_BACKWARD);
+}
+
 TEST_F(history, in_a_program_without_python_it_is)
 {
     uint32_t origin = planted_origin(*state, "rmm/pool.hpp:5 allocate serve.cpp:9 main");
@@ -93,13 +125,6 @@ TEST_F(history, a_functions_forward_is_not)
         *state, "flow.py:9 forward torch/autograd/function.py:317 apply train.py:3 <module>");
     place_of(*state, origin, &parts);
     assert_int_equal(parts, GMD_PART_FUNCTION | GMD_PART_PYTHON);
-}
-
-static unsigned parts_of(planted *p, const char *frames)
-{
-    unsigned parts;
-    place_of(p, planted_origin(p, frames), &parts);
-    return parts;
 }
 
 TEST_F(history, the_lines_that_called_a_line_are_those_outside_of_it)
