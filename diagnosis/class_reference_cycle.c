@@ -7,7 +7,8 @@
  * bounds it, whoever collected. Where it goes in the midst of a library's function, which has
  * nothing to do with it, nobody else can have freed it. An autograd.Function that keeps its own
  * result as an attribute of its context (instead of save_for_backward) makes such a circle, and is
- * known by its stack even where nothing was collected. */
+ * known by its stack even where nothing was collected. What stays and was first made before
+ * anything was trained is no graph either: objects hold it. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -138,7 +139,9 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
                (group->last_run >= group->runs[0] && goes_elsewhere(view, group));
     case 2:
         return piles_up_again(group) || group->runs[0] > group->runs[2] + 1 ||
-               leaves_more_each_time(group);
+               leaves_more_each_time(group) ||
+               (takes_longer_each_time(group) && goes_elsewhere(view, group) &&
+                !view->facts->recording.begins_late);
     default:
         return takes_longer_each_time(group) ||
                ((is_uneven(group) || leaves_more_each_time(group)) &&
@@ -241,8 +244,47 @@ static bool is_of_one_line(const class_view *view)
     return false;
 }
 
+/* The moment of the first block of a graph that backward() frees; 0: there is none, or the
+ * recording may have begun after it. */
+static uint32_t first_trained(const gmd_facts *f)
+{
+    for (size_t i = 0; !f->recording.begins_late && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (l->born != GMD_BEFORE && is_freed_by_backward(f, l) &&
+            !(gmd_places_parts(&f->places, l->origin) & GMD_PART_BACKWARD)) {
+            return l->born; /* they come in order */
+        }
+    }
+    return 0;
+}
+
+static bool is_before_training(const class_view *view, const retained_group *group)
+{
+    enum { OF_PASS = GMD_PART_MODULE | GMD_PART_BACKWARD | GMD_PART_FUNCTION };
+    const gmd_facts *f = view->facts;
+    uint32_t trained = first_trained(f);
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (l->born != GMD_BEFORE &&
+            gmd_origins_get(f->places.origins, l->origin).stack == group->stack) {
+            return l->born < trained && !(parts_of_group(view, group) & OF_PASS);
+        }
+    }
+    return false;
+}
+
+/* Whether all lines that grow had made something before anything was trained on: no graph of the
+ * model leads to what they make. */
+static bool precedes_training(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 95 };
+    return loops_see_backward(view->facts) &&
+           growth_of(view, is_before_training).bytes * 100 >= all.bytes * LEAST_PERCENT;
+}
+
 /* Whether what grows is what objects of the program hold, and no graph: it is allocated as they, or
- * layers of models that are called, are made; or in a job that trains nothing. */
+ * layers of models that are called, are made; or in a job that trains nothing; or before the model
+ * is first trained. */
 static bool is_of_objects(const class_view *view, growth all)
 {
     enum { MOST_BLOCKS = 2 };
@@ -250,8 +292,11 @@ static bool is_of_objects(const class_view *view, growth all)
     if (all.is_of_constructors || (all.is_of_layers && f->places.has_modules)) {
         return true;
     }
-    if (!f->places.has_frames || loop_has_backward(view->loops, f, all.is_of_other_loop)) {
+    if (!f->places.has_frames) {
         return false;
+    }
+    if (loop_has_backward(view->loops, f, all.is_of_other_loop)) {
+        return precedes_training(view, all);
     }
     return f->places.has_modules ? !may_be_graph(view)
                                  : all.blocks_per_iteration <= MOST_BLOCKS || is_of_one_line(view);

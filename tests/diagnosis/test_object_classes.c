@@ -200,6 +200,35 @@ TEST_F(job, with_those_of_modules_they_are_a_graph)
     assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
+/* Each iteration makes something that stays, before the model is called or after it. */
+static void train_and_keep(planted_job *job, bool before)
+{
+    uint32_t made = planted_origin(job->p, "train.py:30 play train.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        if (before) {
+            planted_at(job->p, made);
+            planted_alloc(job->p, 6 * GMD_MIB);
+        }
+        planted_train(job);
+        if (!before) {
+            planted_at(job->p, made);
+            planted_alloc(job->p, 6 * GMD_MIB);
+        }
+    }
+}
+
+TEST_F(job, what_stays_and_was_first_made_before_the_model_was_called_is_no_graph)
+{
+    train_and_keep(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, what_stays_and_was_made_after_it_may_be)
+{
+    train_and_keep(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 /* Pairs pile up, and are collected in a line after as many iterations as given, one after the
  * other.
  */
@@ -224,6 +253,16 @@ TEST_F(job, what_goes_at_uneven_moments_waits_for_the_collector)
     static const int runs[] = {5, 9, 6, 11, 4};
     planted_job *job = *state;
     pile_up(job, job->loop, runs, 5);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* A full collection waits until as many objects as a share of all have survived. */
+TEST_F(job, what_piles_up_for_longer_and_goes_in_another_file_waits_for_it_too)
+{
+    static const int runs[] = {6, 14, 3};
+    planted_job *job = *state;
+    uint32_t elsewhere = planted_origin(job->p, "loop.py:83 steps train.py:99 <module>");
+    pile_up(job, elsewhere, runs, 3);
     assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
 }
 
