@@ -38,26 +38,12 @@ static bool is_named_evaluation(const class_view *view, growth all)
     return growth_of(view, is_of_evaluation).bytes * 100 >= all.bytes * LEAST_PERCENT;
 }
 
-/* Whether backward() freed a block of the group's stack: its pass is trained. */
-static bool is_gone_through(const class_view *view, const retained_group *group)
-{
-    const gmd_facts *f = view->facts;
-    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
-        const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (gmd_origins_get(f->places.origins, l->origin).stack == group->stack &&
-            is_freed_by_backward(f, l)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether it is kept of some iterations only, which come at even distances. */
 static bool is_of_some_iterations(const class_view *view, const retained_group *group)
 {
     enum { MOST_PERCENT = 50 };
     return group->rises * 100 <= group->compared * MOST_PERCENT && retained_group_is_even(group) &&
-           !is_gone_through(view, group);
+           !backward_goes_through(view, group);
 }
 
 /* Every so many iterations of a loop that trains a pass is kept that backward() never goes through:
@@ -70,39 +56,12 @@ static bool is_now_and_then(const class_view *view, growth all)
            growth_of(view, is_of_some_iterations).bytes * 100 >= all.bytes * LEAST_PERCENT;
 }
 
-/* Whether backward() frees what the same calls made for another function of the program. */
-static bool is_trained_elsewhere(const class_view *view, const retained_group *group)
-{
-    const gmd_facts *f = view->facts;
-    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
-        const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (is_freed_by_backward(f, l) &&
-            gmd_places_are_same_calls(&f->places, group->stack,
-                                      gmd_origins_get(f->places.origins, l->origin).stack)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_of_second_pass(const class_view *view, const retained_group *group)
-{
-    return is_trained_elsewhere(view, group) && !is_gone_through(view, group);
-}
-
-static bool is_of_second_loss(const class_view *view, const retained_group *group)
-{
-    return !(parts_of_group(view, group) & GMD_PART_MODULE) && is_of_second_pass(view, group);
-}
-
-/* A function calls the model that another one trains and goes on to the loss, but backward() never
- * goes through what it keeps: a validation after each step. Outputs that are gathered have no loss.
- */
+/* A function calls the model that another one trains, but backward() never goes through what it
+ * keeps: a validation after each step. */
 static bool is_validation(const class_view *view, growth all)
 {
     enum { LEAST_PERCENT = 70 };
-    return growth_of(view, is_of_second_loss).bytes > 0 &&
-           growth_of(view, is_of_second_pass).bytes * 100 >= all.bytes * LEAST_PERCENT;
+    return growth_of(view, is_of_second_pass).bytes * 100 >= all.bytes * LEAST_PERCENT;
 }
 
 static bool keeps_graphs(const class_view *view, growth all)

@@ -5,13 +5,15 @@
  * each backward pass is longer than the one before: it goes through the graphs of all iterations.
  * Or a block like one that each iteration adds was made before the first one, or is made once more
  * in it: its state, which later iterations take from the one before. Or a graph stays, and what it
- * is of goes when the next one is made: only that can hold it. */
+ * is of goes when the next one is made: only that can hold it. Or, beside the graph that backward()
+ * goes through, another one stays that ends with what it was made of: a state. */
 #include "classes.h"
 
 #include "gmd_min.h"
 #include "gmd_size.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What the recurrent modules that a line of the program calls ask for. */
 typedef struct recurrent_walk {
@@ -137,11 +139,14 @@ static bool follows_first_state(const class_view *view, const retained_group *gr
            !loop_has_gradients(view->loops, view->facts, false) && has_first_state(view, group);
 }
 
+/* What is a number, or few. */
+enum { NUMBER_BYTES = 4096 };
+
 /* --- a graph that stays without its result --------------------------------------------------- */
 
 /* What an iteration keeps, and the first block after it that is no temporary one. */
 typedef struct kept_pass {
-    const gmd_lifetime *last; /* the last block that stays; NULL: there is none */
+    const gmd_lifetime *first, *last; /* blocks that stay; NULL: there is none */
     const gmd_lifetime *result;
     bool is_trained; /* backward() frees something that was made in between */
 } kept_pass;
@@ -157,44 +162,90 @@ static bool *list_growing_stacks(const class_view *view)
     return grows;
 }
 
+static uint32_t freed_in(const gmd_facts *f, const gmd_lifetime *l)
+{
+    return l->freed == GMD_NEVER ? f->iterations.count : gmd_iteration_of(&f->iterations, l->freed);
+}
+
+static bool is_kept(const gmd_facts *f, const bool *grows, const gmd_lifetime *l, uint32_t born)
+{
+    return grows[gmd_origins_get(f->places.origins, l->origin).stack] && freed_in(f, l) > born + 1;
+}
+
 static void note_block(const gmd_facts *f, const bool *grows, const gmd_lifetime *l, kept_pass *p)
 {
-    uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
     uint32_t born = gmd_iteration_of(&f->iterations, l->born);
-    uint32_t freed =
-        l->freed == GMD_NEVER ? f->iterations.count : gmd_iteration_of(&f->iterations, l->freed);
-    if (grows[stack] && freed > born + 1) {
-        *p = (kept_pass){.last = l};
+    if (is_kept(f, grows, l, born)) {
+        *p = (kept_pass){.first = p->first ? p->first : l, .last = l};
     } else if (p->last && !p->result) {
         p->is_trained = p->is_trained || is_freed_by_backward(f, l);
-        p->result = freed > born ? l : NULL;
+        p->result = freed_in(f, l) > born ? l : NULL;
     }
 }
 
-/* Whether it is made by the same line or by a module, is of the size of a state, and goes once the
- * next iteration has made all that it keeps. */
+/* The line of the program that calls backward(); GMD_NO_PLACE: none is seen to. */
+static uint32_t line_of_backward(const gmd_facts *f)
+{
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        uint32_t origin = f->recording.lifetimes[i].origin;
+        if (gmd_places_parts(&f->places, origin) & GMD_PART_AUTOGRAD) {
+            return gmd_places_frame(&f->places, origin);
+        }
+    }
+    return GMD_NO_PLACE;
+}
+
+static bool are_of_one_function(const gmd_facts *f, uint32_t frame, uint32_t other)
+{
+    gmd_place a = gmd_places_get(&f->places, frame), b = gmd_places_get(&f->places, other);
+    return !a.is_library && !b.is_library && strcmp(a.function, b.function) == 0 &&
+           strcmp(a.file, b.file) == 0;
+}
+
+/* Whether one line makes both, or two of a function that has nothing to do with the loop: where
+ * backward() is called, losses are made of what stays. */
+static bool is_of_same_work(const gmd_facts *f, const gmd_lifetime *l, const gmd_lifetime *kept,
+                            uint32_t backward)
+{
+    uint32_t line = gmd_places_frame(&f->places, l->origin),
+             line_of_kept = gmd_places_frame(&f->places, kept->origin);
+    return line == line_of_kept ||
+           (kept->requested > NUMBER_BYTES && are_of_one_function(f, line, line_of_kept) &&
+            !are_of_one_function(f, line, backward));
+}
+
+/* Whether it is of the size of a state, or as large as what is kept of it. */
+static bool may_be_state(const gmd_lifetime *l, const gmd_lifetime *kept, uint64_t least_bytes)
+{
+    return l->requested >= least_bytes ||
+           (l->requested == kept->requested && l->requested > NUMBER_BYTES);
+}
+
+/* Whether it goes once the next iteration has made all that it keeps, or has begun to. What a
+ * module made may be on its way through the model then. `backward`: the line that calls it. */
 static bool is_replaced_result(const gmd_facts *f, const kept_pass *p, const kept_pass *next,
-                               uint64_t least_bytes)
+                               uint64_t least_bytes, uint32_t backward)
 {
     const gmd_lifetime *l = p->result;
-    return l && next->last && !p->is_trained && l->requested >= least_bytes &&
-           l->freed != GMD_NEVER && l->freed > next->last->born &&
-           gmd_iteration_of(&f->iterations, l->freed) ==
-               gmd_iteration_of(&f->iterations, next->last->born) &&
-           !is_freed_by_backward(f, l) &&
-           (gmd_places_frame(&f->places, l->origin) ==
-                gmd_places_frame(&f->places, p->last->origin) ||
-            (gmd_places_parts(&f->places, l->origin) & GMD_PART_MODULE));
+    if (!l || !next->last || p->is_trained || !may_be_state(l, p->last, least_bytes) ||
+        l->freed == GMD_NEVER || is_freed_by_backward(f, l) ||
+        freed_in(f, l) != gmd_iteration_of(&f->iterations, next->last->born)) {
+        return false;
+    }
+    bool is_of_module = gmd_places_parts(&f->places, l->origin) & GMD_PART_MODULE;
+    const gmd_lifetime *taken_by = is_of_module ? next->last : next->first;
+    return l->freed > taken_by->born && (is_of_module || is_of_same_work(f, l, p->last, backward));
 }
 
 /* Whether each iteration keeps a graph, but not what the graph is of, which goes when the next one
  * is made: nothing but that can hold the graph. Who collects results keeps them, too. */
 static bool keeps_no_results(const class_view *view)
 {
-    enum { LEAST_PERCENT = 70, NUMBER_BYTES = 4096, OF_KEPT_PERCENT = 1 };
+    enum { LEAST_PERCENT = 70, OF_KEPT_PERCENT = 1 };
     const gmd_facts *f = view->facts;
     uint64_t of_kept = growth_of(view, NULL).bytes_per_iteration * OF_KEPT_PERCENT / 100;
     uint32_t end = f->iterations.other, replaced = 0;
+    uint32_t backward = line_of_backward(f);
     kept_pass *passes = calloc((size_t)end + 1, sizeof *passes);
     bool *grows = list_growing_stacks(view);
     for (size_t i = 0; passes && grows && i < f->recording.lifetime_count; i++) {
@@ -205,13 +256,105 @@ static bool keeps_no_results(const class_view *view)
         }
     }
     for (uint32_t i = 0; passes && grows && i + 1 < end; i++) {
-        replaced +=
-            is_replaced_result(f, &passes[i], &passes[i + 1], gmd_max(of_kept, NUMBER_BYTES));
+        replaced += is_replaced_result(f, &passes[i], &passes[i + 1],
+                                       gmd_max(of_kept, NUMBER_BYTES), backward);
     }
     free(passes);
     free(grows);
     return end > 2 && f->places.has_modules && may_be_graph(view) &&
            replaced * 100 >= (end - 2) * LEAST_PERCENT;
+}
+
+/* --- a state that stays beside the graph that it enters --------------------------------------- */
+
+/* What an iteration keeps. */
+typedef struct kept_sum {
+    const gmd_lifetime *last;
+    uint64_t bytes;
+    uint32_t like_last; /* blocks that ask for as much as the last one */
+} kept_sum;
+
+static void list_kept(const class_view *view, const bool *grows, kept_sum *sums)
+{
+    const gmd_facts *f = view->facts;
+    const uint32_t end = f->iterations.other;
+    for (int is_second = 0; is_second < 2; is_second++) { /* the last one is known then */
+        for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+            const gmd_lifetime *l = &f->recording.lifetimes[i];
+            uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+            if (l->born == GMD_BEFORE || at >= end || !is_kept(f, grows, l, at)) {
+                continue;
+            }
+            if (is_second) {
+                sums[at].like_last += l->requested == sums[at].last->requested;
+            } else {
+                sums[at].last = l;
+                sums[at].bytes += l->size;
+            }
+        }
+    }
+}
+
+/* By line: whether backward() frees what it made: it goes through the line's graph. The caller
+ * frees it; NULL: no host memory. `has_modules`: some of it is of modules; with retain_graph it
+ * frees none. */
+static bool *list_trained_lines(const gmd_facts *f, bool *has_modules)
+{
+    bool *trained = calloc(gmd_origins_frame_count(f->places.origins) + 1, sizeof *trained);
+    *has_modules = false;
+    for (size_t i = 0; trained && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t line = gmd_places_frame(&f->places, l->origin);
+        if (line != GMD_NO_PLACE && is_freed_by_backward(f, l)) {
+            trained[line] = true;
+            *has_modules =
+                *has_modules || (gmd_places_parts(&f->places, l->origin) & GMD_PART_MODULE);
+        }
+    }
+    return trained;
+}
+
+/* Whether the last thing that an iteration keeps is no number, as a loss or a metric is, nor the
+ * output of a layer, but made by the program's own line and like what it was made of: the next
+ * state, made of the last one. */
+static bool ends_with_state(const gmd_facts *f, const kept_sum *sum, const bool *trained)
+{
+    enum {
+        LEAST_PERCENT = 10, /* of what the iteration keeps */
+        LEAST_ALIKE = 2,
+        NOT_STATE = GMD_PART_BACKWARD | GMD_PART_FUNCTION | GMD_PART_INSIDE
+    };
+    const gmd_lifetime *l = sum->last;
+    uint32_t line = l ? gmd_places_frame(&f->places, l->origin) : GMD_NO_PLACE;
+    return l && line != GMD_NO_PLACE && !trained[line] && sum->like_last >= LEAST_ALIKE &&
+           !(gmd_places_parts(&f->places, l->origin) & NOT_STATE) &&
+           l->size * 100 >= sum->bytes * LEAST_PERCENT;
+}
+
+/* Whether a loop that trains keeps, beside the graph that backward() goes through, one that leads
+ * to a state. */
+static bool keeps_states(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 70 };
+    const gmd_facts *f = view->facts;
+    uint32_t end = f->iterations.other, with = 0;
+    bool has_trained;
+    if (end < 3 || !loops_see_backward(f) || !loop_has_backward(view->loops, f, false) ||
+        !may_be_graph(view) || growth_of(view, is_of_second_pass).bytes * 2 > all.bytes) {
+        return false;
+    }
+    kept_sum *sums = calloc(end, sizeof *sums);
+    bool *grows = list_growing_stacks(view), *trained = list_trained_lines(f, &has_trained);
+    if (sums && grows && trained && has_trained) {
+        list_kept(view, grows, sums);
+        for (uint32_t i = 0; i < end; i++) {
+            with += ends_with_state(f, &sums[i], trained);
+        }
+    }
+    free(sums);
+    free(grows);
+    free(trained);
+    return with * 100 >= (end - 2) * LEAST_PERCENT;
 }
 
 static bool is_chain(const class_view *view, growth all)
@@ -222,7 +365,7 @@ static bool is_chain(const class_view *view, growth all)
             recurrent.blocks_per_iteration >= LEAST_BLOCKS) ||
            backward_lengthens(view->loops, view->facts) ||
            growth_of(view, begins_with_state).bytes > 0 || keeps_no_results(view) ||
-           growth_of(view, follows_first_state).bytes > 0;
+           keeps_states(view, all) || growth_of(view, follows_first_state).bytes > 0;
 }
 
 bool look_for_hidden_state(const class_view *view, gmd_job_finding *finding)

@@ -131,6 +131,12 @@ bool may_be_graph(const class_view *view);
 /* Whether the thread of backward() freed a block: a graph that was gone through had saved it. */
 bool is_freed_by_backward(const gmd_facts *facts, const gmd_lifetime *lifetime);
 
+/* Whether backward() freed a block of the group's stack: its pass is trained. */
+bool backward_goes_through(const class_view *view, const retained_group *group);
+
+/* Whether it does not, but frees what the same calls made for another function of the program. */
+group_test is_of_second_pass;
+
 /* The parts of PyTorch that the requests of a group go through: gmd_part. */
 unsigned parts_of_group(const class_view *view, const retained_group *group);
 

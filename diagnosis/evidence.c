@@ -193,17 +193,49 @@ static bool is_worked_on(const class_view *view, growth g)
     return is_meant && more > 0 && more * 100 >= g.bytes_per_iteration * LEAST_PERCENT;
 }
 
-bool is_growth_material(const class_view *view, growth g)
+/* Whether, in a loop without a backward pass, nearly all that modules make goes within its
+ * iteration: what stays is results. A graph keeps what leads to them. */
+static bool keeps_results_only(const class_view *view)
+{
+    enum { LEAST_PERCENT = 85 };
+    const gmd_facts *f = view->facts;
+    uint64_t made = 0, gone = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t born = gmd_iteration_of(&f->iterations, l->born);
+        if (l->born != GMD_BEFORE && born < f->iterations.count &&
+            (gmd_places_parts(&f->places, l->origin) & GMD_PART_MODULE)) {
+            made += l->size;
+            gone += l->freed != GMD_NEVER && gmd_iteration_of(&f->iterations, l->freed) == born
+                        ? l->size
+                        : 0;
+        }
+    }
+    return made > 0 && gone * 100 >= made * LEAST_PERCENT &&
+           !loop_has_backward(view->loops, f, false);
+}
+
+static uint64_t least_percent_of_peak(const class_view *view, growth g)
 {
     enum {
-        MANY_BLOCKS = 4,        /* in an iteration: a graph, where a result is one or two */
-        PERCENT_OF_BLOCKS = 12, /* of the peak: results that are collected on purpose are small */
-        PERCENT_OF_GRAPH = 3    /* a graph is never kept on purpose */
+        MANY_BLOCKS = 4,         /* in an iteration: a graph, where a result is one or two */
+        PERCENT_OF_BLOCKS = 12,  /* of the peak: results that are collected on purpose are small */
+        PERCENT_OF_RESULTS = 25, /* a model's may be all that a job is for */
+        PERCENT_OF_GRAPH = 3     /* a graph is never kept on purpose */
     };
-    uint64_t percent = g.blocks_per_iteration >= MANY_BLOCKS ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
+    bool are_many = g.blocks_per_iteration >= MANY_BLOCKS;
+    if (view->facts->places.has_frames ? keeps_results_only(view) : !are_many) {
+        return PERCENT_OF_RESULTS;
+    }
+    return are_many ? PERCENT_OF_GRAPH : PERCENT_OF_BLOCKS;
+}
+
+bool is_growth_material(const class_view *view, growth g)
+{
     return g.bytes > 0 && does_more(view, g) && grows_in_all(view, g) && !is_lesser_loss(view, g) &&
            !is_worked_on(view, g) &&
-           g.bytes * 100 >= view->facts->recording.peak.amount.allocated * percent;
+           g.bytes * 100 >=
+               view->facts->recording.peak.amount.allocated * least_percent_of_peak(view, g);
 }
 
 bool has_material_growth(const class_view *view)
@@ -271,6 +303,39 @@ bool is_freed_by_backward(const gmd_facts *f, const gmd_lifetime *l)
     return l->freed != GMD_NEVER && l->freed != GMD_BEFORE &&
            (gmd_places_parts(&f->places, gmd_event_at(&f->recording, l->freed)->origin) &
             GMD_PART_BACKWARD);
+}
+
+bool backward_goes_through(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (gmd_origins_get(f->places.origins, l->origin).stack == group->stack &&
+            is_freed_by_backward(f, l)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether backward() frees what the same calls made for another function of the program. */
+static bool is_trained_elsewhere(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (is_freed_by_backward(f, l) &&
+            gmd_places_are_same_calls(&f->places, group->stack,
+                                      gmd_origins_get(f->places.origins, l->origin).stack)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool is_of_second_pass(const class_view *view, const retained_group *group)
+{
+    return is_trained_elsewhere(view, group) && !backward_goes_through(view, group);
 }
 
 unsigned parts_of_group(const class_view *view, const retained_group *group)

@@ -658,7 +658,85 @@ TEST_F(job, a_graph_that_stays_with_its_result_is_retained)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
+/* A function of the program moves a state on, which goes as the next one begins: each takes the
+ * one before. What stays is made in another line than the state. */
+static void move_by_a_function(planted_job *job, const char *function)
+{
+    char frames[2][128];
+    for (int i = 0; i < 2; i++) {
+        snprintf(frames[i], sizeof frames[i], "%strain.py:%d %s train.py:99 <module>",
+                 i == 0 ? "torch/nn/modules/module.py:1790 _call_impl " : "", 40 + i, function);
+    }
+    uint32_t call = planted_origin(job->p, frames[0]), sum = planted_origin(job->p, frames[1]);
+    size_t before = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, call);
+        planted_alloc(job->p, 8 * GMD_MIB);
+        planted_at(job->p, sum);
+        if (i > 0) {
+            planted_free_block(job->p, before);
+        }
+        before = planted_alloc(job->p, 4 * GMD_MIB);
+        planted_train(job);
+    }
+}
+
+TEST_F(job, a_state_is_made_by_another_line_of_the_function_that_keeps_its_graph)
+{
+    move_by_a_function(*state, "advance");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+/* What stays beside the training: an output of a layer, and what the program's own line makes of
+ * it, of these bytes. */
+static void keep_beside_training(planted_job *job, uint64_t last_bytes)
+{
+    uint32_t layer = planted_origin(job->p, "torch/nn/modules/conv.py:548 forward "
+                                            "torch/nn/modules/module.py:1790 _call_impl "
+                                            "train.py:40 follow train.py:99 <module>");
+    uint32_t sum = planted_origin(job->p, "train.py:41 follow train.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_forward(job);
+        planted_at(job->p, layer);
+        planted_alloc(job->p, 5 * GMD_MIB);
+        planted_at(job->p, sum);
+        planted_alloc(job->p, last_bytes);
+        planted_backward(job, false);
+        planted_step(job);
+        planted_zero_grad(job);
+    }
+}
+
+TEST_F(job, a_graph_beside_the_training_that_ends_like_what_it_is_made_of_leads_to_a_state)
+{
+    keep_beside_training(*state, 5 * GMD_MIB);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, one_that_ends_with_a_number_is_retained)
+{
+    keep_beside_training(*state, 4);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 /* --- eval_graph ------------------------------------------------------------------------------ */
+
+/* Four calls in an iteration, whose results are kept: they may be what the job is for. */
+TEST_F(job, results_that_are_kept_while_all_before_them_goes_are_no_graph)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->call);
+        for (uint64_t k = 0; k < 4; k++) {
+            size_t first = planted_alloc(job->p, (20 + k) * GMD_MIB);
+            size_t second = planted_alloc(job->p, 10 * GMD_MIB);
+            planted_free_block(job->p, first);
+            planted_alloc(job->p, GMD_MIB / 8);
+            planted_free_block(job->p, second);
+        }
+    }
+    assert_healthy(job->p);
+}
 
 TEST_F(job, an_evaluation_that_holds_all_its_layers_builds_a_graph)
 {
@@ -815,11 +893,11 @@ TEST_F(job, the_loss_that_a_function_beside_the_training_keeps_is_of_an_evaluati
     assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
-TEST_F(job, an_output_that_a_function_beside_the_training_keeps_is_retained)
+TEST_F(job, an_output_that_a_function_beside_the_training_keeps_is_of_an_evaluation)
 {
     planted_job *job = *state;
     train_and_pass_again(job, "train.py:60 on_step_end", NULL);
-    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+    assert_found(job->p, GMD_FINDING_EVAL_GRAPH);
 }
 
 /* Frames of C++ were recorded: those of an operator are the same wherever it is used. */
