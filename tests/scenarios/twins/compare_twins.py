@@ -151,14 +151,14 @@ def detail(result):
     cells = []
     for figure in FIGURES:
         share, label = result.errors[figure]
-        cells.append(percent(share) + (f" ({label})" if share else ""))
+        cells.append(percent(share) + (f", {label}" if share and figure == "allocated" else ""))
     return f"| `{result.twin.name.removeprefix('scenario_')}` | {' | '.join(cells)} | {result.estimated or ''} | {decided(result.twin)} |"
 
 
 def details(results):
     """Worst first: by allocated, then by peak, then by reserved."""
     worst = sorted(results, key=lambda result: [-result.errors[figure][0] for figure in FIGURES])
-    return ["| twin | allocated (worst phase) | peak | reserved | estimated | decided by |",
+    return ["| twin | allocated, worst phase | peak | reserved | estimated | decided by |",
             "| --- |" + " ---: |" * 4 + " --- |",
             *map(detail, worst)]
 
