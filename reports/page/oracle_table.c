@@ -73,23 +73,30 @@ static void list_oracles(const gmd_report *report, oracle_rows *rows)
     }
 }
 
-static void put_costs(gmd_json *json, const oracle_row *row, double all_seconds)
+/* `whole`: the runs' time, where each of them is told of; 0: not known. */
+static void put_costs(gmd_json *json, const oracle_row *row, double whole)
 {
+    bool is_timed = row->asked && row->seconds > 0; /* of few moments maybe none was */
     if (row->asked) {
         gmd_json_u64(json, NULL, row->asked);
+    } else {
+        gmd_json_null(json, NULL);
+    }
+    if (is_timed) {
         table_seconds(json, row->seconds);
+        table_seconds(json, row->seconds / (double)row->asked);
     } else {
         gmd_json_null(json, NULL);
         gmd_json_null(json, NULL);
     }
-    if (row->asked && all_seconds > 0) {
-        gmd_json_exact(json, NULL, row->seconds / all_seconds);
-    } else {
+    if (is_timed && whole > 0) {
+        gmd_json_exact(json, NULL, row->seconds / whole);
+    } else if (whole > 0) {
         gmd_json_null(json, NULL);
     }
 }
 
-static void put_oracle(gmd_json *json, const oracle_row *row, double all_seconds, bool has_costs)
+static void put_oracle(gmd_json *json, const oracle_row *row, double whole, bool has_costs)
 {
     table_row(json);
     gmd_json_string(json, NULL, row->name);
@@ -99,36 +106,54 @@ static void put_oracle(gmd_json *json, const oracle_row *row, double all_seconds
     gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_SKIPPED]);
     gmd_json_u64(json, NULL, row->violations);
     if (has_costs) {
-        put_costs(json, row, all_seconds);
+        put_costs(json, row, whole);
     }
     gmd_json_string(json, NULL, row->reason);
     table_row_end(json);
 }
 
+/* 0: there are many runs of which only the sum is known, perhaps several at a time. */
+static double time_of_runs(const gmd_report *report)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        seconds += report->outcomes[i]->seconds;
+    }
+    return report->gate || report->course_length ? 0 : seconds;
+}
+
+static gmd_json *begin_table(document *to, uint32_t input, bool are_counted, bool has_whole)
+{
+    static const table_column verdicts[] = {{"Oracle", "text"},   {"Holds when", "text"},
+                                            {"Passed", "count"},  {"Failed", "count"},
+                                            {"Skipped", "count"}, {"Violations", "count"}};
+    static const table_column costs[] = {
+        {"Moments seen", "count"}, {"Time", "ns"}, {"Time per moment", "ns"}};
+    table_column list[sizeof verdicts / sizeof *verdicts + sizeof costs / sizeof *costs + 2];
+    size_t count = sizeof verdicts / sizeof *verdicts;
+    memcpy(list, verdicts, sizeof verdicts);
+    if (are_counted) {
+        memcpy(&list[count], costs, sizeof costs);
+        count += sizeof costs / sizeof *costs;
+        if (has_whole) {
+            list[count++] = (table_column){"Share of the runs' time", "ratio"};
+        }
+    }
+    list[count++] = (table_column){"Why skipped", "text"};
+    return table_begin(to, "oracles", "Oracles", input, list, count);
+}
+
 void table_of_oracles(document *to, const gmd_report *report, uint32_t input)
 {
-    static const table_column list[] = {
-        {"Oracle", "text"},        {"Holds when", "text"}, {"Passed", "count"},
-        {"Failed", "count"},       {"Skipped", "count"},   {"Violations", "count"},
-        {"Moments seen", "count"}, {"Time", "ns"},         {"To the runs' time", "ratio"},
-        {"Why skipped", "text"}};
-    static const table_column uncounted[] = {
-        {"Oracle", "text"},   {"Holds when", "text"},  {"Passed", "count"},    {"Failed", "count"},
-        {"Skipped", "count"}, {"Violations", "count"}, {"Why skipped", "text"}};
-    double seconds = 0;
+    double whole = time_of_runs(report);
     oracle_rows rows = {.count = 0};
     list_oracles(report, &rows);
     if (!rows.count) {
         return;
     }
-    for (size_t i = 0; i < report->outcome_count; i++) {
-        seconds += report->outcomes[i]->seconds;
-    }
-    gmd_json *json = rows.are_counted
-                         ? table_begin(to, "oracles", "Oracles", input, TABLE_COLUMNS(list))
-                         : table_begin(to, "oracles", "Oracles", input, TABLE_COLUMNS(uncounted));
+    gmd_json *json = begin_table(to, input, rows.are_counted, whole > 0);
     for (size_t i = 0; i < rows.count; i++) {
-        put_oracle(json, &rows.items[i], seconds, rows.are_counted);
+        put_oracle(json, &rows.items[i], whole, rows.are_counted);
     }
     table_end(json);
 }

@@ -25,12 +25,12 @@ static gmd_trace make_pairs(void)
     return trace;
 }
 
-static gmd_outcome *run_pairs(bool measures_costs)
+static gmd_outcome *run_pairs(gmd_costs costs)
 {
     gmd_error error = {""};
     gmd_trace trace = make_pairs();
     gmd_run_options options = options_on("reference");
-    options.judging.measures_costs = measures_costs;
+    options.judging.costs = costs;
     gmd_workload workload = {
         .name = "test.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_outcome *o = calloc(1, sizeof *o);
@@ -53,14 +53,14 @@ static const gmd_oracle_result *result_of(const gmd_outcome *o, const char *orac
 
 TEST(an_oracle_that_looks_at_allocations_is_asked_of_each)
 {
-    gmd_outcome *o = run_pairs(true);
+    gmd_outcome *o = run_pairs(GMD_COSTS_MEASURED);
     assert_int_equal(result_of(o, "alignment")->asked, PAIRS);
     free(o);
 }
 
 TEST(what_the_oracles_took_is_of_the_run)
 {
-    gmd_outcome *o = run_pairs(true);
+    gmd_outcome *o = run_pairs(GMD_COSTS_MEASURED);
     assert_true(result_of(o, "overlap")->seconds > 0);
     assert_true(result_of(o, "overlap")->seconds < o->seconds);
     free(o);
@@ -68,7 +68,7 @@ TEST(what_the_oracles_took_is_of_the_run)
 
 TEST(determinism_takes_a_run_of_its_own)
 {
-    gmd_outcome *o = run_pairs(true);
+    gmd_outcome *o = run_pairs(GMD_COSTS_MEASURED);
     assert_int_equal(result_of(o, "determinism")->asked, 2 * PAIRS);
     assert_true(result_of(o, "determinism")->seconds > 0);
     free(o);
@@ -76,7 +76,30 @@ TEST(determinism_takes_a_run_of_its_own)
 
 TEST(a_run_that_is_not_to_tell_does_not)
 {
-    gmd_outcome *o = run_pairs(false);
+    gmd_outcome *o = run_pairs(GMD_COSTS_IGNORED);
     assert_int_equal(result_of(o, "alignment")->asked, 0);
     free(o);
+}
+
+TEST(what_is_only_sampled_is_still_counted)
+{
+    gmd_outcome *o = run_pairs(GMD_COSTS_SAMPLED);
+    assert_int_equal(result_of(o, "alignment")->asked, PAIRS);
+    free(o);
+}
+
+/* About 10,000 moments, of which one in 512 is timed: an estimate that is out by more than a factor
+ * of 30 is none. */
+TEST(a_sample_stands_for_all_moments)
+{
+    gmd_outcome *all = run_pairs(GMD_COSTS_MEASURED), *some = run_pairs(GMD_COSTS_SAMPLED);
+    double measured = 0, sampled = 0;
+    for (uint32_t i = 0; i < all->oracle_count; i++) {
+        bool is_run_of_its_own = strcmp(all->oracles[i].name, "determinism") == 0;
+        measured += is_run_of_its_own ? 0 : all->oracles[i].seconds;
+        sampled += is_run_of_its_own ? 0 : some->oracles[i].seconds;
+    }
+    assert_true(sampled > measured / 30 && sampled < measured * 30);
+    free(all);
+    free(some);
 }
