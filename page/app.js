@@ -61,6 +61,18 @@ export class App {
         return column.some((category) => category !== column[0]);
     }
 
+    // Recordings have something to do with each other, and so have runs of one workload.
+    isComparable(one, other) {
+        const { histories } = this.report;
+        return histories[one].workload === histories[other].workload;
+    }
+
+    hasComparable() {
+        const { histories } = this.report;
+        const workloads = new Set(histories.map(({ workload }) => workload));
+        return workloads.size < histories.length;
+    }
+
     cleared() {
         const none = {};
         for (const name of Object.keys(this.state)) none[name] = null;

@@ -12,7 +12,7 @@ import { highlightOf } from './search.js';
 import { legendEntries } from './legend.js';
 import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
 import { freeSentence } from './state_reasons.js';
-import { indexOfMaximum } from './history.js';
+import { commonMoment, counterpart, mostReserved } from './moments.js';
 import { listenToChart } from './timeline_input.js';
 
 export class CompareView {
@@ -115,8 +115,9 @@ export class CompareView {
             { class: 'tools' },
             one.node,
             other.node,
-            button('Both at their peaks', () => this.moments((history) => history.peak)),
-            button('Both where most was reserved', () => this.moments(mostReserved)),
+            button('Each at its peak', () => this.atPeaks()),
+            button('Where the upper reserved most', () => this.corresponding(mostReserved(this.app.history()))),
+            button('Lower to the same moment', () => this.corresponding(this.app.state.event)),
             button('Difference as a flame graph', () => this.asFlame()),
         );
     }
@@ -126,21 +127,35 @@ export class CompareView {
         this.app.set({ fromHistory: index, from: peak?.event ?? 0, fromRange: null });
     }
 
-    moments(momentOf) {
-        const upper = this.app.history(),
-            lower = this.app.history(this.otherIndex(this.app.state));
-        this.app.set({ event: momentOf(upper), fromHistory: lower.index, from: momentOf(lower) });
+    shownHistories() {
+        return [this.app.history(), this.app.history(this.otherIndex(this.app.state))];
+    }
+
+    atPeaks() {
+        const [upper, lower] = this.shownHistories();
+        this.app.set({ event: upper.peak, fromHistory: lower.index, from: lower.peak });
+    }
+
+    // The upper at EVENT and the lower at the moment that corresponds to it, or at its peak where none does.
+    corresponding(event) {
+        const [upper, lower] = this.shownHistories();
+        const from = counterpart(upper, event, lower)?.event ?? lower.peak;
+        this.app.set({ event, fromHistory: lower.index, from });
     }
 
     asFlame() {
-        const { index, last } = this.app.history(this.otherIndex(this.app.state));
+        const [, { index, last }] = this.shownHistories();
         this.app.set({ view: 'flame', fromHistory: index, from: Math.min(this.lower.chart.event, last) });
     }
 
-    // Without a choice: the next history.
+    // Without a choice: the next history that can be compared, or the next.
     otherIndex(state) {
-        const count = this.app.report.histories.length;
-        return this.app.report.histories[state.fromHistory] ? state.fromHistory : (state.history + 1) % count;
+        const { histories } = this.app.report;
+        if (histories[state.fromHistory]) return state.fromHistory;
+        const following = histories.map((_, i) => (state.history + 1 + i) % histories.length);
+        return (
+            following.find((i) => i !== state.history && this.app.isComparable(state.history, i)) ?? following[0]
+        );
     }
 
     update(state, changed) {
@@ -209,6 +224,12 @@ export class CompareView {
                     `${formatSignedBytes(reserved)}, allocated at the events looked at ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
+            element(
+                'p',
+                {},
+                `The moments: upper event ${formatCount(event)}, lower event ${formatCount(otherEvent)}; ` +
+                    `${commonMoment(one, event, other, otherEvent)}.`,
+            ),
             element('p', { class: 'note' }, 'Both have one scale of memory, and each its own events.'),
         );
         const grouping = groupingOf(one);
@@ -267,8 +288,4 @@ export class CompareView {
     image(svg) {
         return chartImage(this.upper.chart, svg);
     }
-}
-
-function mostReserved(history) {
-    return indexOfMaximum(history.reserved, 0, history.last);
 }

@@ -51,7 +51,7 @@ export class FindingsView {
     // Two histories are there to be compared, also where neither has a finding.
     comparison() {
         const { histories } = this.app.report;
-        if (histories.length !== 2) return null;
+        if (histories.length !== 2 || !this.app.isComparable(0, 1)) return null;
         const [one, other] = histories.map(({ peak }) => peak ?? {});
         const figure = (name) => `${formatBytes(one[name] ?? 0)} and ${formatBytes(other[name] ?? 0)}`;
         return element(

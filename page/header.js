@@ -175,7 +175,7 @@ export class Header {
             timeline: histories.length,
             state: histories.length,
             flame: histories.length,
-            compare: histories.length > 1,
+            compare: this.app.hasComparable(),
             tables: tables.length,
         };
         return VIEW_NAMES.filter(([name]) => name === state.view || !(name in needs) || needs[name]);
@@ -190,19 +190,7 @@ export class Header {
             state.history,
         );
         if (changed.has('history') || changed.has('view'))
-            setOptions(
-                this.marks,
-                [
-                    ['', '…'],
-                    ...marksOf(history)
-                        .slice(0, MARKS_LISTED)
-                        .map((mark) => [
-                            mark.event,
-                            `${formatCount(mark.event)}: ${shortText(mark.label ?? mark.kind, 80)}`,
-                        ]),
-                ],
-                '',
-            );
+            setOptions(this.marks, markOptions(marksOf(history)), '');
         this.marks.value = '';
         this.event.max = history.last;
         this.event.value = state.event;
@@ -238,4 +226,17 @@ export class Header {
             ),
         );
     }
+}
+
+// A list of thousands helps nobody: the last entry says how many are left out, and where they are.
+function markOptions(marks) {
+    const listed = marks
+        .slice(0, MARKS_LISTED)
+        .map((mark) => [
+            mark.event,
+            `${formatCount(mark.event)}: ${shortText(mark.label ?? mark.kind, 80)}`,
+        ]);
+    const left = marks.length - listed.length;
+    const rest = left > 0 ? [['', `… and ${formatCount(left)} more, marked in the timeline`]] : [];
+    return [['', '…'], ...listed, ...rest];
 }

@@ -2,6 +2,7 @@
 
 import { axisStep, formatBytes, formatCount, formatMicroseconds, shortText } from './format.js';
 import { CLASS_FIRST, EDGE } from './timeline_layout.js';
+import { iterationsOf } from './moments.js';
 import { inkOn } from './theme.js';
 import { nameOfClass } from './colours.js';
 
@@ -35,11 +36,12 @@ function listMarks(history) {
     ];
     const [first, repeated] = refusalMarks(history);
     marks.push(...first);
-    for (const mark of info.marks ?? []) marks.push(mark);
+    const iterations = iterationsOf(history);
+    const named = new Set(iterations.map(({ event }) => event));
+    const isIteration = ({ kind, event }) => kind === 'annotation' && named.has(event);
+    for (const mark of info.marks ?? []) if (!isIteration(mark)) marks.push(mark);
     marks.push(...flushesOf(history));
-    (info.iterations ?? []).forEach((event, i) =>
-        marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }),
-    );
+    for (const { event, name } of iterations) marks.push({ event, kind: 'iteration', label: name });
     return [...marks, ...repeated];
 }
 

@@ -83,6 +83,10 @@ test('each of 643 refusals of limit_and_empty_cache is marked, and the state say
                 .map(({ event }) => event),
         );
         assert.equal(events.length, 643);
+        assert.match(
+            await page.locator('.moment-bar select option').last().textContent(),
+            /^… and \d+ more, marked in the timeline$/,
+        );
         await page.evaluate((event) => window.gmdPage.app.set({ event }), events.at(-1));
         await settle(page);
         assert.match(await page.locator('.state .reasons').innerText(), /Out of memory at event .* were refused/);
@@ -112,8 +116,9 @@ test('a comparison shows how other settings hold the same job', async () => {
             /most reserved 5\.96 GiB and 5\.66 GiB\.$/,
         );
         await page.getByRole('link', { name: 'Compare the two histories' }).click();
-        await page.getByRole('button', { name: 'Both where most was reserved' }).click();
+        await page.getByRole('button', { name: 'Where the upper reserved most' }).click();
         await settle(page);
+        assert.match(await page.locator('.compare .reasons').innerText(), /both after request ([\d,]+) of the same/);
         const [upper, lower] = await page.locator('.compare .half').allInnerTexts();
         assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,742/);
         assert.match(upper, /Free: 2\.12 GiB in 27 segments without a block, 512 MiB in 39 gaps/);
@@ -211,6 +216,30 @@ function pageOfSearch(name, { allocator, environment, options, cases }) {
         environment,
     );
 }
+
+test('cases that have nothing to do with each other are not offered for comparison', async () => {
+    const path = pageOfGmd('two-cases', (to) => [
+        'run',
+        dataFile('traces/basic.gmd'),
+        dataFile('../faulty/cases/rmm510.gmd'),
+        '--cases',
+        'none',
+        '--html',
+        to,
+        '-q',
+    ]);
+    await withPage(path, '', async (page) => {
+        assert.equal(await page.evaluate(() => window.gmdPage.app.report.histories.length), 2);
+        assert.equal(await page.getByRole('link', { name: /Compare/ }).count(), 0);
+    });
+});
+
+test('runs of one scenario are offered for comparison', async () => {
+    const path = pageOfGmd('two-runs', (to) => ['run', 'hidden_state', 'leak=true,false', '--html', to, '-q']);
+    await withPage(path, '', async (page) => {
+        assert.equal(await page.getByRole('link', { name: 'Compare the two histories' }).count(), 1);
+    });
+});
 
 test('the finding of a gate leads to both parties of an early reuse', async () => {
     const path = pageOfSearch('gate', {

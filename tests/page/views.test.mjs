@@ -142,6 +142,35 @@ test('two histories are compared on one scale, with the difference by line', asy
     });
 });
 
+test('the moments that are compared are in one iteration, and the view says so', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        await page.getByRole('button', { name: 'Where the upper reserved most' }).click();
+        await settle(page);
+        const [upper, lower] = await page.evaluate(() => {
+            const { app, views } = window.gmdPage;
+            const at = ({ chart }) => chart.history.info.iterations.findLastIndex((start) => start <= chart.event);
+            return [at(views[4].upper), at(views[4].lower), app.state];
+        });
+        assert.equal(upper, lower);
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            new RegExp(`both in iteration ${upper + 1}, after as many requests`),
+        );
+    });
+});
+
+test('moments that do not correspond are said to be so', async () => {
+    await withPage(small, '#view=compare&event=700&from=10&fromHistory=1', async (page) => {
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            /upper event 700, lower event 10; moments that do not correspond/,
+        );
+        await page.getByRole('button', { name: 'Lower to the same moment' }).click();
+        await settle(page);
+        assert.match(await page.locator('.compare .reasons').innerText(), /upper event 700, .* both in iteration/);
+    });
+});
+
 test('the list of histories counts the events that were recorded', async () => {
     await withPage(small, '#view=compare', async (page) => {
         const last = await page.evaluate(() => window.gmdPage.app.history(1).last);
