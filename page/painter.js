@@ -34,6 +34,18 @@ export class CanvasPainter {
         context.setLineDash([]);
     }
 
+    // A closed line through POINTS, [[x, y]].
+    outline(points, stroke, lineWidth) {
+        const { context } = this;
+        context.strokeStyle = stroke;
+        context.lineWidth = lineWidth;
+        context.lineJoin = 'round';
+        context.beginPath();
+        for (const [x, y] of points) context.lineTo(x, y);
+        context.closePath();
+        context.stroke();
+    }
+
     // PLACE: { align: 'start|center|end', size, bold, clip: width, cut: 'start|end' }
     text(content, x, y, fill, place) {
         const { context } = this;
@@ -102,6 +114,13 @@ export class SvgPainter {
         this.parts.push(
             `<path d="M${hundredths(x1)} ${hundredths(y1)}L${hundredths(x2)} ${hundredths(y2)}" stroke="${stroke}" fill="none"` +
                 `${dash ? ` stroke-dasharray="${dash.join(' ')}"` : ''}/>`,
+        );
+    }
+
+    outline(points, stroke, lineWidth) {
+        const path = points.map(([x, y]) => `${hundredths(x)} ${hundredths(y)}`).join('L');
+        this.parts.push(
+            `<path d="M${path}Z" stroke="${stroke}" stroke-width="${lineWidth}" stroke-linejoin="round" fill="none"/>`,
         );
     }
 

@@ -165,18 +165,27 @@ export function drawCursor(painter, chart, colours) {
     painter.line(x, plot.y - 4, x, plot.y + plot.height + 4, colours.text);
 }
 
-// The outline of a block while the raster's column at X shows it.
-export function drawBlock(painter, chart, place, x, colour) {
-    const { plot } = chart;
-    const top = Math.max(chart.y(place.top), plot.y),
-        bottom = Math.min(chart.y(place.bottom), plot.y + plot.height);
-    const alloc = chart.history.blockAlloc[place.block],
-        end = chart.history.blockEnd[place.block];
-    const left = Math.max(chart.x(alloc), plot.x),
-        right = Math.min(chart.x(end), plot.x + plot.width);
-    if (bottom < plot.y || top > plot.y + plot.height) return;
-    painter.line(left, bottom + 0.5, right, bottom + 0.5, colour, [3, 3]);
-    painter.frame(x - 2, top - 0.5, 4, Math.max(bottom - top, 1) + 1, colour, 2);
+// The outline of BLOCK over all of its life that is in view; WIDTH: of the line.
+export function drawBlock(painter, chart, block, colour, width) {
+    const raster = chart.rasterInView();
+    if (!raster) return;
+    const { plot, history } = chart;
+    const x = (column) => chart.x(raster.from + (column / raster.columns) * (raster.to - raster.from));
+    const right = plot.x + plot.width,
+        low = plot.y + plot.height;
+    const upper = [],
+        lower = [];
+    for (const { column, end, bottom } of chart.areaOf(block, raster)) {
+        const from = Math.min(Math.max(x(column), plot.x), right),
+            to = Math.min(Math.max(x(end), plot.x), right);
+        const y = [bottom + history.blockSize[block], bottom].map((bytes) =>
+            Math.min(Math.max(chart.y(bytes), plot.y), low),
+        );
+        if (to <= from || (y[0] === y[1] && (y[0] === plot.y || y[0] === low))) continue;
+        upper.push([from, y[0]], [to, y[0]]);
+        lower.push([from, y[1]], [to, y[1]]);
+    }
+    if (upper.length) painter.outline([...upper, ...lower.reverse()], colour, width);
 }
 
 // Names on bands that are large enough, at some columns: the raster tells whether a text fits.
