@@ -5,7 +5,7 @@ import { DataTable } from './data_table.js';
 import { TimelineChart } from './timeline_chart.js';
 import { blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
-import { chartImage } from './timeline_view.js';
+import { chartPicture, chartScale, pictureLegend } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
@@ -14,6 +14,9 @@ import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
 import { freeSentence } from './state_reasons.js';
 import { commonMoment, counterpart, mostReserved } from './moments.js';
 import { listenToChart } from './timeline_input.js';
+import { themeColours } from './theme.js';
+
+const HALF_TITLE = 20; // pixels, of a half in a saved picture
 
 export class CompareView {
     constructor(app) {
@@ -190,9 +193,9 @@ export class CompareView {
     colour(one, other, state) {
         this.upper.colours = coloursOf(one, state.colour);
         this.lower.colours = colourBlocks(other, state.colour, this.upper.colours.legend);
-        const legends = [this.upper.colours.legend, this.lower.colours.legend];
+        this.legends = [this.upper.colours.legend, this.lower.colours.legend];
         const hasReserved = one.hasReserved || other.hasReserved;
-        replaceChildren(this.legend, legendEntries(legends, state.patterns, hasReserved));
+        replaceChildren(this.legend, legendEntries(this.legends, state.patterns, hasReserved));
     }
 
     fill(half, history, event, { top, repaint, moved }) {
@@ -285,7 +288,31 @@ export class CompareView {
         );
     }
 
-    image(svg) {
-        return chartImage(this.upper.chart, svg);
+    picture() {
+        const halves = [this.upper, this.lower];
+        if (!halves.every(({ chart }) => chart.history)) return null;
+        const parts = halves.map(({ chart, title }) => ({ ...chartPicture(chart), chart, title: title.textContent }));
+        const [upper, lower] = parts;
+        const paint = (painter) => {
+            const { text } = themeColours();
+            let y = 0;
+            for (const part of parts) {
+                painter.text(part.title, 0, y + HALF_TITLE / 2, text, { bold: true, clip: part.width, cut: 'end' });
+                painter.within(0, y + HALF_TITLE, () => part.paint(painter));
+                y += HALF_TITLE + part.height;
+            }
+        };
+        return {
+            width: upper.width,
+            height: upper.height + lower.height + 2 * HALF_TITLE,
+            paint,
+            heading: 'Comparison',
+            notes: [
+                ...[...this.text.children].map((line) => line.textContent),
+                `Upper: ${chartScale(upper.chart)}`,
+                `Lower: ${chartScale(lower.chart)}`,
+            ],
+            legend: pictureLegend(this.legends, parts.some(({ chart }) => chart.history.hasReserved)),
+        };
     }
 }

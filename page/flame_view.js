@@ -1,7 +1,7 @@
 // The view "Flame graph": who holds the memory at the event, by stack or by line, or how that differs from another
 // moment of this or of another history.
 
-import { CanvasPainter, SvgPainter } from './painter.js';
+import { CanvasPainter } from './painter.js';
 import { DataTable } from './data_table.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
 import { flameTree, layoutFlame } from './flame_tree.js';
@@ -291,11 +291,30 @@ export class FlameView {
         );
     }
 
-    image(svg) {
-        if (!svg) return { canvas: this.canvas };
-        const painter = new SvgPainter(this.size.width, this.size.height);
-        this.paint(painter);
-        return { painter };
+    picture() {
+        if (!this.tree || !this.size) return null;
+        const [now, before] = this.moments(this.app.state);
+        const of = ({ history, event }) => `event ${formatCount(event)} of ${shortText(history.info.name, 80)}`;
+        return {
+            ...this.size,
+            paint: (painter) => this.paint(painter),
+            heading: before ? `${of(now)}, compared with ${of(before)}` : of(now),
+            notes: [`The whole width: ${this.sentence(this.focus)}`],
+            legend: this.legendItems(),
+        };
+    }
+
+    legendItems() {
+        const colours = themeColours();
+        const item = (name, node) => ({ name, colour: this.colourOf(node, colours) });
+        const node = { name: this.needle, bytes: [0, 0], weight: 1, user: false, children: new Map() };
+        return this.isDifference()
+            ? [
+                  item('more than at the other moment', { ...node, bytes: [1, 0] }),
+                  item('less', { ...node, bytes: [0, 1] }),
+                  item('the same', node),
+              ]
+            : [item('frames of your own', { ...node, user: true }), item('of libraries', node)];
     }
 }
 

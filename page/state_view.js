@@ -1,7 +1,7 @@
 // The view "State": the allocator's segments, blocks and gaps at the event, stepped with keys.
 
 import { CLASS_FIRST } from './timeline_layout.js';
-import { CanvasPainter, SvgPainter } from './painter.js';
+import { CanvasPainter } from './painter.js';
 import { DataTable } from './data_table.js';
 import { blockDetails, blockSummary } from './block_details.js';
 import { button, element, replaceChildren } from './dom.js';
@@ -16,7 +16,7 @@ import {
 import { coloursOf } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
 import { layoutSegments, partsOf, partsOfPiece, pieceAt } from './state_layout.js';
-import { legendEntries } from './legend.js';
+import { legendEntries, legendItems } from './legend.js';
 import { liveSentence, memorySums } from './line_sums.js';
 import { highlightOf } from './search.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
@@ -130,14 +130,18 @@ export class StateView {
         );
     }
 
-    // It names the colours that live blocks have here.
-    drawLegend() {
+    // The colours that live blocks have here.
+    liveLegend() {
         const { history, colours } = this;
         const seen = new Set(
             history.liveBlocks(this.app.state.event).map((block) => colours.classes[block] - CLASS_FIRST),
         );
-        const entries = colours.legend.filter(({ index }) => seen.has(index));
-        replaceChildren(this.legend, legendEntries([entries], false, history.hasReserved, 'free'));
+        return colours.legend.filter(({ index }) => seen.has(index));
+    }
+
+    drawLegend() {
+        const entries = legendEntries([this.liveLegend()], false, this.history.hasReserved, 'free');
+        replaceChildren(this.legend, entries, element('span', { class: 'soft' }, this.scaleSentence()));
     }
 
     paint(painter) {
@@ -370,13 +374,27 @@ export class StateView {
         this.app.set({ block: blocks[Math.min(Math.max(at + step, 0), blocks.length - 1)] });
     }
 
-    image(svg) {
-        if (svg) {
-            const painter = new SvgPainter(this.layout.width + 2, Math.max(this.layout.height, 40));
-            this.paint(painter);
-            return { painter };
-        }
-        return { canvas: this.canvas };
+    picture() {
+        if (!this.layout) return null;
+        const { history, layout } = this;
+        const { event } = this.app.state;
+        const colours = themeColours();
+        const free = { name: 'free', colour: mixColours(colours.ground, colours.cached, 0.3) };
+        return {
+            width: layout.width + 2,
+            height: Math.max(layout.height, 40),
+            paint: (painter) => this.paint(painter),
+            heading: shortText(history.info.name, 120),
+            notes: [
+                `The allocator at event ${formatCount(event)}: ${memorySums(history, event)}; ${liveSentence(history, event)}.`,
+                this.scaleSentence(),
+            ],
+            legend: [...legendItems([this.liveLegend()], false, false), ...(history.hasReserved ? [free] : [])],
+        };
+    }
+
+    scaleSentence() {
+        return `Each bar is a segment; a whole row is ${formatBytes(Math.round(this.layout.rowBytes))}.`;
     }
 }
 

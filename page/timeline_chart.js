@@ -381,10 +381,15 @@ export class TimelineChart {
     }
 
     fillOf(value, colours) {
-        if ((value & 63) === CLASS_CACHED) return mixColours(colours.ground, colours.cached, 0.3);
+        if ((value & 63) === CLASS_CACHED) return reservedFill(colours);
         const colour = colours.blocks[(value & 63) - CLASS_FIRST];
         return this.dimmed && !(value & HIGHLIGHT) ? mixColours(colour, colours.ground, DIM) : colour;
     }
+}
+
+// Of memory that is reserved only, in pictures.
+export function reservedFill(colours) {
+    return mixColours(colours.ground, colours.cached, 0.3);
 }
 
 // The address may ask for one: #renderer=canvas or #renderer=webgl, as the tests do.

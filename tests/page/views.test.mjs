@@ -359,6 +359,25 @@ for (const [view, format] of [
     });
 }
 
+for (const [view, title, scale, legend] of [
+    ['timeline', /synthetic, 12|synthetic, \d+ iterations/, /events 0 to [\d,]+ of [\d,]+, memory from 0 B to/, 'activation'],
+    ['state', /synthetic, \d+ iterations/, /a whole row is [\d.]+ MiB/, 'free'],
+    ['flame', /event [\d,]+ of synthetic/, /The whole width: all: [\d.]+ MiB/, 'frames of your own'],
+    ['compare', /Comparison/, /Lower: Shown: events/, 'reserved, not allocated'],
+])
+    test(`a saved picture of ${view} has its title, its scale and its legend`, async () => {
+        await withPage(small, `#view=${view}`, async (page) => {
+            const waiting = page.waitForEvent('download');
+            await page.getByRole('button', { name: 'Save SVG' }).click();
+            const svg = readFileSync(await (await waiting).path(), 'utf8');
+            const texts = [...svg.matchAll(/<text [^>]*>([^<]*)</g)].map(([, text]) => text);
+            assert.match(texts[0], /^train\.py on gpu 0 · ./);
+            assert.match(texts[0], title);
+            assert.match(texts.join(' '), scale);
+            assert.ok(texts.includes(legend), texts.slice(-8).join(' | '));
+        });
+    });
+
 test('paper shows a picture of the timeline', async () => {
     await withPage(small, '#view=timeline', async (page) => {
         const pdf = await page.pdf();
