@@ -159,7 +159,7 @@ export class StateView {
                 0,
                 group.y + 14,
                 colours.soft,
-                { clip: layout.width },
+                { clip: layout.width, cut: 'end' },
             );
         }
         if (!layout.bars.length)

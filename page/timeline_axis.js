@@ -13,7 +13,8 @@ const LABEL_WIDTH = 110,
 
 const LINE_SPACE = 40; // pixels for each line of a mark: with less of them the picture is lost behind lines
 const TICK = 10;
-const LETTER = 7; // pixels of a mark's name, for each letter
+const LETTER = 7, // pixels of a mark's name, for each letter
+    BETWEEN = 8; // between two names
 const SHORTEST = 14,
     LONGEST = 40; // letters of a name where marks are dense, and where they are not
 const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
@@ -134,11 +135,12 @@ function drawMark(painter, chart, mark, colours, { dense, letters, named }) {
     const sign =
         MARK_SIGNS[mark.kind] ??
         (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', letters));
-    const room = 12 + LETTER * sign.length;
-    if (!sign || named.some((other) => Math.abs(x - other.x) < (room + other.room) / 2)) return;
-    named.push({ x, room });
-    const align = x > plot.x + plot.width - room / 2 ? 'end' : x < plot.x + room / 2 ? 'start' : 'center';
-    painter.text(sign, x, plot.y - 9, colour, { align, bold: serious });
+    if (!sign) return;
+    const width = painter.widthOf(sign, { bold: serious });
+    const left = Math.max(plot.x, Math.min(x - width / 2, plot.x + plot.width - width));
+    if (named.some((other) => left < other.right + BETWEEN && other.left < left + width + BETWEEN)) return;
+    named.push({ left, right: left + width });
+    painter.text(sign, left, plot.y - 9, colour, { bold: serious });
 }
 
 function isSerious({ kind }) {
