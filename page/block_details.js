@@ -1,7 +1,7 @@
 // All that is known of one block, and ways to look at it elsewhere.
 
-import { button, element, factList } from './dom.js';
-import { formatAddress, formatBytes, formatCount, formatMicroseconds, plural, shortText } from './format.js';
+import { button, copyText, element, factList } from './dom.js';
+import { formatAddress, formatBytes, formatCount, formatMicroseconds, plural, shortText, visibleText } from './format.js';
 
 const FRAME_LENGTH = 400;
 
@@ -51,13 +51,23 @@ function nameIn(history, column) {
 function stackList(history, block) {
     const frames = history.stackText(history.ofBlocks('stack')[block] - 1);
     if (!frames.length) return element('p', { class: 'note' }, 'No stack was recorded.');
-    return element(
-        'ol',
-        { class: 'stack' },
-        frames.map(({ text, user }) =>
-            element('li', { class: user ? 'own' : null }, shortText(text, FRAME_LENGTH)),
+    const copied = element('span', { role: 'status' });
+    const whole = () => frames.map(({ text }) => visibleText(text)).join('\n');
+    return [
+        element(
+            'ol',
+            { class: 'stack' },
+            frames.map(({ text, user }) =>
+                element('li', { class: user ? 'own' : null }, shortText(text, FRAME_LENGTH)),
+            ),
         ),
-    );
+        element(
+            'div',
+            { class: 'tools' },
+            button('Copy the stack', () => copyText(whole(), copied)),
+            copied,
+        ),
+    ];
 }
 
 function blockFacts(history, block) {

@@ -86,6 +86,6 @@ with open(sys.argv[1], "wb") as file:
     pickle.dump(dict(segments=[], device_traces=[events], external_annotations=annotations,
                      allocator_settings={"PYTORCH_CUDA_ALLOC_CONF": names[0]}), file)
 `;
-    execFileSync('python3', ['-c', script, path], { input: JSON.stringify(HOSTILE_NAMES) });
+    execFileSync('python3', ['-c', script, path], { input: JSON.stringify([...HOSTILE_NAMES, 'a\u0000b.py']) });
     return path;
 }

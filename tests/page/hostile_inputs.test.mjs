@@ -67,5 +67,11 @@ test('a case whose path is HTML shows as text', async () => {
 
 test('a recording with hostile frames and annotations shows them as text', async () => {
     const path = hostileSnapshot(join(pageFolder(), 'hostile.pickle'));
-    await lookAtAll(pageOfGmd('hostile-snapshot', (to) => ['report', path, path, '-o', to]));
+    const html = pageOfGmd('hostile-snapshot', (to) => ['report', path, path, '-o', to]);
+    await lookAtAll(html);
+    const page = await openPage(html, '#view=timeline');
+    const { strings } = await page.evaluate(() => window.gmdPage.app.report);
+    assert.ok(strings.includes('a␀b.py'), 'nothing of a name is lost behind a NUL');
+    assert.ok(strings.includes('\u202egnp.exe\u202c \u200f\u05d0\u05d1'));
+    await closePage(page);
 });
