@@ -34,10 +34,23 @@ export class FindingsView {
     // Where nothing was looked for, as by a benchmark, that nothing was found says nothing.
     heading() {
         const { findings, inputs } = this.app.report;
-        if (findings.length) return element('h2', {}, plural(findings.length, 'finding'));
+        if (findings.length) return element('h2', {}, this.counts(findings).join('; '));
+        if (inputs.every(({ verdict }) => verdict === 'not judged'))
+            return element('h2', {}, 'Nothing can be judged');
         if (inputs.some(({ kind }) => ['advice', 'bench', 'diff'].includes(kind)))
             return element('p', {}, this.linkToView('tables', 'The figures'));
         return element('h2', {}, 'Nothing was found');
+    }
+
+    // A refused request is a finding only where it cost the job something: they are counted by themselves.
+    counts(findings) {
+        const ooms = findings.filter(({ kind }) => kind === 'oom').length;
+        const others = findings.filter(({ kind }) => kind !== 'oom' && kind !== 'note').length;
+        return [
+            others > 0 && plural(others, 'finding'),
+            ooms > 0 && `${plural(ooms, 'request')}, each of another line or size, ran out of memory`,
+            others + ooms === 0 && plural(findings.length, 'note'),
+        ].filter(Boolean);
     }
 
     linkToView(view, text) {
@@ -64,7 +77,7 @@ export class FindingsView {
 
     input(input) {
         const bad = /fail|error|violation|unhealthy|out of memory$/.test(input.verdict ?? '');
-        const survived = /survived/.test(input.verdict ?? '');
+        const survived = /survived|not judged/.test(input.verdict ?? '');
         return element(
             'p',
             { class: 'input' },

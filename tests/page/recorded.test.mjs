@@ -1,12 +1,25 @@
 // Pages that gmd itself writes: a recorded job, a run with a violation, a gate and a campaign.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { closePage, dataFile, openPage, pageOfGmd, settle, stateOf, withPage } from './browser.mjs';
+import { closePage, dataFile, openPage, pageFolder, pageOfGmd, settle, stateOf, withPage } from './browser.mjs';
 
 const faulty = process.env.GMD_TEST_STREAM_POOL;
 const defect = { GMD_DEFECT: 'rmm510' };
 const job = (name) =>
     pageOfGmd(name, (path) => ['report', dataFile(`histories/${name}.pickle.gz`), '-o', path]);
+
+// A snapshot of a program that did not record: segments, and no events.
+const NO_EVENTS = `
+import pickle, sys
+used = dict(address=4194304, size=512, requested_size=512, state="active_allocated", frames=[])
+rest = dict(address=4194816, size=2096640, state="inactive", frames=[])
+segment = dict(device=0, address=4194304, total_size=2097152, allocated_size=512, active_size=512, stream=0,
+               segment_type="small", blocks=[used, rest])
+with open(sys.argv[1], "wb") as file:
+    pickle.dump(dict(segments=[segment], device_traces=[]), file)
+`;
 
 // Each view of a page is opened: none may report an error or be empty.
 async function lookAtAll(path) {
@@ -71,6 +84,39 @@ test('the page of left_free_1.2 says why a request was refused, and that more we
             /forbade its use\.\nThe job went on\./,
         );
         assert.match(await page.locator('.state .legend').innerText(), /parameter[^]*free/);
+    });
+});
+
+test('out-of-memories that a job survived are not counted as findings', async () => {
+    await withPage(job('left_free_1.2'), '', async (page) => {
+        assert.equal(
+            await page.locator('.findings h2').innerText(),
+            '8 requests, each of another line or size, ran out of memory',
+        );
+        const input = await page.locator('.input').innerText();
+        assert.match(input, /nothing else was found, 59 requests were refused .* which the job survived/);
+    });
+});
+
+test('a recording without events cannot be judged, and is not called healthy', async () => {
+    const path = join(pageFolder(), 'no-events.pickle');
+    execFileSync('python3', ['-c', NO_EVENTS, path]);
+    const html = pageOfGmd('no-events', (to) => ['report', path, '-o', to]);
+    await withPage(html, '', async (page) => {
+        assert.equal(await page.locator('.verdict').innerText(), 'not judged');
+        assert.equal(await page.locator('.findings h2').innerText(), 'Nothing can be judged');
+        assert.doesNotMatch(await page.locator('main').innerText(), /healthy/);
+    });
+});
+
+test('a run that passed says how many out-of-memories it survived', async () => {
+    const path = pageOfGmd('survivor', (to) => ['run', dataFile('../page/refused.gmd'), '--html', to, '-q']);
+    await withPage(path, '', async (page) => {
+        assert.equal(await page.locator('.verdict').innerText(), 'pass');
+        assert.match(
+            await page.locator('.input').innerText(),
+            /0 violations, 1 request refused for lack of memory, 2 allocations tried again with the cache emptied/,
+        );
     });
 });
 

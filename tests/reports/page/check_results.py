@@ -32,8 +32,12 @@ def check_violation(work):
     run(GMD, "run", *EARLY, "--quiet", "--cases", os.path.join(work, "cases"), "--html", to, "--json", result,
         expected=(1,), env=PLANTED)
     page, told = Page(to), read_json(result)
-    assert [f["title"] for f in page.json["findings"]] == [v["message"] for v in told["violations"]]
+    for finding, violation in zip(page.json["findings"], told["violations"]):
+        assert finding["title"].endswith(" (%s)" % violation["oracle"]), finding["title"]
+        assert finding["detail"][0] == "%s says: %s." % (violation["oracle"], violation["message"])
     first = page.json["findings"][0]
+    assert first["title"] == "A new owner need not wait for the earlier one's work (stream_order)"
+    assert first["detail"][1] == "In rmm510.gmd, with request 4; its 5 requests count from 0."
     assert first["class"] == "stream_order.reused_early"
     with open(first["case_path"], encoding="utf-8") as file:
         assert first["case"] == file.read()
@@ -66,7 +70,7 @@ def check_violation_without_block(work):
         expected=(1,), env=dict(os.environ, GMD_PLANT="leak"))
     page = Page(to)
     finding = page.json["findings"][0]
-    assert finding["title"].startswith("device 0: "), finding["title"]
+    assert finding["detail"][0].startswith("leak says: device 0: "), finding["detail"]
     histories = page.json["histories"]
     assert [histories[e["history"]]["device"] for e in finding["evidence"]] == [0, 0]
     assert [e["blocks"] for e in finding["evidence"]] == [[], []]
