@@ -19,9 +19,9 @@ function freeOf(history, block) {
     const asked = history.askedToFree(block),
         end = history.blockEnd[block];
     if (end > history.last)
-        return asked ? `asked at event ${formatCount(asked)}, never completed` : 'never freed';
-    if (!asked || asked === end) return `event ${formatCount(end)}`;
-    return `asked at event ${formatCount(asked)}, completed at event ${formatCount(end)}`;
+        return asked ? `asked at ${history.eventName(asked)}, never completed` : 'never freed';
+    if (!asked || asked === end) return history.eventName(end);
+    return `asked at ${history.eventName(asked)}, completed at ${history.eventName(end)}`;
 }
 
 // A short line for the pointer.
@@ -83,7 +83,7 @@ function blockFacts(history, block) {
             'Allocated',
             alloc === 0
                 ? 'before the recording'
-                : `event ${formatCount(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`,
+                : `${history.eventName(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`,
         ],
         ['Freed', freeOf(history, block)],
         ['Lives', lifeOf(history, block)],

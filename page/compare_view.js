@@ -7,7 +7,7 @@ import { blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
 import { chartPicture, chartScale, pictureLegend } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
-import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
+import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries } from './legend.js';
 import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
@@ -208,7 +208,7 @@ export class CompareView {
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
         half.title.textContent =
-            `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at event ${formatCount(event)}; ` +
+            `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at ${history.eventName(event)}; ` +
             `peak ${formatBytes(history.allocated[history.peak])}`;
         half.free.textContent = history.hasReserved ? freeSentence(history, event) : '';
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
@@ -230,7 +230,7 @@ export class CompareView {
             element(
                 'p',
                 {},
-                `The moments: upper event ${formatCount(event)}, lower event ${formatCount(otherEvent)}; ` +
+                `The moments: upper ${one.eventName(event)}, lower ${other.eventName(otherEvent)}; ` +
                     `${commonMoment(one, event, other, otherEvent)}.`,
             ),
             element('p', { class: 'note' }, 'Both have one scale of memory, and each its own events.'),

@@ -2,7 +2,6 @@
 
 import { button, copyText, element, replaceChildren } from './dom.js';
 import { formatBytes, plural, shortText } from './format.js';
-import { writeLink } from './link.js';
 
 const TEXT = 4000; // characters of one sentence, which may quote a name of a megabyte
 const TITLE = 600;
@@ -152,7 +151,7 @@ export class FindingsView {
     }
 
     linkTo(evidence, finding, number) {
-        return writeLink({
+        return this.app.linkOf({
             view: evidence.view,
             history: evidence.history,
             event: evidence.event,

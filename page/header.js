@@ -83,7 +83,8 @@ export class Header {
         this.event = element('input', {
             type: 'number',
             min: '0',
-            onchange: () => app.set({ event: Math.max(0, Math.round(Number(this.event.value) || 0)) }),
+            placeholder: 'start',
+            onchange: () => app.set({ event: this.typedEvent() }),
         });
         const go = chooser('Go to', [], (value) => value && app.set({ event: Number(value) }));
         this.marks = go.select;
@@ -103,6 +104,12 @@ export class Header {
             this.sums,
             this.searchBox(),
         );
+    }
+
+    // Nothing typed is the state before the first event.
+    typedEvent() {
+        const { value } = this.event;
+        return value === '' ? 0 : this.app.history().eventOf(Math.max(0, Math.round(Number(value) || 0)));
     }
 
     stepper(sign, label, step) {
@@ -190,15 +197,15 @@ export class Header {
             state.history,
         );
         if (changed.has('history') || changed.has('view'))
-            setOptions(this.marks, markOptions(marksOf(history)), '');
+            setOptions(this.marks, markOptions(history, marksOf(history)), '');
         this.marks.value = '';
-        this.event.max = history.last;
-        this.event.value = state.event;
+        this.event.max = history.numberOf(history.last);
+        this.event.value = state.event < 1 ? '' : history.numberOf(state.event);
         this.query.value = state.query ?? '';
         if (!state.query && !state.line && (state.stack ?? null) === null && (state.finding ?? null) === null)
             this.found.textContent = '';
         this.sums.textContent =
-            `of ${formatCount(history.last)} · ${memorySums(history, state.event)}` +
+            `${history.last ? `of ${formatCount(history.numberOf(1))} to ${formatCount(history.numberOf(history.last))} · ` : ''}${memorySums(history, state.event)}` +
             `${history.info.truncated ? ' · the recording was cut off' : ''}`;
     }
 
@@ -229,12 +236,12 @@ export class Header {
 }
 
 // A list of thousands helps nobody: the last entry says how many are left out, and where they are.
-function markOptions(marks) {
+function markOptions(history, marks) {
     const listed = marks
         .slice(0, MARKS_LISTED)
         .map((mark) => [
             mark.event,
-            `${formatCount(mark.event)}: ${shortText(mark.label ?? mark.kind, 80)}`,
+            `${history.eventName(mark.event).replace('event ', '')}: ${shortText(mark.label ?? mark.kind, 80)}`,
         ]);
     const left = marks.length - listed.length;
     const rest = left > 0 ? [['', `… and ${formatCount(left)} more, marked in the timeline`]] : [];

@@ -4,7 +4,7 @@ import { CLASS_FIRST } from './timeline_layout.js';
 import { CanvasPainter } from './painter.js';
 import { DataTable } from './data_table.js';
 import { blockDetails, blockSummary } from './block_details.js';
-import { button, element, replaceChildren } from './dom.js';
+import { element, replaceChildren } from './dom.js';
 import {
     choiceSentences,
     eventSentence,
@@ -125,7 +125,7 @@ export class StateView {
         this.drawLegend();
         this.canvas.setAttribute(
             'aria-label',
-            `Segments at event ${formatCount(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. ` +
+            `Segments at ${this.history.eventName(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. ` +
                 'The table below lists them.',
         );
     }
@@ -308,7 +308,7 @@ export class StateView {
             shortText(history.info.pools?.[segment.pool] ?? String(segment.pool), 40),
         ]);
         const table = {
-            title: `Segments at event ${formatCount(state.event)}`,
+            title: `Segments at ${history.eventName(state.event)}`,
             rows,
             columns: [
                 { name: 'Segment', unit: 'count' },
@@ -386,7 +386,7 @@ export class StateView {
             paint: (painter) => this.paint(painter),
             heading: shortText(history.info.name, 120),
             notes: [
-                `The allocator at event ${formatCount(event)}: ${memorySums(history, event)}; ${liveSentence(history, event)}.`,
+                `The allocator at ${history.eventName(event)}: ${memorySums(history, event)}; ${liveSentence(history, event)}.`,
                 this.scaleSentence(),
             ],
             legend: [...legendItems([this.liveLegend()], false, false), ...(history.hasReserved ? [free] : [])],

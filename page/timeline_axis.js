@@ -92,12 +92,14 @@ export function drawAxes(painter, chart, colours) {
     painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
     const step = axisStep(view.to - view.from, plot.width / 90, false);
     const bottom = plot.y + plot.height;
-    for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
+    const { history } = chart;
+    // Events whose place is a round number, from 0, as recordings of one device number them.
+    for (let at = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1; at <= Math.min(view.to, history.last); at += step) {
         const x = chart.x(at);
         painter.line(x, bottom, x, bottom + 4, colours.soft);
         if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;
-        painter.text(formatCount(at), x, bottom + 11, colours.soft, { align: 'center' });
-        const time = chart.history.timeOf(Math.min(at, chart.history.last));
+        painter.text(formatCount(history.numberOf(at)), x, bottom + 11, colours.soft, { align: 'center' });
+        const time = history.timeOf(at);
         if (time !== null)
             painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, {
                 align: 'center',
@@ -105,7 +107,7 @@ export function drawAxes(painter, chart, colours) {
             });
     }
     painter.text('event', plot.x - 6, bottom + 11, colours.soft, { align: 'end' });
-    if (chart.history.timeOf(1) !== null)
+    if (history.timeOf(1) !== null)
         painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
     painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
 }

@@ -5,7 +5,7 @@ import { DataTable } from './data_table.js';
 import { TimelineChart, reservedFill } from './timeline_chart.js';
 import { blockDetails, blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren } from './dom.js';
-import { formatBytes, formatCount, plural, shortText } from './format.js';
+import { formatBytes, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries, legendItems } from './legend.js';
 import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
@@ -119,9 +119,9 @@ export class TimelineView {
 
     sentence(history, { event }) {
         return (
-            `Active memory timeline of ${shortText(history.info.name, 80)}. At event ${formatCount(event)}: ` +
+            `Active memory timeline of ${shortText(history.info.name, 80)}. At ${history.eventName(event)}: ` +
             `${memorySums(history, event)}. ` +
-            `Peak ${formatBytes(history.allocated[history.peak])} at event ${formatCount(history.peak)}.`
+            `Peak ${formatBytes(history.allocated[history.peak])} at ${history.eventName(history.peak)}.`
         );
     }
 
@@ -160,7 +160,7 @@ export class TimelineView {
                     element(
                         'div',
                         { class: 'soft' },
-                        `at event ${formatCount(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
+                        `at ${chart.history.eventName(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
                     ),
                 );
             const left = Math.max(0, Math.min(x + 14, chart.node.clientWidth - tip.offsetWidth - 4));
@@ -179,7 +179,7 @@ export class TimelineView {
 
     momentTable(history, event) {
         const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
-        const title = `Allocated at event ${formatCount(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
+        const title = `Allocated at ${history.eventName(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
         return this.lineTable(history, {
             title,
             rows,
@@ -200,7 +200,7 @@ export class TimelineView {
             sum.count,
         ]);
         const change = history.allocated[to] - history.allocated[Math.max(0, from - 1)];
-        const title = `Events ${formatCount(from)} to ${formatCount(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by ${groupingOf(history).word.toLowerCase()}`;
+        const title = `From ${history.eventName(from)} to ${history.eventName(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by ${groupingOf(history).word.toLowerCase()}`;
         return this.lineTable(history, {
             title,
             rows,
@@ -323,7 +323,7 @@ export function chartPicture(chart) {
 export function chartScale({ history, view }) {
     const [from, to] = [Math.floor(view.from), Math.min(Math.ceil(view.to) - 1, history.last)];
     return (
-        `Shown: events ${formatCount(from)} to ${formatCount(to)} of ${formatCount(history.last)}, ` +
+        `Shown: from ${history.eventName(from)} to ${history.eventName(to)} of ${plural(history.last, 'event')}, ` +
         `memory from ${formatBytes(Math.round(view.bottom))} to ${formatBytes(Math.round(view.top))}. ` +
         'The height of a band is the size of its block.'
     );

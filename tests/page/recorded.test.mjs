@@ -87,6 +87,14 @@ test('the page of left_free_1.2 says why a request was refused, and that more we
     });
 });
 
+test('the page names the peak as gmd diagnose does', async () => {
+    const text = execFileSync(process.env.GMD, ['diagnose', dataFile('histories/left_free_1.2.pickle.gz')]);
+    const [, peak] = /^Peak: .* event ([\d,]*\d)/m.exec(text.toString());
+    await withPage(job('left_free_1.2'), '#view=state', async (page) => {
+        assert.match(await page.locator('.state .reasons').innerText(), new RegExp(`^Event ${peak}: `));
+    });
+});
+
 test('out-of-memories that a job survived are not counted as findings', async () => {
     await withPage(job('left_free_1.2'), '', async (page) => {
         assert.equal(
@@ -166,7 +174,7 @@ test('a comparison shows how other settings hold the same job', async () => {
         await settle(page);
         assert.match(await page.locator('.compare .reasons').innerText(), /both after request ([\d,]+) of the same/);
         const [upper, lower] = await page.locator('.compare .half').allInnerTexts();
-        assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,742/);
+        assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,741/);
         assert.match(upper, /Free: 2\.12 GiB in 27 segments without a block, 512 MiB in 39 gaps/);
         assert.match(lower, /Free: 0 B in 0 segments without a block/);
         const marks = await page.evaluate(() =>
@@ -235,7 +243,7 @@ test('a run with a planted early reuse shows both parties', async () => {
         await settle(page);
         assert.match(
             await page.locator('.state .reasons').innerText(),
-            /gap of 32 MiB of stream 1, default pool: the block itself is of stream 2\. Until event 4 block 0 of rmm510\.gmd:4 lay there/,
+            /gap of 32 MiB of stream 1, default pool: the block itself is of stream 2\. Until event 3 block 0 of rmm510\.gmd:4 lay there/,
         );
     });
     await lookAtAll(path);
