@@ -19,9 +19,9 @@ function freeOf(history, block) {
     const asked = history.askedToFree(block),
         end = history.blockEnd[block];
     if (end > history.last)
-        return asked ? `asked at ${history.eventName(asked)}, never completed` : 'never freed';
+        return asked ? `requested at ${history.eventName(asked)}, never completed` : 'never freed';
     if (!asked || asked === end) return history.eventName(end);
-    return `asked at ${history.eventName(asked)}, completed at ${history.eventName(end)}`;
+    return `requested at ${history.eventName(asked)}, completed at ${history.eventName(end)}`;
 }
 
 // A short line for the pointer.
@@ -74,7 +74,7 @@ function blockFacts(history, block) {
     const requested = history.ofBlocks('requested')[block];
     const size = history.blockSize[block];
     const alloc = history.blockAlloc[block];
-    const rounded = requested && requested !== size ? ` (${formatBytes(requested)} asked for)` : '';
+    const rounded = requested && requested !== size ? ` (${formatBytes(requested)} requested)` : '';
     const time = history.timeOf(alloc);
     return factList([
         ['Size', `${formatBytes(size)}${rounded}`],
@@ -86,7 +86,7 @@ function blockFacts(history, block) {
                 : `${history.eventName(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`,
         ],
         ['Freed', freeOf(history, block)],
-        ['Lives', lifeOf(history, block)],
+        ['Lifetime', lifeOf(history, block)],
         ['Stream', nameIn(history, 'stream')(block)],
         ['Pool', nameIn(history, 'pool')(block)],
         ['Category', nameIn(history, 'category')(block)],

@@ -120,7 +120,7 @@ export class CompareView {
             other.node,
             button('Each at its peak', () => this.atPeaks()),
             button('Where the upper reserved most', () => this.corresponding(mostReserved(this.app.history()))),
-            button('Lower to the same moment', () => this.corresponding(this.app.state.event)),
+            button('Align lower to upper', () => this.corresponding(this.app.state.event)),
             button('Difference as a flame graph', () => this.asFlame()),
         );
     }
@@ -223,8 +223,8 @@ export class CompareView {
             element(
                 'p',
                 {},
-                `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
-                    `${formatSignedBytes(reserved)}, allocated at the events looked at ` +
+                `Lower minus upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
+                    `${formatSignedBytes(reserved)}, allocated at these moments ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
             element(
@@ -233,7 +233,7 @@ export class CompareView {
                 `The moments: upper ${one.eventName(event)}, lower ${other.eventName(otherEvent)}; ` +
                     `${commonMoment(one, event, other, otherEvent)}.`,
             ),
-            element('p', { class: 'note' }, 'Both have one scale of memory, and each its own events.'),
+            element('p', { class: 'note' }, 'Both share one memory scale; each has its own event axis.'),
         );
         const grouping = groupingOf(one);
         const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [
@@ -282,7 +282,7 @@ export class CompareView {
         replaceChildren(
             this.all,
             new DataTable(
-                { title: 'All histories: a click takes one as the lower', columns, rows },
+                { title: 'All histories (click one to show it below)', columns, rows },
                 { onrow: (row) => this.choose(row.at(-1)) },
             ).node,
         );

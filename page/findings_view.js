@@ -37,7 +37,7 @@ export class FindingsView {
         if (inputs.every(({ verdict }) => verdict === 'not judged'))
             return element('h2', {}, 'Nothing can be judged');
         if (inputs.some(({ kind }) => ['advice', 'bench', 'diff'].includes(kind)))
-            return element('p', {}, this.linkToView('tables', 'The figures'));
+            return element('p', {}, this.linkToView('tables', 'See the figures'));
         return element('h2', {}, 'Nothing was found');
     }
 
@@ -122,7 +122,7 @@ export class FindingsView {
                 ),
             this.evidence(finding, i),
             finding.replay &&
-                element('p', {}, 'To see it again: ', element('code', {}, shortText(finding.replay, TEXT))),
+                element('p', {}, 'To reproduce it: ', element('code', {}, shortText(finding.replay, TEXT))),
             finding.case && caseText(finding.case),
         );
     }
@@ -171,7 +171,7 @@ function caseText(text) {
     return element(
         'details',
         {},
-        element('summary', {}, 'The case, to run again with gmd run'),
+        element('summary', {}, 'The case (gmd run replays it)'),
         element(
             'div',
             { class: 'tools' },

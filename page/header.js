@@ -88,12 +88,14 @@ export class Header {
         });
         const go = chooser('Go to', [], (value) => value && app.set({ event: Number(value) }));
         this.marks = go.select;
+        this.range = element('span', { class: 'soft range' });
         this.sums = element('span', { class: 'sums' });
         return element(
             'div',
             { class: 'moment-bar', role: 'group', 'aria-label': 'Moment and search' },
             app.report.histories.length > 1 && history.node,
             element('label', { class: 'field' }, element('span', {}, 'Event'), this.event),
+            this.range,
             element(
                 'span',
                 { class: 'group' },
@@ -204,9 +206,11 @@ export class Header {
         this.query.value = state.query ?? '';
         if (!state.query && !state.line && (state.stack ?? null) === null && (state.finding ?? null) === null)
             this.found.textContent = '';
+        const [first, last] = [1, history.last].map((event) => formatCount(history.numberOf(event)));
+        this.range.textContent = history.last ? `of ${first} to ${last}` : 'no events';
         this.sums.textContent =
-            `${history.last ? `of ${formatCount(history.numberOf(1))} to ${formatCount(history.numberOf(history.last))} · ` : ''}${memorySums(history, state.event)}` +
-            `${history.info.truncated ? ' · the recording was cut off' : ''}`;
+            `${memorySums(history, state.event)}` +
+            `${history.info.truncated ? ' · the recording is incomplete' : ''}`;
     }
 
     updateFinding(state) {

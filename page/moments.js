@@ -103,5 +103,5 @@ export function commonMoment(one, event, other, otherEvent) {
     const found = counterpart(one, event, other);
     if (found?.event === otherEvent) return found.how;
     if (event === one.peak && otherEvent === other.peak) return 'each at its own peak of allocated memory';
-    return 'moments that do not correspond to each other';
+    return 'these moments do not correspond to each other';
 }

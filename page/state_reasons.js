@@ -6,7 +6,7 @@ import { gapsOf, segmentsAt } from './state_model.js';
 
 const KINDS = [
     'allocation',
-    'free asked for',
+    'free requested',
     'free completed',
     'segment taken from the device',
     'segment given back',

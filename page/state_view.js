@@ -46,7 +46,7 @@ export class StateView {
                 'p',
                 { class: 'note keys' },
                 'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. ' +
-                    'Crossed: waits for a stream.',
+                    'Crossed out: freed, but a stream may still use it.',
             ),
             this.legend,
             element('div', { class: 'columns' }, this.list, this.side),

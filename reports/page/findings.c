@@ -212,8 +212,8 @@ static void put_place(gmd_json *json, history *h, const gmd_job_finding *f,
     }
     put_sum(h, &w, label);
     const char *kind = !place->is_inferred ? " of"
-                       : f->is_of_ends     ? " without frames that stay, made after"
-                                           : " without frames that are added to, made after";
+                       : f->is_of_ends     ? " without a stack that stay, allocated after"
+                                           : " without a stack that are added to, allocated after";
     size_t used = strlen(label);
     snprintf(label + used, sizeof label - used, "%s %s", kind,
              place_text(&h->facts->places, place->frame, where));
@@ -266,7 +266,7 @@ static void put_span(gmd_json *json, const history *h)
     uint32_t complete = complete_iterations(it);
     if (complete > it->warm_up) {
         uint32_t last = it->starts[complete] - 1;
-        begin_evidence(json, h, "timeline", last, "The whole iterations after the warm-up");
+        begin_evidence(json, h, "timeline", last, "The complete iterations after the warm-up");
         gmd_json_array(json, "span");
         gmd_json_u64(json, NULL, h->event_of[it->starts[it->warm_up]]);
         gmd_json_u64(json, NULL, h->event_of[last]);

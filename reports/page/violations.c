@@ -4,6 +4,7 @@
 
 #include "gmd_file.h"
 #include "gmd_min.h"
+#include "gmd_report_text.h"
 #include "gmd_trace.h"
 
 #include <ctype.h>
@@ -184,8 +185,8 @@ static void put_message(gmd_json *json, const gmd_violation *v)
     }
 }
 
-/* "In rmm510.gmd, with request 4; its 5 requests count from 0.": the numbers that gmd's other
- * reports have. `requests`: 0: not known. */
+/* "In rmm510.gmd, at request 4 of 0 to 4.": the numbers that gmd's other reports have. `requests`:
+ * 0: not known. */
 static void put_request(gmd_json *json, const char *in, uint64_t request, uint64_t requests)
 {
     char text[600], count[60] = "";
@@ -193,10 +194,9 @@ static void put_request(gmd_json *json, const char *in, uint64_t request, uint64
         snprintf(text, sizeof text, "In %.460s, at the end.", in);
     } else {
         if (requests) {
-            snprintf(count, sizeof count, "; its %" PRIu64 " request%s count%s from 0", requests,
-                     requests == 1 ? "" : "s", requests == 1 ? "s" : "");
+            snprintf(count, sizeof count, " of 0 to %" PRIu64, requests - 1);
         }
-        snprintf(text, sizeof text, "In %.460s, with request %" PRIu64 "%s.", in, request, count);
+        snprintf(text, sizeof text, "In %.460s, at request %" PRIu64 "%s.", in, request, count);
     }
     gmd_json_string(json, NULL, text);
 }
@@ -206,7 +206,7 @@ static void put_known_line(gmd_json *json, const gmd_violation *v)
     char text[GMD_IDENTITY_TEXT], line[GMD_IDENTITY_TEXT + 16];
     if (gmd_kind_find(v->identity.kind)) {
         gmd_identity_known_line(&v->identity, text);
-        snprintf(line, sizeof line, "For --known: %s", text);
+        snprintf(line, sizeof line, "To accept it (--known): %s", text);
         gmd_json_string(json, NULL, line);
     }
 }
@@ -328,9 +328,9 @@ static void end_found(gmd_json *json, const gmd_violation *v, const char *replay
 /* `by`: the part and item of a gate that came upon it, as words; empty: it is a campaign's. */
 static void put_finding_out(gmd_json *json, const char *by, const gmd_campaign_finding *f)
 {
-    char text[600];
-    snprintf(text, sizeof text, "Found%s after %.1f s, %" PRIu64 " time%s in all.", by, f->seconds,
-             f->hits, f->hits == 1 ? "" : "s");
+    char text[600], count[32];
+    snprintf(text, sizeof text, "Found%s after %.1f s, %s time%s in all.", by, f->seconds,
+             gmd_format_count(f->hits, count), f->hits == 1 ? "" : "s");
     gmd_json_string(json, NULL, text);
 }
 

@@ -343,7 +343,7 @@ test('the page of a benchmark leads to its figures, and does not say that nothin
         ['bench', '--filter', 'pair_512B', '--seconds', '0.01', '--quiet', '--html', to]);
     await withPage(path, '', async (page) => {
         assert.doesNotMatch(await page.locator('main').innerText(), /Nothing was found/);
-        await page.getByRole('link', { name: 'The figures' }).click();
+        await page.getByRole('link', { name: 'See the figures' }).click();
         await settle(page);
         assert.equal((await stateOf(page)).view, 'tables');
     });

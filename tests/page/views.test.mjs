@@ -164,9 +164,9 @@ test('moments that do not correspond are said to be so', async () => {
     await withPage(small, '#view=compare&event=700&from=10&fromHistory=1', async (page) => {
         assert.match(
             await page.locator('.compare .reasons').innerText(),
-            /upper event 700, lower event 10; moments that do not correspond/,
+            /upper event 700, lower event 10; these moments do not correspond/,
         );
-        await page.getByRole('button', { name: 'Lower to the same moment' }).click();
+        await page.getByRole('button', { name: 'Align lower to upper' }).click();
         await settle(page);
         assert.match(await page.locator('.compare .reasons').innerText(), /upper event 700, .* both in iteration/);
     });
@@ -268,7 +268,7 @@ test('an event has one number: in the box, in sentences, in lists and in the add
         assert.equal(await page.locator('.moment-bar input[type=number]').inputValue(), '700');
         assert.match(await page.locator('.state .reasons').innerText(), /^Event 700: /);
         assert.match(await page.locator('.state caption').innerText(), /at event 700$/);
-        assert.match(await page.locator('.moment-bar .sums').innerText(), /^of 0 to [\d,]+ · /);
+        assert.match(await page.locator('.moment-bar .range').innerText(), /^of 0 to [\d,]+$/);
         await page.locator('.state .segments canvas').press('ArrowRight');
         await page.waitForFunction(() => /event=701/.test(location.hash));
         assert.match(await page.locator('.state .reasons').innerText(), /^Event 701: /);

@@ -44,8 +44,10 @@ def check_findings_of_gate(work):
     for finding, told in zip(page.json["findings"], read_json(result)["gate"]["findings"]):
         assert finding["title"].endswith(" (%s)" % told["oracle"]), finding["title"]
         assert finding["detail"][0] == "%s says: %s." % (told["oracle"], told["message"])
-        count = told["case_requests"]
-        assert "request %d; its %d requests count from 0." % (told["request"], count) in " ".join(finding["detail"])
+        where = "at request %d of 0 to %d." % (told["request"], told["case_requests"] - 1)
+        assert finding["detail"][2] == "In the minimised case, " + where, finding["detail"]
+    rows = next(t for t in page.json["tables"] if t["title"] == "Oracles")["rows"]
+    assert [row[2:4] for row in rows if row[0] == "overlap"] == [["fail", 1]]
     assert page.json["findings"][0]["title"] == "Two live blocks share bytes (overlap)"
     assert page.json["findings"][0]["class"] == "overlap.shared"
     check_parties(page, 0, "overlap")
@@ -82,8 +84,8 @@ def check_findings_of_campaign(work):
     check_parties(page, found.index("overlap.shared"), "overlap")
     for finding in page.json["findings"]:
         assert finding["replay"].startswith("gmd run %s --allocator " % finding["case_path"]), finding["replay"]
-        assert re.fullmatch(r"Found after [0-9.]+ s, [0-9]+ times? in all\.", finding["detail"][1]), finding["detail"]
-        assert re.fullmatch(r"In the minimised case, with request [0-9]+; its [0-9]+ requests? counts? from 0\."
+        assert re.fullmatch(r"Found after [0-9.]+ s, [0-9,]+ times? in all\.", finding["detail"][1]), finding["detail"]
+        assert re.fullmatch(r"In the minimised case, at request [0-9]+ of 0 to [0-9]+\."
                             "|In the minimised case, at the end\\.", finding["detail"][2]), finding["detail"]
     print("a campaign's findings have their blocks")
 

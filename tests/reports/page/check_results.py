@@ -37,7 +37,7 @@ def check_violation(work):
         assert finding["detail"][0] == "%s says: %s." % (violation["oracle"], violation["message"])
     first = page.json["findings"][0]
     assert first["title"] == "A new owner need not wait for the earlier one's work (stream_order)"
-    assert first["detail"][1] == "In rmm510.gmd, with request 4; its 5 requests count from 0."
+    assert first["detail"][1] == "In rmm510.gmd, at request 4 of 0 to 4."
     assert first["class"] == "stream_order.reused_early"
     with open(first["case_path"], encoding="utf-8") as file:
         assert first["case"] == file.read()
@@ -148,11 +148,13 @@ def check_runs(work):
 def check_costs_of_many(page, told):
     """Of many runs: how many moments each looked at, and what they took, but no share of the time."""
     columns = next(t for t in page.json["tables"] if t["title"] == "Oracles")["columns"]
-    assert [c["name"] for c in columns[6:]] == ["Moments seen", "Time", "Time per moment", "Why skipped"]
+    assert [c["name"] for c in columns[2:]] == ["Verdict", "Violations", "Moments seen", "Time", "Time per moment",
+                                                "Why skipped"]
     rows = {row[0]: row for row in table(page, "oracles")}
     for oracle in told:
-        assert rows[oracle["name"]][6] == oracle.get("asked"), oracle
-    assert rows["alignment"][6] > 0 and sum(row[7] or 0 for row in rows.values()) > 0
+        assert rows[oracle["name"]][4] == oracle.get("asked"), oracle
+        assert rows[oracle["name"]][2] == oracle["verdict"], oracle
+    assert rows["alignment"][4] > 0 and sum(row[5] or 0 for row in rows.values()) > 0
 
 
 def check_gate(work):
