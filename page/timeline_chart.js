@@ -387,7 +387,7 @@ export class TimelineChart {
     }
 }
 
-// Of memory that is reserved only, in pictures.
+// The colour of memory that is reserved only, in pictures.
 export function reservedFill(colours) {
     return mixColours(colours.ground, colours.cached, 0.3);
 }

@@ -146,7 +146,7 @@ def check_runs(work):
 
 
 def check_costs_of_many(page, told):
-    """Of many runs: how many moments each looked at, and what they took, but no share of the time."""
+    """Sums over many runs: how many moments each looked at, and what they took, but no share of the time."""
     columns = next(t for t in page.json["tables"] if t["title"] == "Oracles")["columns"]
     assert [c["name"] for c in columns[2:]] == ["Verdict", "Violations", "Moments seen", "Time", "Time per moment",
                                                 "Why skipped"]
