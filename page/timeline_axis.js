@@ -18,6 +18,7 @@ const LETTER = 7, // pixels of a mark's name, for each letter
 const SHORTEST = 14,
     LONGEST = 40; // letters of a name where marks are dense, and where they are not
 const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
+const LEAST_STEP = 0.5; // pixels of height: a smaller step of an outline is not seen
 const FLUSH = 2; // segments: the allocator, or the program, emptied the cache
 
 // Views share them.
@@ -179,6 +180,7 @@ export function drawBlock(painter, chart, block, colour, width) {
         low = plot.y + plot.height;
     const upper = [],
         lower = [];
+    let last = [Infinity, Infinity];
     for (const { column, end, bottom } of chart.areaOf(block, raster)) {
         const from = Math.min(Math.max(x(column), plot.x), right),
             to = Math.min(Math.max(x(end), plot.x), right);
@@ -186,8 +188,13 @@ export function drawBlock(painter, chart, block, colour, width) {
             Math.min(Math.max(chart.y(bytes), plot.y), low),
         );
         if (to <= from || (y[0] === y[1] && (y[0] === plot.y || y[0] === low))) continue;
+        if (y.every((at, i) => Math.abs(at - last[i]) < LEAST_STEP)) {
+            upper.at(-1)[0] = lower.at(-1)[0] = to;
+            continue;
+        }
         upper.push([from, y[0]], [to, y[0]]);
         lower.push([from, y[1]], [to, y[1]]);
+        last = y;
     }
     if (upper.length) painter.outline([...upper, ...lower.reverse()], colour, width);
 }
