@@ -50,8 +50,7 @@ export class App {
         for (const [name, of, end] of EVENT_FIELDS) {
             const history = this.report.histories[link[of] ?? link.history ?? 0];
             if (link[name] === undefined || !history) continue;
-            const eventOf = (number) =>
-                eventOfNumber(this.columns, history.prefix, number, history.events);
+            const eventOf = (number) => eventOfNumber(this.columns, history.prefix, number, history.events);
             events[name] = Array.isArray(link[name])
                 ? [eventOf(link[name][0]), eventOf(link[name][1]) + end]
                 : eventOf(link[name]);

@@ -1,7 +1,15 @@
 // All that is known of one block, and ways to look at it elsewhere.
 
 import { button, copyText, element, factList } from './dom.js';
-import { formatAddress, formatBytes, formatCount, formatMicroseconds, plural, shortText, visibleText } from './format.js';
+import {
+    formatAddress,
+    formatBytes,
+    formatCount,
+    formatMicroseconds,
+    plural,
+    shortText,
+    visibleText,
+} from './format.js';
 
 const FRAME_LENGTH = 400;
 

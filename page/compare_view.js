@@ -119,7 +119,9 @@ export class CompareView {
             one.node,
             other.node,
             button('Each at its peak', () => this.atPeaks()),
-            button('Where the upper reserved most', () => this.corresponding(mostReserved(this.app.history()))),
+            button('Where the upper reserved most', () =>
+                this.corresponding(mostReserved(this.app.history())),
+            ),
             button('Align lower to upper', () => this.corresponding(this.app.state.event)),
             button('Difference as a flame graph', () => this.asFlame()),
         );
@@ -157,7 +159,8 @@ export class CompareView {
         if (histories[state.fromHistory]) return state.fromHistory;
         const following = histories.map((_, i) => (state.history + 1 + i) % histories.length);
         return (
-            following.find((i) => i !== state.history && this.app.isComparable(state.history, i)) ?? following[0]
+            following.find((i) => i !== state.history && this.app.isComparable(state.history, i)) ??
+            following[0]
         );
     }
 
@@ -291,13 +294,21 @@ export class CompareView {
     picture() {
         const halves = [this.upper, this.lower];
         if (!halves.every(({ chart }) => chart.history)) return null;
-        const parts = halves.map(({ chart, title }) => ({ ...chartPicture(chart), chart, title: title.textContent }));
+        const parts = halves.map(({ chart, title }) => ({
+            ...chartPicture(chart),
+            chart,
+            title: title.textContent,
+        }));
         const [upper, lower] = parts;
         const paint = (painter) => {
             const { text } = themeColours();
             let y = 0;
             for (const part of parts) {
-                painter.text(part.title, 0, y + HALF_TITLE / 2, text, { bold: true, clip: part.width, cut: 'end' });
+                painter.text(part.title, 0, y + HALF_TITLE / 2, text, {
+                    bold: true,
+                    clip: part.width,
+                    cut: 'end',
+                });
                 painter.within(0, y + HALF_TITLE, () => part.paint(painter));
                 y += HALF_TITLE + part.height;
             }
@@ -312,7 +323,10 @@ export class CompareView {
                 `Upper: ${chartScale(upper.chart)}`,
                 `Lower: ${chartScale(lower.chart)}`,
             ],
-            legend: pictureLegend(this.legends, parts.some(({ chart }) => chart.history.hasReserved)),
+            legend: pictureLegend(
+                this.legends,
+                parts.some(({ chart }) => chart.history.hasReserved),
+            ),
         };
     }
 }

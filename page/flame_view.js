@@ -119,10 +119,7 @@ export class FlameView {
                 : `${state.fromHistory ?? state.history}:${state.from}`;
         const chosen = this.app.history(state.fromHistory ?? state.history);
         if (!options.some(([value]) => value === now))
-            options.push([
-                now,
-                `${chosen.eventName(state.from)} of ${shortText(chosen.info.name, 40)}`,
-            ]);
+            options.push([now, `${chosen.eventName(state.from)} of ${shortText(chosen.info.name, 40)}`]);
         setOptions(this.compared, options, now);
     }
 
@@ -295,7 +292,8 @@ export class FlameView {
     picture() {
         if (!this.tree || !this.size) return null;
         const [now, before] = this.moments(this.app.state);
-        const of = ({ history, event }) => `${history.eventName(event)} of ${shortText(history.info.name, 80)}`;
+        const of = ({ history, event }) =>
+            `${history.eventName(event)} of ${shortText(history.info.name, 80)}`;
         return {
             ...this.size,
             paint: (painter) => this.paint(painter),

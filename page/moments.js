@@ -68,9 +68,7 @@ export function iterationsOf(history) {
 
 function phasesOf({ info }) {
     const known = (info.marks ?? []).filter(({ kind }) => kind === 'phase' || kind === 'annotation');
-    return known
-        .map(({ event, label }) => ({ event, name: label ?? '' }))
-        .sort((a, b) => a.event - b.event);
+    return known.map(({ event, label }) => ({ event, name: label ?? '' })).sort((a, b) => a.event - b.event);
 }
 
 // In the stretch of OTHER that is called like that of ONE around EVENT, after as many requests; or null.
@@ -93,8 +91,7 @@ export function counterpart(one, event, other) {
             how: `both after request ${formatCount(count)} of the same ${formatCount(requestCounts(one).at(-1))}`,
         };
     }
-    const same =
-        inSameStretch(one, event, other, iterationsOf) ?? inSameStretch(one, event, other, phasesOf);
+    const same = inSameStretch(one, event, other, iterationsOf) ?? inSameStretch(one, event, other, phasesOf);
     return same && { event: same.event, how: `both in ${shortText(same.name, 60)}, after as many requests` };
 }
 

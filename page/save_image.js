@@ -53,24 +53,35 @@ function framed(picture, title, measure) {
     const notes = picture.notes.flatMap((note) => wrapped(note, width, measure));
     const legend = placeLegend(picture.legend, width, measure);
     const top = FRAME + HEADING + notes.length * LINE + 4;
+    const below = top + picture.height + FRAME / 2;
     const rows = legend.length ? legend.at(-1).row + 1 : 0;
+    const size = { width: width + 2 * FRAME, height: top + picture.height + rows * LINE + 2 * FRAME };
+    const heading = title.includes(picture.heading) ? title : `${title} · ${picture.heading}`;
     const paint = (painter) => {
         const colours = themeColours();
-        const size = { width: width + 2 * FRAME, height: top + picture.height + rows * LINE + 2 * FRAME };
         painter.rect(0, 0, size.width, size.height, colours.ground);
-        const heading = title.includes(picture.heading) ? title : `${title} · ${picture.heading}`;
-        painter.text(heading, FRAME, FRAME + HEADING / 2, colours.text, { size: 14, bold: true, clip: width, cut: 'end' });
-        notes.forEach((line, i) =>
-            painter.text(line, FRAME, FRAME + HEADING + (i + 0.5) * LINE, colours.soft, { clip: width, cut: 'end' }),
-        );
+        paintHead(painter, heading, notes, width, colours);
         painter.within(FRAME, top, () => picture.paint(painter));
-        for (const { item, x, row } of legend) {
-            const y = top + picture.height + FRAME / 2 + row * LINE;
-            painter.rect(FRAME + x, y + 2, SWATCH, LINE - 8, item.colour);
-            painter.text(item.name, FRAME + x + SWATCH + 6, y + LINE / 2 - 1, colours.text, { clip: width / 2 });
-        }
+        painter.within(FRAME, below, () => paintLegend(painter, legend, width, colours));
     };
-    return { width: width + 2 * FRAME, height: top + picture.height + rows * LINE + 2 * FRAME, paint };
+    return { ...size, paint };
+}
+
+function paintHead(painter, heading, notes, width, colours) {
+    const place = { clip: width, cut: 'end' };
+    const middle = FRAME + HEADING / 2;
+    painter.text(heading, FRAME, middle, colours.text, { ...place, size: 14, bold: true });
+    notes.forEach((line, i) =>
+        painter.text(line, FRAME, FRAME + HEADING + (i + 0.5) * LINE, colours.soft, place),
+    );
+}
+
+function paintLegend(painter, legend, width, colours) {
+    for (const { item, x, row } of legend) {
+        painter.rect(x, row * LINE + 2, SWATCH, LINE - 8, item.colour);
+        const place = { clip: width / 2 };
+        painter.text(item.name, x + SWATCH + 6, (row + 0.5) * LINE - 1, colours.text, place);
+    }
 }
 
 function drawn({ width, height, paint }) {

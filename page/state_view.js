@@ -389,7 +389,10 @@ export class StateView {
                 `The allocator at ${history.eventName(event)}: ${memorySums(history, event)}; ${liveSentence(history, event)}.`,
                 this.scaleSentence(),
             ],
-            legend: [...legendItems([this.liveLegend()], false, false), ...(history.hasReserved ? [free] : [])],
+            legend: [
+                ...legendItems([this.liveLegend()], false, false),
+                ...(history.hasReserved ? [free] : []),
+            ],
         };
     }
 

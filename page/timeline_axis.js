@@ -95,7 +95,11 @@ export function drawAxes(painter, chart, colours) {
     const bottom = plot.y + plot.height;
     const { history } = chart;
     // Events whose place is a round number, from 0, as recordings of one device number them.
-    for (let at = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1; at <= Math.min(view.to, history.last); at += step) {
+    for (
+        let at = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1;
+        at <= Math.min(view.to, history.last);
+        at += step
+    ) {
         const x = chart.x(at);
         painter.line(x, bottom, x, bottom + 4, colours.soft);
         if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;

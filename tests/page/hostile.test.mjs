@@ -54,7 +54,9 @@ test('a copy of a stack has its names whole', async () => {
             const history = app.history();
             let text = '';
             document.addEventListener('copy', () => (text = document.activeElement.value), { capture: true });
-            [...document.querySelectorAll('.details button')].find((one) => one.textContent === 'Copy the stack').click();
+            [...document.querySelectorAll('.details button')]
+                .find((one) => one.textContent === 'Copy the stack')
+                .click();
             const frames = history.stackText(history.ofBlocks('stack')[60] - 1);
             return [text.length, frames.reduce((sum, frame) => sum + frame.text.length, 0)];
         });

@@ -37,7 +37,10 @@ async function lookAtAll(path) {
         assert.equal(seen.foreign, 0, JSON.stringify(state));
         assert.ok(seen.wide <= 0, `${seen.wide} pixels too wide: ${JSON.stringify(state)}`);
         // eslint-disable-next-line no-control-regex
-        assert.doesNotMatch(seen.text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u0080-\u009f\u202a-\u202e\u2066-\u2069]/);
+        assert.doesNotMatch(
+            seen.text,
+            /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u0080-\u009f\u202a-\u202e\u2066-\u2069]/,
+        );
     }
     assert.ok(shown, 'no view shows the hostile text at all');
     await closePage(page);

@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { closePage, dataFile, openPage, pageFolder, pageOfGmd, settle, stateOf, withPage } from './browser.mjs';
+import {
+    closePage,
+    dataFile,
+    openPage,
+    pageFolder,
+    pageOfGmd,
+    settle,
+    stateOf,
+    withPage,
+} from './browser.mjs';
 
 const faulty = process.env.GMD_TEST_STREAM_POOL;
 const defect = { GMD_DEFECT: 'rmm510' };
@@ -143,7 +152,10 @@ test('each of 643 refusals of limit_and_empty_cache is marked, and the state say
         );
         await page.evaluate((event) => window.gmdPage.app.set({ event }), events.at(-1));
         await settle(page);
-        assert.match(await page.locator('.state .reasons').innerText(), /Out of memory at event .* were refused/);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /Out of memory at event .* were refused/,
+        );
     });
 });
 
@@ -172,7 +184,10 @@ test('a comparison shows how other settings hold the same job', async () => {
         await page.getByRole('link', { name: 'Compare the two histories' }).click();
         await page.getByRole('button', { name: 'Where the upper reserved most' }).click();
         await settle(page);
-        assert.match(await page.locator('.compare .reasons').innerText(), /both after request ([\d,]+) of the same/);
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            /both after request ([\d,]+) of the same/,
+        );
         const [upper, lower] = await page.locator('.compare .half').allInnerTexts();
         assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,741/);
         assert.match(upper, /Free: 2\.12 GiB in 27 segments without a block, 512 MiB in 39 gaps/);
@@ -289,7 +304,14 @@ test('cases that have nothing to do with each other are not offered for comparis
 });
 
 test('runs of one scenario are offered for comparison', async () => {
-    const path = pageOfGmd('two-runs', (to) => ['run', 'hidden_state', 'leak=true,false', '--html', to, '-q']);
+    const path = pageOfGmd('two-runs', (to) => [
+        'run',
+        'hidden_state',
+        'leak=true,false',
+        '--html',
+        to,
+        '-q',
+    ]);
     await withPage(path, '', async (page) => {
         assert.equal(await page.getByRole('link', { name: 'Compare the two histories' }).count(), 1);
     });
@@ -332,15 +354,26 @@ test('a gate whose cases are not written says why no view shows them', async () 
         cases: 'none',
     });
     await withPage(path, '', async (page) => {
-        assert.match(await page.locator('.finding').first().innerText(), /do not show its blocks: no case was written/);
+        assert.match(
+            await page.locator('.finding').first().innerText(),
+            /do not show its blocks: no case was written/,
+        );
         assert.equal(await page.locator('.evidence').count(), 0);
     });
     await lookAtAll(path);
 });
 
 test('the page of a benchmark leads to its figures, and does not say that nothing was found', async () => {
-    const path = pageOfGmd('bench', (to) =>
-        ['bench', '--filter', 'pair_512B', '--seconds', '0.01', '--quiet', '--html', to]);
+    const path = pageOfGmd('bench', (to) => [
+        'bench',
+        '--filter',
+        'pair_512B',
+        '--seconds',
+        '0.01',
+        '--quiet',
+        '--html',
+        to,
+    ]);
     await withPage(path, '', async (page) => {
         assert.doesNotMatch(await page.locator('main').innerText(), /Nothing was found/);
         await page.getByRole('link', { name: 'See the figures' }).click();

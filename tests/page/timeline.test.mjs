@@ -56,11 +56,17 @@ test('the pointer over a band outlines its block over all of its life', async ()
             const { history, plot } = chart;
             const block = chart.hover.block;
             let points;
-            const painter = new Proxy({}, { get: (_, name) => (name === 'outline' ? (p) => (points = p) : () => {}) });
+            const painter = new Proxy(
+                {},
+                { get: (_, name) => (name === 'outline' ? (p) => (points = p) : () => {}) },
+            );
             chart.paintOverlay(painter, { ...chart.themed }, false);
             const ends = [history.blockAlloc[block], Math.min(history.blockEnd[block], history.last + 1)];
             const xs = points.map(([x]) => x);
-            return [[Math.min(...xs), Math.max(...xs)], ends.map((event) => Math.max(chart.x(event), plot.x))];
+            return [
+                [Math.min(...xs), Math.max(...xs)],
+                ends.map((event) => Math.max(chart.x(event), plot.x)),
+            ];
         });
         for (const i of [0, 1]) assert.ok(Math.abs(outline[i] - life[i]) <= 2, `${outline} and ${life}`);
     });
@@ -83,9 +89,13 @@ test('the outline of a block is where the block is drawn, at every column', asyn
                     if (!live.includes(block)) continue;
                     const below = live.filter((other) => other < block);
                     const y = chart.y(below.reduce((sum, other) => sum + history.blockSize[other], 0));
-                    const x = chart.x(overview.from + ((c + 0.5) * (overview.to - overview.from)) / overview.columns);
+                    const x = chart.x(
+                        overview.from + ((c + 0.5) * (overview.to - overview.from)) / overview.columns,
+                    );
                     const lower = outline.slice(outline.length / 2);
-                    const at = lower.findIndex(([right], i) => i % 2 === 0 && right >= x && lower[i + 1][0] <= x);
+                    const at = lower.findIndex(
+                        ([right], i) => i % 2 === 0 && right >= x && lower[i + 1][0] <= x,
+                    );
                     if (at < 0 || Math.abs(lower[at][1] - y) > 0.5) bad.push([block, c]);
                 }
             }

@@ -11,7 +11,10 @@ async function touch(page, fingers) {
     const session = await page.context().newCDPSession(page);
     const send = (type, i) => {
         const touchPoints = fingers.map((points, id) => ({ id, x: points[i][0], y: points[i][1] }));
-        return session.send('Input.dispatchTouchEvent', { type, touchPoints: type === 'touchEnd' ? [] : touchPoints });
+        return session.send('Input.dispatchTouchEvent', {
+            type,
+            touchPoints: type === 'touchEnd' ? [] : touchPoints,
+        });
     };
     await send('touchStart', 0);
     for (let i = 1; i < fingers[0].length; i++) await send('touchMove', i);
@@ -24,7 +27,8 @@ async function middle(page) {
     return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-const line = ([x, y], [dx, dy]) => Array.from({ length: 12 }, (_, i) => [x + (dx * i) / 11, y + (dy * i) / 11]);
+const line = ([x, y], [dx, dy]) =>
+    Array.from({ length: 12 }, (_, i) => [x + (dx * i) / 11, y + (dy * i) / 11]);
 const view = (page) => page.evaluate(() => ({ ...window.gmdPage.views[1].chart.view }));
 
 test('a finger that moves up on the timeline scrolls the page past it', async () => {
@@ -120,9 +124,14 @@ for (const name of ['findings', 'timeline', 'state', 'flame', 'compare', 'tables
                     for (const [i, one] of seen.entries())
                         for (const other of seen.slice(i + 1)) {
                             if (one.node.contains(other.node)) continue;
-                            const wide = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
-                            const high = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
-                            if (wide > 1 && high > 1) pairs.push([one.node.textContent, other.node.textContent]);
+                            const wide =
+                                Math.min(one.box.right, other.box.right) -
+                                Math.max(one.box.left, other.box.left);
+                            const high =
+                                Math.min(one.box.bottom, other.box.bottom) -
+                                Math.max(one.box.top, other.box.top);
+                            if (wide > 1 && high > 1)
+                                pairs.push([one.node.textContent, other.node.textContent]);
                         }
                     return pairs;
                 }, CONTROLS);

@@ -149,7 +149,8 @@ test('the moments that are compared are in one iteration, and the view says so',
         await settle(page);
         const [upper, lower] = await page.evaluate(() => {
             const { app, views } = window.gmdPage;
-            const at = ({ chart }) => chart.history.info.iterations.findLastIndex((start) => start <= chart.event);
+            const at = ({ chart }) =>
+                chart.history.info.iterations.findLastIndex((start) => start <= chart.event);
             return [at(views[4].upper), at(views[4].lower), app.state];
         });
         assert.equal(upper, lower);
@@ -168,7 +169,10 @@ test('moments that do not correspond are said to be so', async () => {
         );
         await page.getByRole('button', { name: 'Align lower to upper' }).click();
         await settle(page);
-        assert.match(await page.locator('.compare .reasons').innerText(), /upper event 700, .* both in iteration/);
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            /upper event 700, .* both in iteration/,
+        );
     });
 });
 
@@ -385,7 +389,12 @@ for (const [view, format] of [
 }
 
 for (const [view, title, scale, legend] of [
-    ['timeline', /synthetic, 12|synthetic, \d+ iterations/, /from the start to event [\d,]+ of [\d,]+ events, memory from 0 B to/, 'activation'],
+    [
+        'timeline',
+        /synthetic, 12|synthetic, \d+ iterations/,
+        /from the start to event [\d,]+ of [\d,]+ events, memory from 0 B to/,
+        'activation',
+    ],
     ['state', /synthetic, \d+ iterations/, /a whole row is [\d.]+ MiB/, 'free'],
     ['flame', /event [\d,]+ of synthetic/, /The whole width: all: [\d.]+ MiB/, 'frames of your own'],
     ['compare', /Comparison/, /Lower: Shown: from the start/, 'reserved, not allocated'],
