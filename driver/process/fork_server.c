@@ -824,6 +824,7 @@ static size_t hand_over_all(gmd_fork_server *n, const gmd_persistent_input *trac
     function_table functions = {.count = 0};
     size_t used = 0, handed_over = 0;
     list->requests = list->faults_planted = list->faults_unfired = list->lapses = list->known = 0;
+    memset(list->costs, 0, sizeof list->costs);
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;
     atomic_store(&list->passed, 0);
@@ -847,6 +848,19 @@ static size_t hand_over_all(gmd_fork_server *n, const gmd_persistent_input *trac
     return handed_over;
 }
 
+/* The outcome is of one input; what its oracles cost is made that of all. The allocator may have
+ * written into the list. */
+static void take_costs(gmd_outcome *o, const persistent_list *list, bool is_of_last_passed)
+{
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        gmd_oracle_result *result = &o->oracles[i];
+        double seconds = list->costs[i].seconds;
+        result->asked = (is_of_last_passed ? 0 : result->asked) + list->costs[i].asked;
+        result->seconds = (is_of_last_passed ? 0 : result->seconds) +
+                          (seconds >= 0 && seconds < 1e9 ? seconds : 0);
+    }
+}
+
 /* What the list says of the inputs that were handed over. */
 static void take_list(gmd_fork_server *n, size_t handed_over, size_t passed,
                       gmd_persistent_result *result)
@@ -867,6 +881,7 @@ static void take_list(gmd_fork_server *n, size_t handed_over, size_t passed,
     result->known = list->known;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;
+    take_costs(&n->taken.outcome, list, passed == handed_over);
 }
 
 typedef struct many_inputs {

@@ -179,7 +179,7 @@ gmd_status view_open_judge(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
     judge_options options = {o->judging.known, o->conditions.conf, o->judging.left_out,
-                             o->judging.oracles_off, o->judging.measures_costs};
+                             o->judging.oracles_off, o->judging.costs};
     return judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
 }
 
