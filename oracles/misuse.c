@@ -5,6 +5,7 @@
  * judging. */
 #include "gmd_tokens.h"
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 
@@ -98,12 +99,11 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     if (f->inside.address && view->ask.is_backed &&
         !view->ask.is_backed(view->ask.context, f->inside.address, f->inside.bytes,
                              f->inside.device, &bad)) {
-        gmd_violation_add(judge, GMD_KIND(misuse, memory_taken),
-                          GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
-                          "%s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-                          ") took its memory away at 0x%" PRIx64,
-                          gmd_wrong_free_text(f->kind), f->inside.bytes, f->inside.address,
-                          f->inside.born, bad);
+        gmd_violation_add(
+            judge, GMD_KIND(misuse, memory_taken),
+            GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
+            "%s at 0x%" PRIx64 ": the %s (request %" PRIu64 ") has lost its memory at 0x%" PRIx64,
+            gmd_wrong_free_text(f->kind), f->address, BLOCK(view, &f->inside), f->inside.born, bad);
     }
     if (view->thread.before && view->thread.after) {
         check_thread(view, judge);

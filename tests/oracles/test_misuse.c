@@ -103,7 +103,7 @@ TEST(a_block_that_loses_its_memory_is_found)
     s.made = (gmd_wrong_free){.kind = GMD_FREED_INSIDE,
                               .address = 0x5200,
                               .inside = {.address = 0x5000, .bytes = 4096, .born = 7}};
-    judge(&s, "took its memory away at 0x5000");
+    judge(&s, "has lost its memory at 0x5000");
 }
 
 TEST(a_cuda_error_that_is_left_is_found)
