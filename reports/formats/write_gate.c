@@ -78,33 +78,34 @@ size_t gate_detail_alike(const gmd_gate_part *part, size_t index)
 }
 
 /* Items with the same reason or note in one line. */
-static void put_details(FILE *out, const gmd_gate_part *part, int fate_is_skipped)
+static void put_details(FILE *out, gmd_terminal terminal, const gmd_gate_part *part,
+                        int fate_is_skipped)
 {
     for (size_t i = 0; i < part->item_count; i++) {
         const gmd_gate_item *item = &part->items[i];
         bool is_meant = (item->fate == GMD_GATE_SKIPPED) == fate_is_skipped;
         size_t same = is_meant ? gate_detail_alike(part, i) : 0;
         if (same) {
-            fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
-            gmd_utf8_put_line(item->name, out);
+            int at = fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
+            gmd_put_flowing(out, terminal, 2, &at, item->name);
             if (same > 1) {
-                fprintf(out, " and %zu more", same - 1);
+                at += fprintf(out, " and %zu more", same - 1);
             }
-            fputs(": ", out);
-            gmd_utf8_put_line(item->detail, out);
+            gmd_put_flowing(out, terminal, 2, &at, ": ");
+            gmd_put_flowing(out, terminal, 2, &at, item->detail);
             putc('\n', out);
         }
     }
 }
 
-static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
+static void put_blind_oracles(FILE *out, gmd_terminal terminal, const gmd_gate_result *gate)
 {
     for (uint32_t i = 0; i < gate->oracle_count; i++) {
         if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
-            fputs("skipped: oracle ", out);
-            gmd_utf8_put_line(gate->oracles[i].name, out);
-            fputs(": ", out);
-            gmd_utf8_put_line(gate->oracles[i].reason, out);
+            int at = fprintf(out, "skipped: oracle ");
+            gmd_put_flowing(out, terminal, 2, &at, gate->oracles[i].name);
+            gmd_put_flowing(out, terminal, 2, &at, ": ");
+            gmd_put_flowing(out, terminal, 2, &at, gate->oracles[i].reason);
             putc('\n', out);
         }
     }
@@ -162,21 +163,21 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
     if (!terminal.quiet) {
         put_table(out, terminal, gate);
         if (terminal.verbose) {
-            put_blind_oracles(out, gate);
+            put_blind_oracles(out, terminal, gate);
         } else {
             put_skips_in_short(out, terminal, gate);
         }
         for (size_t i = 0; i < gate->part_count; i++) {
             if (terminal.verbose) {
-                put_details(out, &gate->parts[i], 1);
+                put_details(out, terminal, &gate->parts[i], 1);
             }
-            put_details(out, &gate->parts[i], 0);
+            put_details(out, terminal, &gate->parts[i], 0);
         }
     }
     if (!terminal.quiet) {
         put_notes(out, terminal, report->outcomes[0]);
         putc('\n', out);
-        gate_categories_terminal(gate, out);
+        gate_categories_terminal(gate, out, terminal);
     }
     if (gate->ended_early[0]) {
         fputs("ended early: ", out);

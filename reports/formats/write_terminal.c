@@ -49,7 +49,7 @@ static void put_colored(const screen *on, const char *color, const char *text)
 static void put_in_color(const screen *on, const char *color, const char *head, const char *text)
 {
     enum { INDENT = 4 };
-    int at = gmd_text_width(head);
+    int at = fprintf(on->out, "  ") + gmd_text_width(head);
     begin_color(on, color);
     gmd_utf8_put_line(head, on->out);
     gmd_put_flowing(on->out, on->terminal, INDENT, &at, text);
@@ -72,7 +72,7 @@ static void put_padded(const char *text, int width, FILE *out)
 }
 
 /* The columns of a phase table, by one place that says what they are. */
-enum { phase_columns = 4 };
+enum { phase_columns = 4, figures_width = 2 + phase_columns * 17 };
 static const char *const phase_headings[phase_columns] = {"allocated", "max allocated", "reserved",
                                                           "max reserved"};
 
@@ -138,8 +138,8 @@ static void put_phase_headings(const screen *on, const char *first, int label_wi
  * their column. */
 static int phase_label_width(const screen *on, const gmd_outcome *outcome, const char *other)
 {
-    enum { FIGURES_WIDTH = 2 + phase_columns * 17, LEAST_LABEL = 20 };
-    int room = gmd_fitted_width(on->terminal) - FIGURES_WIDTH;
+    enum { LEAST_LABEL = 20 };
+    int room = gmd_fitted_width(on->terminal) - figures_width;
     int most = room > LEAST_LABEL ? room : LEAST_LABEL;
     int label_width = gmd_text_width(other);
     for (uint32_t i = 0; i < outcome->phase_count; i++) {
@@ -212,7 +212,7 @@ static void put_placements(const screen *on, const gmd_report *report, const gmd
     }
     for (uint32_t i = 0; i < rising->bound_count; i++) {
         const bound_range range = placements_bound(report, repeat, i);
-        put_sentence(on, "  bound: ", bound_range_text(&range, bound));
+        put_sentence(on, "bound: ", bound_range_text(&range, bound));
     }
 }
 
@@ -221,7 +221,7 @@ static void put_bounds(const screen *on, const gmd_outcome *outcome)
 {
     char text[BOUND_TEXT];
     for (uint32_t i = 0; i < outcome->bound_count; i++) {
-        put_sentence(on, "  bound: ", bound_text(outcome, i, text));
+        put_sentence(on, "bound: ", bound_text(outcome, i, text));
     }
 }
 
@@ -276,7 +276,6 @@ static void put_violations(const screen *on, const gmd_report *report, size_t in
         char head[64];
         snprintf(head, sizeof head, "%s, request %" PRIu64 ": ", violation->oracle,
                  violation->request);
-        fputs("  ", on->out);
         put_in_color(on, red, head, violation->message);
         if (is_first_of_identity(outcome, i)) {
             put_known_line(&violation->identity, "    ", on->out);
@@ -426,7 +425,7 @@ static void put_workspaces(const screen *on, const gmd_workspace_use *use)
                  gmd_format_size(worst.max_allocated, text[1]),
                  gmd_format_size(median.max_reserved, text[2]),
                  gmd_format_size(worst.max_reserved, text[3]));
-        put_sentence(on, "  the estimates' error: ", error);
+        put_sentence(on, "the estimates' error: ", error);
     }
 }
 
@@ -446,7 +445,7 @@ static void put_outcome(const screen *on, const gmd_report *report, size_t index
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
         for (uint32_t i = 0; i < outcome->note_count; i++) {
-            put_sentence(on, "  note: ", outcome->notes[i]);
+            put_sentence(on, "note: ", outcome->notes[i]);
         }
     }
     put_violations(on, report, index);
@@ -493,12 +492,16 @@ static void put_overview(const screen *on, const gmd_report *report)
         label_width = width > label_width ? width : label_width;
         unit = wanted.bytes > unit.bytes ? wanted : unit;
     }
-    put_phase_headings(on, "run", label_width);
+    /* Where there is no room beside its figures, a run has a line of its own above them. */
+    bool is_narrow = on->terminal.columns && label_width + figures_width > on->terminal.columns;
+    int column = is_narrow ? (int)strlen("run") : label_width;
+    put_phase_headings(on, "run", column);
     for (size_t i = 0; i < report->outcome_count; i++) {
         const gmd_phase figures = final_figures(report->outcomes[i]);
         fputs("  ", on->out);
         put_title(report->outcomes[i], on->out);
-        fprintf(on->out, "%*s", label_width - title_width(report->outcomes[i]), "");
+        int missing = is_narrow ? column + 2 : column - title_width(report->outcomes[i]);
+        fprintf(on->out, "%s%*s", is_narrow ? "\n" : "", missing, "");
         put_figures(&figures, unit, on->out);
     }
 }
