@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EXPORT        __attribute__((visibility("default")))
@@ -351,16 +352,20 @@ static void give_back_live(void)
     }
 }
 
+/* Three processes in sessions of their own. Those between, which still ran if they were looked for at
+ * once, are waited for. */
 static void leave_processes(void)
 {
     for (int i = 0; i < 3; i++) {
-        if (fork() == 0) {
+        pid_t between = fork();
+        if (between == 0) {
             setsid();
             if (fork() == 0) {
                 sleep(600);
             }
             _exit(0);
         }
+        waitpid(between, NULL, 0);
     }
 }
 

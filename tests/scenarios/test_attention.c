@@ -215,6 +215,17 @@ TEST_F(bench, grouped_queries_need_gradients_for_all_heads_for_a_while)
     bench_free(run);
 }
 
+/* repeat_interleave gives a copy in rows, however its input lies. */
+TEST_F(bench, shared_heads_that_lie_transposed_are_repeated)
+{
+    bench *run = run_call("q = randn { 1, 8, 64, 32, requires_grad = true }\n"
+                          "c = randn { 1, 64, 2, 32, requires_grad = true }",
+                          "out = scaled_dot_product_attention(q, c:transpose(2, 3) * 1, "
+                          "c:transpose(2, 3), { enable_gqa = true, backend = 'math' })");
+    assert_int_equal(run->allocated, 0);
+    bench_free(run);
+}
+
 /* --- modules ----------------------------------------------------------------------------- */
 
 /* 2 * 4 heads, 64 by 64 scores. */

@@ -257,7 +257,7 @@ static struct tensor *for_each_head(struct engine *engine, struct tensor *a, int
     wide.size[dimension + 1] = times;
     flat.size[dimension] = heads;
     struct tensor *many = op_expand(engine, single, &wide);
-    struct tensor *copy = op_clone(engine, many);
+    struct tensor *copy = op_contiguous(engine, many);
     struct tensor *result = op_view_as_it_lies(engine, copy, &flat);
     struct tensor *const done[] = {copy, many, single, a};
     for (size_t i = 0; i < sizeof done / sizeof done[0]; i++) {

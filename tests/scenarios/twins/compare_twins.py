@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Compares `gmd run` with recorded twins, and makes the table of errors.
+
+    compare_twins.py GMD TWINS.json [--results FILE] [--rows N] [--workspaces FILE] [--open-held]
+
+A twin's error is that of its worst phase: how far allocated bytes at the end of a phase, their peak and the reserved
+bytes at its end are off, as a share of what was recorded (of 1 MiB, where less was). Half of the drawn twins are held:
+only their totals are shown, unless --open-held is given. Exit status 1 if a recording is not of the program that the
+catalogue has now, or a script does not run.
+"""
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import catalogue
+
+FIGURES = {"allocated": "allocated", "peak": "max_allocated", "reserved": "reserved"}
+RECORDED = ("label", "allocated", "max_allocated", "reserved", "max_reserved")
+LEAST = 1 << 20  # errors are shares of at least this
+LIMITS = {"allocated": 0.001, "peak": 0.01, "reserved": 0.01}  # what is counted as right
+
+# `errors` by figure: (share, label of the phase); `estimated`: workspaces that no table has. `message`: why there are none.
+Result = collections.namedtuple("Result", "twin held errors estimated message")
+
+
+def failed(twin, message):
+    return Result(twin, catalogue.is_held(twin), None, 0, message)
+
+
+def run(options, twin, folder):
+    """What gmd says of a twin, or a message."""
+    arguments = twin.run
+    if not arguments:
+        path = os.path.join(folder, twin.name + ".lua")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(catalogue.script(twin))
+        arguments = [path]
+    more = ["--workspaces", options.workspaces] if options.workspaces else []
+    done = subprocess.run([options.gmd, "run", *arguments, *more, "--json", "-", "--quiet", "--cases", "none"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode == 2 or not done.stdout:
+        return None, done.stderr.strip().replace(folder + os.sep, "")
+    return json.loads(done.stdout)["scenarios"][0], ""
+
+
+def compare(options, twin, recording, folder):
+    if recording["program"] != catalogue.fingerprint(twin):
+        return failed(twin, "the recording is of another program: record it again")
+    ours, message = run(options, twin, folder)
+    if not ours:
+        return failed(twin, message)
+    phases = [dict(zip(RECORDED, phase)) for phase in recording["phases"]]
+    if [phase["label"] for phase in phases] != [phase["label"] for phase in ours["phases"]][:len(phases)]:
+        return failed(twin, "the phases have other labels")
+    errors = {}
+    for figure, key in FIGURES.items():
+        errors[figure] = max(((abs(our[key] - phase[key]) / max(phase[key], LEAST), phase["label"])
+                              for our, phase in zip(ours["phases"], phases)), key=lambda each: each[0])
+    return Result(twin, catalogue.is_held(twin), errors, ours.get("workspaces", {}).get("estimated", 0), "")
+
+
+def compare_all(options, recordings):
+    """Results, and the names of twins that PyTorch itself failed at."""
+    twins = {twin.name: twin for twin in catalogue.all_twins()}
+    unknown = sorted(set(recordings) - set(twins))
+    if unknown:
+        print("no such twins: " + ", ".join(unknown), file=sys.stderr)
+    known = [twins[name] for name in recordings if name in twins and not recordings[name].get("error")]
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        return list(pool.map(lambda twin: compare(options, twin, recordings[twin.name], folder), known))
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+
+
+def percent(share):
+    return "0" if share == 0 else f"{100 * share:.3f} %" if share < 0.01 else f"{100 * share:.1f} %"
+
+
+def rank(shares, part):
+    """The nearest-rank percentile."""
+    return sorted(shares)[max(0, math.ceil(part * len(shares)) - 1)]
+
+
+def row(name, results):
+    if not results:
+        return f"| {name} | 0 |" + " |" * 12
+    cells = []
+    for figure, limit in LIMITS.items():
+        shares = [result.errors[figure][0] for result in results]
+        within = sum(share <= limit for share in shares)
+        cells += [percent(rank(shares, 0.5)), percent(rank(shares, 0.95)), percent(max(shares)), f"{within}"]
+    return f"| {name} | {len(results)} | " + " | ".join(cells) + " |"
+
+
+def table(first, rows):
+    heads = [f"{figure}: median | 95 % | worst | within {100 * limit:g} %" for figure, limit in LIMITS.items()]
+    return [f"| {first} | twins | {' | '.join(heads)} |", "| --- |" + " ---: |" * 13, *rows]
+
+
+def detail(result):
+    cells = []
+    for figure in FIGURES:
+        share, label = result.errors[figure]
+        cells.append(percent(share) + (f" ({label})" if share else ""))
+    return f"| `{result.twin.name}` | {' | '.join(cells)} | {result.estimated or ''} |"
+
+
+def details(results):
+    """Worst first: by allocated, then by peak, then by reserved."""
+    worst = sorted(results, key=lambda result: [-result.errors[figure][0] for figure in FIGURES])
+    return ["| twin | allocated (worst phase) | peak | reserved | estimated workspaces |", "| --- |" + " ---: |" * 4,
+            *map(detail, worst)]
+
+
+def worst_rows(results, count):
+    """Those that are worst at one of the figures."""
+    chosen = []
+    for figure in FIGURES:
+        worst = sorted(results, key=lambda result, figure=figure: -result.errors[figure][0])
+        chosen += [result for result in worst[:count] if result not in chosen and result.errors[figure][0] > 0]
+    return chosen
+
+
+def page(options, machine, results, failures):
+    drawn = [result for result in results if result.twin.family != "scenarios"]
+    scenarios = [result for result in results if result.twin.family == "scenarios"]
+    seen, held = ([result for result in drawn if result.held is which] for which in (False, True))
+    families = sorted({result.twin.family for result in seen})
+    lines = ["# Twins: errors of scenarios against PyTorch", "",
+             "- made by: `tests/scenarios/twins/compare_twins.py`", f"- date: {datetime.date.today()}",
+             f"- recorded on: {machine.get('device')}, torch {machine.get('torch')}, cuDNN {machine.get('cudnn')}, "
+             f"Python {machine.get('python')}", "",
+             "A twin is a program that PyTorch executed on a GPU and `gmd run` on the simulated device. Its error",
+             "is that of its worst phase, as a share of the recorded bytes (of 1 MiB, where less was recorded).",
+             "Half of the drawn twins, chosen by their names, are held: not looked at while the engine is worked",
+             "on.", "", "## Drawn twins", "",
+             *table("half", [row("seen", seen), row("held", held), row("both", drawn)]), "",
+             "## The seen half by family", "",
+             *table("family", [row(name, [each for each in seen if each.twin.family == name]) for name in families]), "",
+             "The worst of the seen half:", "", *details(worst_rows(seen, options.rows)), ""]
+    if options.open_held:
+        lines += ["The held half:", "", *details(held), ""]
+    lines += ["## Scenarios with their own parameters", "", *table("", [row("all", scenarios)]), "", *details(scenarios), ""]
+    told = [each for each in failures if options.open_held or not each.held]
+    if failures:
+        lines += [f"{len(failures)} twins could not be compared, {len(failures) - len(told)} of them held:", "",
+                  *(f"- `{each.twin.name}`: {each.message}" for each in told), ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("gmd")
+    parser.add_argument("twins")
+    parser.add_argument("--results")
+    parser.add_argument("--rows", type=int, default=10, help="of the worst twins, by each figure")
+    parser.add_argument("--workspaces")
+    parser.add_argument("--open-held", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    with open(options.twins, encoding="utf-8") as file:
+        recorded = json.load(file)
+    results = compare_all(options, recorded["twins"])
+    failures = [result for result in results if not result.errors]
+    text = page(options, recorded["machine"], [result for result in results if result.errors], failures)
+    if options.results:
+        with open(options.results, "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        print(text)
+    broken = sum("error" in each for each in recorded["twins"].values())
+    print(f"{len(results) - len(failures)} twins compared, {len(failures)} not; PyTorch failed at {broken}", file=sys.stderr)
+    return 1 if failures or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
