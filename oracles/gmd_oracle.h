@@ -139,7 +139,7 @@ typedef enum gmd_wrong_free_kind {
 typedef struct gmd_wrong_free {
     gmd_wrong_free_kind kind;
     uint64_t address, bytes;
-    gmd_live_block inside; /* GMD_FREED_INSIDE: of which */
+    gmd_live_block block; /* GMD_FREED_TWICE, GMD_FREED_INSIDE: which */
 } gmd_wrong_free;
 
 /* "the second free of the block"; and in one word. */
