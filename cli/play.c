@@ -176,6 +176,7 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
     gmd_status status = gmd_scenario_open(&run.scenario, name, plan->directory, error);
     if (status == GMD_OK) {
         gmd_scenario_use_workspaces(run.scenario, plan->workspaces);
+        gmd_scenario_list_unrecorded(run.scenario, plan->unrecorded);
     }
     if (status == GMD_OK && is_of_group) {
         cli_variants_declared(plan->variants, run.scenario, &declared);

@@ -7,6 +7,8 @@
 
 #include "gmd_workspaces.h"
 
+#include <stdio.h>
+
 #define CLI_REPEAT_MAX 1000
 
 typedef struct cli_plan {
@@ -18,6 +20,7 @@ typedef struct cli_plan {
     uint32_t inspect;             /* GMD_INSPECT_...: what is looked at inside */
     const char *at;               /* the phase at whose end; NULL: at the end of the script */
     const gmd_workspaces *workspaces; /* NULL: those that gmd is built with */
+    FILE *unrecorded;                 /* gets the calls that no table has; or NULL */
     bool finds_smallest_limit;        /* of scenarios, instead of repeating them */
 } cli_plan;
 

@@ -7,6 +7,7 @@
 #include "play_inputs.h"
 #include "selection.h"
 #include "sweep.h"
+#include "unrecorded.h"
 #include "values.h"
 
 #include "gmd_file.h"
@@ -30,7 +31,8 @@ enum {
     KEY_TIMELINE,
     KEY_INSPECT,
     KEY_AT,
-    KEY_WORKSPACES
+    KEY_WORKSPACES,
+    KEY_UNRECORDED
 };
 
 typedef struct run_arguments {
@@ -40,7 +42,7 @@ typedef struct run_arguments {
     uint64_t repeat, placement_seeds;
     uint32_t inspect; /* GMD_INSPECT_... */
     const char *at;
-    const char *workspaces_path;
+    const char *workspaces_path, *unrecorded_path;
     const char *inputs[INPUT_MAX];
     size_t input_count;
     char *params[CLI_PARAM_MAX]; /* KEY=VALUE[,VALUE...] */
@@ -68,6 +70,8 @@ static const struct argp_option run_options[] = {
      1},
     {"workspaces", KEY_WORKSPACES, "FILE", 0,
      "take the workspaces of cuDNN from this table, recorded on your GPU (docs/workspaces.md)", 1},
+    {"unrecorded", KEY_UNRECORDED, "FILE", 0,
+     "write the calls of cuDNN that no table has, for record_workspaces.py --shapes", 1},
     {NULL, 0, NULL, 0, "Inside a scenario:", 2},
     {"lines", KEY_LINES, NULL, 0, "memory by line of the script", 2},
     {"tensors", KEY_TENSORS, NULL, 0, "the tensors that are alive, and what the rest is", 2},
@@ -174,6 +178,10 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->workspaces_path) {
         cli_refuse_overwriting(state, &a->common, a->workspaces_path);
     }
+    if (a->unrecorded_path) {
+        cli_need_writable(state, "--unrecorded", a->unrecorded_path, NULL, 0);
+        cli_refuse_overwriting(state, &a->common, a->unrecorded_path);
+    }
     if (!a->input_count && !a->lists && !a->lists_oracles) {
         argp_error(state, "expected a scenario or a .gmd trace; --list shows the scenarios");
     }
@@ -248,6 +256,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     case KEY_WORKSPACES:
         a->workspaces_path = text;
         return 0;
+    case KEY_UNRECORDED:
+        a->unrecorded_path = text;
+        return 0;
     default:
         return parse_inspect(key, &a->inspect) ? 0 : ARGP_ERR_UNKNOWN;
     }
@@ -299,9 +310,9 @@ static gmd_status run_selected(const run_arguments *a, const cli_plan *plan,
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--smallest-limit needs a scenario, and %s is a trace", selected->name);
     }
-    if (selected->is_trace && a->workspaces_path) {
-        return gmd_fail(error, GMD_BAD_INPUT, "--workspaces is for scenarios, and %s is a trace",
-                        selected->name);
+    if (selected->is_trace && (a->workspaces_path || a->unrecorded_path)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--%s is for scenarios, and %s is a trace",
+                        a->workspaces_path ? "workspaces" : "unrecorded", selected->name);
     }
     if (selected->is_trace) {
         return run_trace(a, plan, selected->name, results, error);
@@ -323,6 +334,20 @@ static void note_left_out(cli_results *results, size_t count)
     }
 }
 
+/* Also what an interrupted command found so far. */
+static gmd_status write_unrecorded(FILE *calls, const char *path, gmd_status status,
+                                   const char **failed, gmd_error *error)
+{
+    gmd_error own = {""};
+    gmd_status written = cli_unrecorded_write(calls, path, &own);
+    if (status == GMD_OK && written != GMD_OK) {
+        *failed = path;
+        *error = own;
+        return written;
+    }
+    return status;
+}
+
 static gmd_status run_all(run_arguments *a, cli_selection *selection, const char *directory,
                           cli_results *results, const char **failed, gmd_error *error)
 {
@@ -331,10 +356,16 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the parameters");
     }
     gmd_workspaces *workspaces = NULL;
+    FILE *unrecorded = NULL;
     gmd_status status = cli_select(selection, a->inputs, a->input_count, directory, failed, error);
     if (status == GMD_OK && a->workspaces_path) {
         *failed = a->workspaces_path;
         status = gmd_workspaces_read(&workspaces, a->workspaces_path, error);
+    }
+    if (status == GMD_OK && a->unrecorded_path) {
+        *failed = a->unrecorded_path;
+        unrecorded = cli_unrecorded_open(error);
+        status = unrecorded ? GMD_OK : GMD_FAILED;
     }
     if (status == GMD_OK) {
         *failed = "parameters";
@@ -351,6 +382,7 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
                      .inspect = a->inspect,
                      .at = a->at,
                      .workspaces = workspaces,
+                     .unrecorded = unrecorded,
                      .finds_smallest_limit = a->finds_smallest_limit};
     const char **names = status == GMD_OK ? calloc(selection->count + 1, sizeof *names) : NULL;
     for (size_t i = 0; names && i < selection->count; i++) {
@@ -375,7 +407,8 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
     free(names);
     free(variants);
     gmd_workspaces_close(workspaces);
-    return status;
+    return unrecorded ? write_unrecorded(unrecorded, a->unrecorded_path, status, failed, error)
+                      : status;
 }
 
 static int list(const run_arguments *a, const char *directory)

@@ -117,6 +117,22 @@ def convnext_tiny(x):
             x = x.conv(2 * x.shape[1], 2, 2, 0)
 
 
+def unet_by_interpolation(x, first):
+    """The scenario unet."""
+    levels = [first << level for level in range(5)]
+    double = lambda image, channels: image.conv(channels, 3).conv(channels, 3)
+    kept = []
+    for channels in levels:
+        x = double(x, channels)
+        kept.append(x)
+        x = x.pooled()
+    x = kept.pop()
+    for channels in reversed(levels[:-1]):
+        skip = kept.pop()
+        x = double(x.like((x.shape[0], x.shape[1] + channels, *skip.shape[2:])), channels)
+    x.conv(1, 1)
+
+
 def unet(x):
     double = lambda image, channels: image.conv(channels, 3).conv(channels, 3)
     kept = []
@@ -195,6 +211,8 @@ def of_scenarios(calls):
         resnet(images(batch, 128 if batch == 4 else 224), 50)
     resnet(images(32, 224, dtype="bfloat16"), 50)
     resnet(images(32, 224, benchmark=True), 50)
+    for batch, side in ((8, 256), (4, 128), (16, 128)):
+        unet_by_interpolation(images(batch, side), 32)
     sequences = lambda **options: rnns(calls, dtype="float32", **options)
     sequences(kind="lstm", batch=32, length=40, features=256, hidden=512, layers=2)
     for kind in ("lstm", "gru"):

@@ -9,6 +9,8 @@
 #include "gmd_error.h"
 #include "gmd_sink.h"
 
+#include <stdio.h>
+
 typedef struct gmd_param { /* "leak=true" on the command line */
     const char *key, *value;
 } gmd_param;
@@ -53,6 +55,9 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
 /* Later runs take the workspaces of cuDNN from `table`, which is borrowed; NULL: from the one that
  * gmd is built with. */
 void gmd_scenario_use_workspaces(gmd_scenario *scenario, const struct gmd_workspaces *table);
+/* Later runs add a line to `calls`, which is borrowed, for each different call of cuDNN whose
+ * workspace the table does not have (docs/workspaces.md, "The format"). NULL: they do not. */
+void gmd_scenario_list_unrecorded(gmd_scenario *scenario, FILE *calls);
 
 /* Silences print() in later runs: in those that only repeat one, and where the user wants no
  * output. */

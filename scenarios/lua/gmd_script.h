@@ -41,6 +41,7 @@ struct gmd_scenario {
     size_t length;
     bool is_muted;
     const struct gmd_workspaces *workspaces; /* NULL: those that gmd is built with */
+    FILE *unrecorded;                        /* gets the calls that no table has; or NULL */
     struct declared_param *params;
     size_t param_count, param_capacity;
     open_watch_fn *open_watch;         /* NULL: runs are not inspected */

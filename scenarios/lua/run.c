@@ -161,6 +161,7 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *ou
         engine_open(binding->watch->context ? binding->watch->sink : sink, &no_hooks, seed);
     if (binding->engine) {
         binding->engine->recorded = run->scenario->workspaces;
+        binding->engine->unrecorded = run->scenario->unrecorded;
     }
     lua_State *lua = binding->engine ? sandbox_open(binding) : NULL;
     if (lua && binding->watch->context) {
@@ -228,6 +229,11 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
 void gmd_scenario_use_workspaces(gmd_scenario *scenario, const struct gmd_workspaces *table)
 {
     scenario->workspaces = table;
+}
+
+void gmd_scenario_list_unrecorded(gmd_scenario *scenario, FILE *calls)
+{
+    scenario->unrecorded = calls;
 }
 
 void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted)

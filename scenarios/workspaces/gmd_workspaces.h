@@ -61,6 +61,17 @@ void gmd_workspaces_close(gmd_workspaces *table); /* NULL is fine */
 const gmd_workspace *gmd_workspaces_find(const gmd_workspaces *table,
                                          const gmd_workspace_call *call);
 
+/* The workspace of a convolution that was recorded with other batches only: between the next
+ * smaller and the next larger one in proportion to the batch; beyond the last of them as it grows
+ * with the batch from there. False: no other batch was recorded, or cuDNN tries its algorithms,
+ * where time decides. `table` may be NULL. */
+bool gmd_workspaces_interpolate(const gmd_workspaces *table, const gmd_workspace_call *call,
+                                uint64_t *bytes);
+
+/* Adds a call of which nothing is known to `*table`, which is made if it is NULL; true: it is the
+ * first time. Without host memory it is true, too. */
+bool gmd_workspaces_note(gmd_workspaces **table, const gmd_workspace_call *call);
+
 size_t gmd_workspaces_count(const gmd_workspaces *table);
 const gmd_workspace *gmd_workspaces_at(const gmd_workspaces *table, size_t index);
 

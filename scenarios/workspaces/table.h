@@ -17,6 +17,8 @@ struct gmd_workspaces {
     uint32_t *slots;   /* index of an item + 1, or 0; linear probing */
     size_t slot_count; /* a power of two, at least the double of `count` */
     gmd_hash_key key;
+    int64_t *batches; /* of convolutions: each that a line has, the smallest first */
+    size_t batch_count, batch_capacity;
 };
 
 /* Adds a line; `*earlier` is that of the same call, which then stays alone. False: no memory. */

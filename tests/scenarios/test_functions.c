@@ -175,7 +175,19 @@ TEST_F(bench, an_rms_norm_keeps_one_number_a_row)
 TEST_F(bench, a_batch_norm_of_rows_keeps_statistics_of_columns)
 {
     assert_asks(A "\nn = nn.BatchNorm1d { 64 }", "out = n(a)", "+4096 +256 +256",
-                SUM "+4096 +256 +256 -256 -256" SUM_END);
+                SUM "+256 +256 +256 +256 +4096 -256 -256 -256 -256" SUM_END);
+}
+
+TEST_F(bench, a_batch_norm_of_rows_keeps_statistics_in_evaluation_too)
+{
+    assert_asks(A "\nn = nn.BatchNorm1d { 64 }\nn:eval()", "out = n(a)", "+4096 +256 +256", NULL);
+}
+
+/* 8 blocks of 16 threads share a channel; 4 sums of each forwards, 2 backwards. */
+TEST_F(bench, many_rows_are_normalised_by_several_blocks_through_a_buffer)
+{
+    assert_asks("a = randn { 2048, 32, requires_grad = true }\nn = nn.BatchNorm1d { 32 }",
+                "out = n(a) * 2", "+262144 +128 +128 +4096 +4 -4 -4096 +262144 -262144", NULL);
 }
 
 TEST_F(bench, pools_and_upsampling_have_gradients_of_the_input)

@@ -150,6 +150,21 @@ static pattern patterns[] = {
     {"seq2seq_bs80", "seq2seq", "foreach=true", 0.2, false},
     {"seq2seq_small", "seq2seq",
      "batch=64 length=20 vocabulary=8000 features=256 hidden=512 foreach=true", 0.2, false},
+    {"functions", "functions.lua", "", 0.1, false},
+    {"operations", "operations.lua", "", 2, false},
+    {"attention", "attention.lua", "", 2, false},
+    {"training", "training.lua", "", 2, false},
+    /* Elsewhere the first buckets live until a thread of NCCL's has looked, every 100 ms. */
+    {"ddp_kept", "ddp.lua", "views=true set_to_none=false", 0.2, false},
+    {"lora_leak", "lora", "", 0.2, false},
+    {"lora_fixed", "lora", "leak=false", 0.2, false},
+    {"attention_scores_leak", "attention_scores", "", 0.2, false},
+    {"attention_scores_fixed", "attention_scores", "leak=false", 0.2, false},
+    {"gan_leak", "gan", "", 0.2, false},
+    {"gan_fixed", "gan", "leak=false", 0.2, false},
+    {"vit", "vit", "", 2, false},
+    {"vit_bf16", "vit", "precision=bfloat16", 2, false},
+    {"unet", "unet", "", 2, false},
 };
 
 /* One test for each row. */

@@ -1,5 +1,7 @@
 """What record_truth.py records of attention and of training: the twins of patterns/attention.lua and
 patterns/training.lua, with the same labels, and of the models among the scenarios."""
+import gc
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -106,6 +108,7 @@ def training(recorder):
             recorder.phase(f"{label} step {i}")
             o.zero_grad()
         del m, o, x, loss
+        gc.collect()  # the first optimizer of a process leaves a cycle behind that has the model
         recorder.phase(label + " end")
 
     optim = torch.optim

@@ -19,7 +19,7 @@ typedef struct share {
 } share;
 
 typedef struct shares {
-    share *items; /* room for two of each line */
+    share *items; /* room for three of each line */
     size_t count;
 } shares;
 
@@ -86,7 +86,7 @@ static void add(shares *to, const gmd_workspace *item, workspace_estimate estima
         (share){estimate.model, item->is_held, (off < 0 ? -off : off) / (double)estimate.tensors};
 }
 
-static void judge(shares *to, const gmd_workspace *item)
+static void judge(shares *to, const gmd_workspaces *table, const gmd_workspace *item)
 {
     const gmd_workspace_call *call = &item->call;
     if (call->op == GMD_RNN_FORWARD || call->op == GMD_RNN_BACKWARD) {
@@ -96,7 +96,12 @@ static void judge(shares *to, const gmd_workspace *item)
         return;
     }
     struct conv_call conv = conv_call_of(call);
-    add(to, item, conv_model_chosen(&conv), item->bytes);
+    workspace_estimate chosen = conv_model_chosen(&conv);
+    add(to, item, chosen, item->bytes);
+    if (gmd_workspaces_interpolate(table, call, &chosen.bytes)) { /* from all batches but its own */
+        chosen.model = MODEL_CONV_OTHER_BATCH;
+        add(to, item, chosen, item->bytes);
+    }
     if (item->has_tried) {
         add(to, item, conv_model_tried(&conv), item->tried);
     }
@@ -119,7 +124,7 @@ static void print_group(const share *group, size_t count)
     static const char *const names[WORKSPACE_MODELS] = {
         [MODEL_CONV_FORWARD] = "conv_forward", [MODEL_CONV_BACKWARD] = "conv_backward",
         [MODEL_CONV_TRIALS] = "conv_trials",   [MODEL_RNN] = "rnn",
-        [MODEL_RNN_NARROW] = "rnn_narrow",
+        [MODEL_RNN_NARROW] = "rnn_narrow",     [MODEL_CONV_OTHER_BATCH] = "conv_other_batch",
     };
     printf("%s %s %zu %.4f %.4f %.4f\n", names[group->model], group->is_held ? "held" : "others",
            count, group[count / 2].off, group[count * 95 / 100].off, group[count - 1].off);
@@ -151,9 +156,9 @@ int main(int argc, char **argv)
         return 2;
     }
     size_t count = gmd_workspaces_count(table);
-    shares all = {calloc(2 * count + 1, sizeof *all.items), 0};
+    shares all = {calloc(3 * count + 1, sizeof *all.items), 0};
     for (size_t i = 0; i < count && all.items; i++) {
-        judge(&all, gmd_workspaces_at(table, i));
+        judge(&all, table, gmd_workspaces_at(table, i));
     }
     int exit_status = all.items ? 0 : 3;
     if (all.items) {

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct engine;
 struct thing;
@@ -81,6 +82,8 @@ struct engine {
     bool grad_enabled;
     const struct gmd_workspaces *recorded; /* of cuDNN; NULL: those that gmd is built with */
     struct gmd_workspaces *builtin;        /* once they were asked for */
+    struct gmd_workspaces *missing;        /* calls that neither has, once there is one */
+    FILE *unrecorded;                      /* gets a line for each of them; or NULL */
     gmd_workspace_use workspace_use;
     struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
     bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */

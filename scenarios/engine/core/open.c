@@ -31,5 +31,6 @@ void engine_close(struct engine *engine)
     host_give_all(engine);
     collector_close(engine->collector);
     gmd_workspaces_close(engine->builtin);
+    gmd_workspaces_close(engine->missing);
     free(engine);
 }

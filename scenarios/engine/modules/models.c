@@ -62,18 +62,26 @@ static struct tensor *rectified(struct engine *engine, struct tensor *x)
 
 /* `out += identity` and every ReLU are in place: a block keeps only what its convolutions and
  * normalisations wrote. */
+/* A convolution and its normalisation; as a variable in Python does, `input` lives until both are
+ * done. Takes it over. */
+static struct tensor *conv_bn(struct engine *engine, struct module *const part[2],
+                              struct tensor *input)
+{
+    struct tensor *out = module_apply(engine, part[0], input);
+    out = module_pass(engine, part[1], out);
+    tensor_drop(engine, input);
+    return out;
+}
+
 static int bottleneck_forward(struct engine *engine, struct module *module, struct tensor **inputs,
                               int count, struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
     struct module **part = module->children;
     struct tensor *identity = tensor_keep(inputs[0]);
-    struct tensor *out = module_apply(engine, part[CONV1], inputs[0]);
-    out = rectified(engine, module_pass(engine, part[BN1], out));
-    out = module_pass(engine, part[CONV2], out);
-    out = rectified(engine, module_pass(engine, part[BN2], out));
-    out = module_pass(engine, part[CONV3], out);
-    out = module_pass(engine, part[BN3], out);
+    struct tensor *out = rectified(engine, conv_bn(engine, &part[CONV1], tensor_keep(inputs[0])));
+    out = rectified(engine, conv_bn(engine, &part[CONV2], out));
+    out = conv_bn(engine, &part[CONV3], out);
     if (module->child_count > DOWNSAMPLE) {
         identity = module_pass(engine, part[DOWNSAMPLE], identity);
     }

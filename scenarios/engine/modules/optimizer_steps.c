@@ -141,11 +141,16 @@ static void sgd_in_turn(const step *of)
 
 /* --- the others: roots of the second moments --------------------------------------------- */
 
-/* Adagrad also multiplies the gradients by the rate, in place where decay made new ones. */
+/* Adagrad also multiplies the gradients by the rate, in place where decay made new ones. Adam is
+ * done with its gradients before it takes the roots, and lets go of those that it made. */
 static void roots_at_once(const step *of)
 {
     bool is_adagrad = of->optimizer->options.method == OPTIMIZER_ADAGRAD;
     struct storage **decayed = decayed_gradients(of);
+    if (of->optimizer->options.method == OPTIMIZER_ADAM) {
+        drop_each(of, decayed);
+        decayed = NULL;
+    }
     struct storage **roots = one_for_each(of);
     struct storage **numerators = is_adagrad && !decayed ? one_for_each(of) : NULL;
     drop_each(of, roots);

@@ -96,8 +96,8 @@ static struct tensor *conv_transpose(struct engine *engine, struct tensor *input
         layer_node(engine, "ConvolutionBackward", conv_transpose_backward, input, weight, bias);
     if (node) {
         node->recipe = recipe;
-        node_save(node, node_wants(node, 1) ? input : NULL);
-        node_save(node, node_wants(node, 0) ? weight : NULL);
+        node_save(node, input); /* one function has all gradients, and both are kept for each */
+        node_save(node, weight);
         node_result(node, 0, result);
         node_drop(engine, node);
     }

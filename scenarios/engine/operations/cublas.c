@@ -34,10 +34,10 @@ void cublas_workspace_use(struct engine *engine, bool with_bias)
     }
 }
 
-/* One state of 48 bytes for each thread that the 132 multiprocessors of an H200 can run. */
+/* One state of 48 bytes for each of 1,024 threads on the 132 multiprocessors of an H200. */
 void cudnn_dropout_use(struct engine *engine)
 {
-    workspace(engine, 4, (uint64_t)132 * 2048 * 48);
+    workspace(engine, 4, (uint64_t)132 * 1024 * 48);
 }
 
 void cublas_workspace_release(struct engine *engine)

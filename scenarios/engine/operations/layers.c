@@ -21,20 +21,20 @@ enum { COPIED, HAS_BIAS, OPERAND_BYTES };
  */
 enum { ADDED, ROWS, WEIGHT, ADDMM_ARGUMENTS };
 
-static struct tensor *column_sum(struct engine *engine, const struct node *node, uint64_t rows)
+static struct tensor *column_sum(struct engine *engine, const struct node *node,
+                                 const struct tensor *rows)
 {
-    int64_t columns = node->recipe.shape[1].size[0];
-    struct shape shape = {1, {columns}}, whole = {2, {(int64_t)rows, columns}};
-    return reduce_to(engine, &whole, &shape, node->recipe.dtype);
+    struct shape shape = {1, {node->recipe.shape[1].size[0]}};
+    return (rows->expanded ? reduce_expanded_to : reduce_to)(engine, &rows->shape, &shape,
+                                                             node->recipe.dtype);
 }
 
 /* The gradients of the weight and of the bias are views: of a transposed product, and of a sum that
  * kept its dimension. */
-static void bias_backward(struct engine *engine, const struct node *node, struct tensor **results)
+static void bias_backward(struct engine *engine, const struct node *node, const struct tensor *rows,
+                          struct tensor **results)
 {
     if (node_wants(node, ADDED)) {
-        uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
-        uint64_t rows = shape_count(&node->recipe.shape[0]) / features;
         results[ADDED] = column_sum(engine, node, rows);
         results[ADDED]->is_view = true;
     }
@@ -89,13 +89,13 @@ static void linear_backward(struct engine *engine, struct node *node, struct ten
     tensor_drop(engine, grads[0]);
     grads[0] = NULL;
     if (node->recipe.number[COPIED] || !node->recipe.number[HAS_BIAS]) {
-        bias_backward(engine, node, results);
+        bias_backward(engine, node, rows, results);
         weight_backward(engine, node, rows, results);
         input_backward(engine, node, rows, results);
     } else {
         input_backward(engine, node, rows, results);
         weight_backward(engine, node, rows, results);
-        bias_backward(engine, node, results);
+        bias_backward(engine, node, rows, results);
     }
     tensor_drop(engine, rows);
 }
@@ -255,8 +255,8 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
             tensor_lies_as(input, format) ? 0 : tensor_bytes(input);
         node->recipe.number[CONV_WEIGHT_COPY] =
             tensor_lies_as(weight, format) ? 0 : tensor_bytes(weight);
-        node_save(node, node_wants(node, 1) ? input : NULL);
-        node_save(node, node_wants(node, 0) ? weight : NULL);
+        node_save(node, input); /* one function has all gradients, and both are kept for each */
+        node_save(node, weight);
         node_result(node, 0, result);
         node_drop(engine, node);
     }

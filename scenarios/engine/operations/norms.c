@@ -4,6 +4,7 @@
 #include "gmd_layout.h"
 #include "gmd_more_operations.h"
 #include "layer_node.h"
+#include "native_batch_norm.h"
 
 /* --- normalisation ----------------------------------------------------------------------- */
 
@@ -72,11 +73,10 @@ struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct
                       shape_text(&input->shape, text));
         return NULL;
     }
-    int64_t groups = training ? channels : 0;
-    if (input->shape.dims == 2) { /* torch's own kernels */
-        return normalise(engine, "NativeBatchNormBackward", input, weight, bias, groups,
-                         FORMAT_ANY);
+    if (input->shape.dims == 2) {
+        return native_batch_norm(engine, input, weight, bias, training);
     }
+    int64_t groups = training ? channels : 0;
     enum memory_format format = tensor_format(input);
     struct tensor *x =
         tensor_lies_as(input, format) ? tensor_keep(input) : op_contiguous(engine, input);

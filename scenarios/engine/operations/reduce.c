@@ -16,7 +16,7 @@ static uint64_t divided_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static uint64_t last_power_of_two(uint64_t n)
+uint64_t last_power_of_two(uint64_t n)
 {
     uint64_t power = 1;
     while (2 * power <= n) {
@@ -108,10 +108,25 @@ void reduce_scratch_to(struct engine *engine, const struct shape *whole, const s
     reduce_scratch(engine, outputs, all / outputs, inner, bytes);
 }
 
+static uint64_t bytes_summed_in(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT64 || dtype == DTYPE_INT64 ? 8 : 4;
+}
+
 struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const struct shape *part,
                          enum dtype dtype)
 {
     struct tensor *sum = tensor_new(engine, part, dtype);
-    reduce_scratch_to(engine, whole, part, dtype == DTYPE_FLOAT64 || dtype == DTYPE_INT64 ? 8 : 4);
+    reduce_scratch_to(engine, whole, part, bytes_summed_in(dtype));
+    return sum;
+}
+
+struct tensor *reduce_expanded_to(struct engine *engine, const struct shape *whole,
+                                  const struct shape *part, enum dtype dtype)
+{
+    struct tensor *sum = tensor_new(engine, part, dtype);
+    uint64_t outputs = shape_count(part);
+    reduce_scratch(engine, outputs, outputs ? shape_count(whole) / outputs : 0, 1,
+                   bytes_summed_in(dtype));
     return sum;
 }

@@ -74,7 +74,8 @@ static struct tensor *saved_input_by_step(struct engine *engine, const struct no
     return node->recipe.number[COPIES_INPUT] ? shaped(engine, node, 0) : NULL;
 }
 
-/* A second call gives the gradients of all weights, as views of one buffer. */
+/* A second call gives the gradients of all weights, as parts of one buffer; made below autograd,
+ * they do not keep a base, so that the last one of them is added into in place. */
 static void weights_backward(struct engine *engine, struct node *node, struct tensor **results)
 {
     struct tensor *input = saved_input_by_step(engine, node);
@@ -85,6 +86,7 @@ static void weights_backward(struct engine *engine, struct node *node, struct te
     for (uint32_t i = EDGE_WEIGHTS; i < node->edge_count; i++) {
         struct shape part = {1, {node->sizes[i - EDGE_WEIGHTS]}};
         results[i] = tensor_view(engine, flat, &part);
+        results[i]->is_view = false;
     }
     tensor_drop(engine, flat);
     tensor_drop(engine, input);
@@ -145,6 +147,9 @@ static void record(struct engine *engine, const struct rnn *rnn, struct tensor *
     node_save(node, inputs[EDGE_INPUT]);
     node_save(node, results[0]);
     node_save(node, reserve);
+    if (rnn->weights[0]->grad_fn) {
+        node_save(node, rnn->weights[0]); /* copies in one buffer that nobody else has */
+    }
     for (uint32_t i = 0; i < 3; i++) {
         if (results[i]) {
             node_result(node, i, results[i]);

@@ -12,12 +12,12 @@ static uint64_t estimated_reserve(const struct rnn_call *call)
     return call->step_bytes * ((call->lstm ? 6 : 7) * layers - 1) + 256;
 }
 
-/* A dropout between layers keeps a byte for each element of their outputs; that is assumed and not
- * recorded. */
+/* A dropout between layers keeps a bit for each element of their outputs ("operations", H200). */
 static uint64_t mask_bytes(const struct rnn_call *call)
 {
     uint64_t between = (uint64_t)(call->layers - 1);
-    return call->drops ? call->step_bytes * between / dtype_bytes(call->dtype) : 0;
+    uint64_t elements = call->step_bytes / dtype_bytes(call->dtype);
+    return call->drops ? (elements * between + 7) / 8 : 0;
 }
 
 /* The workspace holds the gradients of one layer's gates and output, copies of the weights and of

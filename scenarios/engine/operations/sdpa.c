@@ -214,22 +214,19 @@ static struct tensor *padded_flash(struct engine *engine, const call *of)
 
 /* --- the mathematical one ---------------------------------------------------------------- */
 
-/* Rows of which nothing is left by the mask are set to zero afterwards. */
+/* Rows of which nothing is left by the mask are set to zero afterwards, in place. */
 static struct tensor *safe_softmax(struct engine *engine, struct tensor *scores)
 {
     static const struct shape scalar = {0, {0}};
     struct shape rows = scores->shape;
     rows.size[rows.dims - 1] = 1;
-    struct tensor *all = tensor_like(engine, scores);
-    struct tensor *infinity = tensor_new(engine, &scalar, scores->dtype);
+    struct tensor *result = op_softmax(engine, scores);
     struct tensor *masked = tensor_new(engine, &scores->shape, DTYPE_BOOL);
     struct tensor *masked_rows = tensor_new(engine, &rows, DTYPE_BOOL);
     struct tensor *zero = tensor_new(engine, &scalar, scores->dtype);
-    struct tensor *result = op_softmax(engine, scores);
-    struct tensor *const done[] = {zero, masked_rows, masked, infinity, all};
-    for (size_t i = 0; i < sizeof done / sizeof done[0]; i++) {
-        tensor_drop(engine, done[i]);
-    }
+    tensor_drop(engine, zero);
+    tensor_drop(engine, masked_rows);
+    tensor_drop(engine, masked);
     return result;
 }
 

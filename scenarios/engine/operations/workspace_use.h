@@ -10,6 +10,7 @@ enum workspace_model {
     MODEL_CONV_FORWARD,
     MODEL_CONV_BACKWARD,
     MODEL_CONV_TRIALS,
+    MODEL_CONV_OTHER_BATCH, /* recorded with other batches */
     MODEL_RNN,
     MODEL_RNN_NARROW,
     WORKSPACE_MODELS
@@ -21,8 +22,13 @@ typedef struct workspace_estimate {
     enum workspace_model model;
 } workspace_estimate;
 
-/* The line of the table that the run has; NULL: the call was not recorded. Counts nothing. */
+/* The line of the table that the run has; NULL: the call was not recorded, and is listed where the
+ * run lists such calls. Counts nothing. */
 const gmd_workspace *workspace_recorded(struct engine *engine, const gmd_workspace_call *call);
+
+/* Makes `*estimate` that of a convolution which was recorded with other batches, if it was. */
+void workspace_of_other_batches(struct engine *engine, const gmd_workspace_call *call,
+                                workspace_estimate *estimate);
 
 /* Counts a workspace: `recorded` bytes where they are known, else the estimate. Returns the bytes
  * to take. */

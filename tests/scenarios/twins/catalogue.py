@@ -11,6 +11,10 @@ from translate import script_of
 
 CHAINS = 30
 
+# Scenarios whose figures are decided by more than their requests.
+DECIDED = {"awaitable_cycle": "the collector", "closure_cycle": "the collector", "reference_cycle": "the collector",
+           "ddp_buckets": "NCCL's thread, which lets go of the first buckets every 100 ms"}
+
 # `program` is PyTorch; `run` is what gmd runs instead of its translation: a scenario with its parameters.
 Twin = collections.namedtuple("Twin", "name family program run")
 
