@@ -4,9 +4,9 @@ commands print.
 
 A session is a block fenced with ```text whose lines begin with "$ ": these are run, each by a shell, in a folder of the
 page's own that is empty but for the files that <!-- file: SOURCE as NAME --> names; the installation PREFIX is ~/gmd.
-What they print is compared with the lines below them: white space, times and rates may differ. Sentences are wrapped as
-on a terminal of 80 columns. --write puts it into the page instead, with the time that it took: a line that begins with
-"Measured " says how long it was from the first command to <!-- first answer -->, and to the end.
+What they print is compared with the lines below them: white space, times, rates and numbers of requests may differ.
+Sentences are wrapped as on a terminal of 80 columns. --write puts it into the page instead, with the time that it took:
+a line that begins with "Measured " says how long it was from the first command to <!-- first answer -->, and to the end.
 
 "before$ " in place of "$ ": a command of the gmd that --before names, run with --write only.
 """
@@ -51,8 +51,8 @@ def run_on_terminal(command, folder, environment):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=slave,
-                              stderr=errors) as process:
+        with subprocess.Popen(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=slave, stderr=errors) as process:
             os.close(slave)
             shown = drain(master)
             status = process.wait(LIMIT_S)
@@ -66,7 +66,8 @@ class Session:
     """A home with the installation as ~/gmd, and the folder ~/work in it."""
 
     def __init__(self, prefix, before):
-        self.home = os.path.join(os.path.realpath(tempfile.gettempdir()), "gmd" + secrets.token_hex(8))  # Markdown escapes "_"
+        name = "gmd" + secrets.token_hex(8)  # without "_", which Markdown escapes
+        self.home = os.path.join(os.path.realpath(tempfile.gettempdir()), name)
         self.work = os.path.join(self.home, "work")
         os.makedirs(self.work, mode=0o700)
         os.symlink(os.path.abspath(prefix), os.path.join(self.home, "gmd"))
@@ -74,7 +75,8 @@ class Session:
         self.seconds = 0.0
 
     def environment(self, prefix):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GMD_", "CMAKE_PREFIX", "PKG_"))}
+        of_others = ("GMD_", "CMAKE_PREFIX", "PKG_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(of_others)}
         kept.pop("COLUMNS", None)
         return {**kept, "HOME": self.home, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "NO_COLOR": "1",
                 "LC_ALL": "C.UTF-8", "TERM": "xterm"}
@@ -94,15 +96,20 @@ class Session:
 # --- pages ----------------------------------------------------------------------------------------
 
 
+PARTS = r"(first|cases|scenarios|faults|random|exhaustive|rounds|memory|speed)"
+
+
 def comparable(lines):
-    """Without what differs from run to run."""
+    """Without what differs from run to run, and without the numbers of requests, which change with any scenario."""
     of_this_ctest = ("Internal ctest changing", "Test project")
     text = " ".join(" ".join(line for line in lines if not line.startswith(of_this_ctest)).split())
     text = re.sub(r"\.{3,}", "...", text)
     text = re.sub(r"\(?[\d,.]+ (requests|inputs)/s\)?", "RATE", text)
     text = re.sub(r"\b[\d.]+ ?(ms|seconds|second|sec|s|min)\b", "TIME", text)
-    text = re.sub(r"\| \d+\.\d \|", "| TIME |", text)  # the gate's table in Markdown, and on the terminal
-    return re.sub(r"\b(\d+ \d+) \d+\.\d+(?= [a-z]+ (pass|fail|not run)| skipped:| note:| correctness|$)", r"\1 TIME", text)
+    text = re.sub(r"\b[\d,]+ requests in", "N requests in", text)
+    # The gate's table: part, verdict, items, runs, requests, findings, skipped, seconds; in Markdown without the items.
+    text = re.sub(rf"\b{PARTS} (pass|fail|not run) (\d+) [\d,]+ [\d,]+ (\d+) (\d+) [\d.]+", r"\1 \2 \3 \4 \5", text)
+    return re.sub(rf"\| {PARTS} \| ([^|]*) \| \d+ \| \d+ \| (\d+) \| (\d+) \| [\d.]+ \|", r"\1 \2 \3 \4", text)
 
 
 def processor():
