@@ -122,7 +122,7 @@ def measured(first, all_s):
     """How long it took, and where; folded as the manual is."""
     today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
     return (f"Measured on {today}, {os.cpu_count()} cores of {processor()}:\n"
-            f"the first answer is there after {first:.1f} s, and all commands take {all_s:.1f} s.").split("\n")
+            f"the first answer is there after {first:.2f} s, and all commands take {all_s:.2f} s.").split("\n")
 
 
 def prompt_of(line):
