@@ -119,7 +119,7 @@ static void rename_blocks(gmd_trace *trace)
     }
     for (uint32_t i = 0; i < trace->blocks.count; i++) {
         char name[] = {(char)('a' + i), '\0'};
-        if (next <= 26 && i < 26) {
+        if (next <= 26 && i < next) {
             name_block(&trace->blocks, i, name);
         } else {
             free(trace->blocks.items[i]);
