@@ -148,6 +148,16 @@ const char *gmd_format_exact_size(uint64_t bytes, char text[24])
     return text;
 }
 
+const char *gmd_format_bytes(uint64_t bytes, char text[24])
+{
+    gmd_format_exact_size(bytes, text);
+    size_t length = strlen(text);
+    if (text[length - 1] != 'B') {
+        snprintf(text + length, 24 - length, " B");
+    }
+    return text;
+}
+
 char *gmd_text_copy(const char *text, size_t length)
 {
     char *copy = malloc(length + 1);

@@ -26,4 +26,8 @@ const char *gmd_format_size(uint64_t bytes, char text[24]);
 /* Writes `bytes` so that gmd_parse_size reads the same number back ("2560MiB", "825968"). */
 const char *gmd_format_exact_size(uint64_t bytes, char text[24]);
 
+/* The same in a sentence, where a number alone would not say what it counts ("2560MiB", "512 B").
+ */
+const char *gmd_format_bytes(uint64_t bytes, char text[24]);
+
 #endif

@@ -26,4 +26,9 @@ bool gmd_utf8_is_control(uint32_t character);
 void gmd_utf8_copy_line(char *to, size_t size, const char *from);
 void gmd_utf8_put_line(const char *text, FILE *out); /* likewise, without an end of the line */
 
+/* The text as it is, for who shows control characters as signs: only U+FFFD for each byte that is
+ * not UTF-8. Where it does not fit, an ellipsis stands for its middle: the end of a path says most.
+ * `size` is 16 or more. */
+void gmd_utf8_copy_short(char *to, size_t size, const char *from);
+
 #endif

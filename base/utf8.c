@@ -94,3 +94,56 @@ void gmd_utf8_copy_line(char *to, size_t size, const char *from)
     }
     to[used] = '\0';
 }
+
+static size_t encoded_length(const char *text)
+{
+    char bytes[4];
+    size_t length = 0;
+    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
+        length += encode(c, bytes);
+    }
+    return length;
+}
+
+/* As many characters as fit; how many bytes. */
+static size_t copy_fitting(char *to, size_t room, const char **from)
+{
+    size_t used = 0;
+    for (const char *next = *from; *next;) {
+        char bytes[4];
+        size_t length = encode(gmd_utf8_next(&next), bytes);
+        if (used + length > room) {
+            break;
+        }
+        memcpy(to + used, bytes, length);
+        used += length;
+        *from = next;
+    }
+    return used;
+}
+
+/* The last characters of the text that fit. */
+static const char *tail_of(const char *text, size_t room)
+{
+    char bytes[4];
+    size_t left = encoded_length(text);
+    while (left > room) {
+        left -= encode(gmd_utf8_next(&text), bytes);
+    }
+    return text;
+}
+
+void gmd_utf8_copy_short(char *to, size_t size, const char *from)
+{
+    static const char ellipsis[] = "\xE2\x80\xA6";
+    bool is_whole = encoded_length(from) < size;
+    size_t room = size - sizeof ellipsis;
+    size_t used = copy_fitting(to, is_whole ? size - 1 : room / 3, &from);
+    if (!is_whole) {
+        memcpy(to + used, ellipsis, sizeof ellipsis - 1);
+        used += sizeof ellipsis - 1;
+        from = tail_of(from, room - room / 3);
+        used += copy_fitting(to + used, room - room / 3, &from);
+    }
+    to[used] = '\0';
+}

@@ -3,6 +3,7 @@
 #include "gmd_clock.h"
 #include "gmd_report_text.h"
 #include "gmd_status_line.h"
+#include "gmd_terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,10 @@ static void write_line(FILE *out, const cli_found *to, const gmd_finding *findin
                 finding->violation.oracle);
         gmd_utf8_put_line(finding->unwritten, memory);
     } else {
-        fprintf(memory, "found after %.1f s: %s, request %" PRIu64 ": ", gmd_clock_s() - to->start,
-                finding->violation.oracle, finding->violation.request);
-        gmd_utf8_put_line(finding->violation.message, memory);
+        int at = fprintf(memory, "found after %.1f s: %s, request %" PRIu64 ": ",
+                         gmd_clock_s() - to->start, finding->violation.oracle,
+                         finding->violation.request);
+        gmd_put_flowing(memory, gmd_terminal_for(out, false), 2, &at, finding->violation.message);
     }
     putc('\n', memory);
     if (fclose(memory) == 0) {

@@ -416,6 +416,7 @@ static gmd_status run_campaign(fuzz_arguments *a, progress *shown, cli_results *
 {
     char origin[128];
     gmd_run_options run = a->common.run;
+    run.judging.costs = GMD_COSTS_SAMPLED;
     gmd_options_leave_to_traces(&run);
     shown->runs = (double)a->runs;
     shown->is_shown = run.process.shows_progress;

@@ -120,6 +120,7 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
 {
     char origin[64];
     gmd_run_options run = given->run;
+    run.judging.costs = GMD_COSTS_SAMPLED;
     if (run.device.kind != GMD_DEVICE_SIM) {
         return gmd_fail(
             error, GMD_BAD_INPUT,

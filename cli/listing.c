@@ -1,6 +1,8 @@
 #include "listing.h"
 
 #include "gmd_kind.h"
+#include "gmd_report_text.h"
+#include "gmd_terminal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,14 @@ static void join_tags(const gmd_scenario *scenario, char *text, size_t size)
 static int larger(int width, size_t length)
 {
     return length > (size_t)width && length < 64 ? (int)length : width;
+}
+
+/* The last column, from `at` on, which stays a column on a terminal. */
+static void put_last(int at, const char *text)
+{
+    int column = at;
+    gmd_put_flowing(stdout, gmd_terminal_for(stdout, false), at, &column, text);
+    putchar('\n');
 }
 
 typedef struct columns {
@@ -50,8 +60,8 @@ static void print_line(void *context, const char *name)
         return;
     }
     join_tags(scenario, tags, sizeof tags);
-    printf("%-*s  %-*s  %s\n", widths->name, name, widths->tags, tags,
-           gmd_scenario_summary(scenario));
+    int used = printf("%-*s  %-*s  ", widths->name, name, widths->tags, tags);
+    put_last(used, gmd_scenario_summary(scenario));
     gmd_scenario_close(scenario);
 }
 
@@ -82,7 +92,8 @@ gmd_status cli_list_one(const char *name, const char *directory, gmd_error *erro
     }
     for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
         int used = printf("    %s=%s", param.key, param.default_value) - 4;
-        printf("%*s  %s\n", used < width ? width - used : 0, "", param.help);
+        int padding = printf("%*s  ", used < width ? width - used : 0, "");
+        put_last(4 + used + padding, param.help);
     }
     gmd_scenario_close(scenario);
     return GMD_OK;
@@ -95,10 +106,13 @@ void cli_list_oracles(void)
         width = larger(width, strlen(gmd_kinds[i].name));
     }
     for (size_t i = 0; i < GMD_JUDGE_COUNT; i++) {
-        printf("%s: %s\n", gmd_judges[i].name, gmd_judges[i].holds_when);
+        int at = printf("%s: ", gmd_judges[i].name);
+        gmd_put_flowing(stdout, gmd_terminal_for(stdout, false), 2, &at, gmd_judges[i].holds_when);
+        putchar('\n');
         for (size_t k = 0; k < GMD_KIND_COUNT; k++) {
             if (strcmp(gmd_kinds[k].oracle, gmd_judges[i].name) == 0) {
-                printf("    %-*s  %s\n", width, gmd_kinds[k].name, gmd_kinds[k].meaning);
+                int used = printf("    %-*s  ", width, gmd_kinds[k].name);
+                put_last(used, gmd_kinds[k].meaning);
             }
         }
     }

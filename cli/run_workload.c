@@ -74,7 +74,7 @@ gmd_status cli_run_workload(cli_results *results, const gmd_run_options *options
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
     gmd_run_options noted = *options;
-    noted.judging.measures_costs = true;
+    noted.judging.costs = GMD_COSTS_MEASURED;
     noted.cases.number = count_alike(results, workload) + 1;
     gmd_status status = open_notes(results, workload, &noted, error);
     if (status == GMD_OK) {

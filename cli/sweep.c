@@ -106,6 +106,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
         return status;
     }
     gmd_run_options given = *options;
+    given.judging.costs = GMD_COSTS_SAMPLED;
     gmd_options_leave_to_traces(&given);
     const char *base = gmd_file_name(path);
     snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);

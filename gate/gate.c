@@ -226,6 +226,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
                        .start = gmd_clock_s(),
                        .error = error};
     gmd_options_leave_to_traces(&gate.run);
+    gate.run.judging.costs = GMD_COSTS_SAMPLED;
     gate.run.process.shows_progress = false;
     gate.run.process.is_interrupted = options->is_interrupted;
     gate_open_findings(&gate);

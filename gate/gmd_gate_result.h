@@ -98,7 +98,8 @@ typedef struct gmd_gate_result {
     gmd_gate_figure *figures; /* by category; of one, the worst first */
     size_t figure_count, figure_capacity;
     gmd_gate_against baseline;
-    gmd_oracle_result oracles[GMD_ORACLE_MAX]; /* which of them can judge this allocator */
+    gmd_oracle_result oracles[GMD_ORACLE_MAX]; /* which of them can judge this allocator, and what
+                                                  they looked at and took in all runs */
     uint32_t oracle_count;
     double seconds;
     uint64_t seed;

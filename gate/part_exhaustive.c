@@ -41,6 +41,7 @@ static void search(gate_state *gate, uint32_t depth)
         return;
     }
     gate_count(gate, result.runs, result.requests, result.known);
+    gate_add_costs(gate, result.judged.oracles, result.judged.count);
     gate_take_findings(gate);
     gate->item->hits += result.cut + (gate->found.count - found);
 }

@@ -140,6 +140,7 @@ static void carry_out(gate_state *gate, gmd_search_options *options)
     gate_take_findings(gate);
     gate->item->hits += count_hits(&gate->found) - hits;
     gate_add_troubles(gate, &result.troubles);
+    gate_add_costs(gate, result.judged.oracles, result.judged.count);
     note_result(gate, &result);
 }
 

@@ -66,6 +66,7 @@ static void play(gate_state *gate, gmd_trace *round)
     gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         gate_count(gate, 1, outcome->requests, outcome->known_count);
+        gate_add_costs(gate, outcome->oracles, outcome->oracle_count);
         const gmd_violation *violation = &outcome->violations[0];
         if (!outcome->violation_count) {
             if (outcome->verdict == GMD_ERROR) {

@@ -34,6 +34,7 @@ void gate_close_runner(gate_state *gate, gmd_runner *runner)
 {
     gmd_runner_close(runner);
     gate_add_troubles(gate, &runner->troubles);
+    gate_add_costs(gate, runner->judged.oracles, runner->judged.count);
 }
 
 bool gate_play(gate_state *gate, gmd_runner *runner, const gmd_trace *trace)

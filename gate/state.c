@@ -183,6 +183,19 @@ void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t kno
     gate->item->requests += requests;
 }
 
+void gate_add_costs(gate_state *gate, const gmd_oracle_result *oracles, uint32_t count)
+{
+    gmd_gate_result *result = gate->result;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < result->oracle_count; k++) {
+            if (strcmp(result->oracles[k].name, oracles[i].name) == 0) {
+                result->oracles[k].asked += oracles[i].asked;
+                result->oracles[k].seconds += oracles[i].seconds;
+            }
+        }
+    }
+}
+
 void gate_add_troubles(gate_state *gate, const gmd_fork_server_troubles *troubles)
 {
     gate->result->restarts += troubles->restarts;

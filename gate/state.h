@@ -75,6 +75,8 @@ __attribute__((format(printf, 3, 4))) void gate_skip_item(gate_state *gate, cons
                                                           const char *reason, ...);
 /* Runs and requests of the item under way, and violations in them that are known. */
 void gate_count(gate_state *gate, uint64_t runs, uint64_t requests, uint64_t known);
+/* What oracles looked at and took in runs. */
+void gate_add_costs(gate_state *gate, const gmd_oracle_result *oracles, uint32_t count);
 /* What went wrong beside the runs. */
 void gate_add_troubles(gate_state *gate, const gmd_fork_server_troubles *troubles);
 /* For the reader, about the item under way; only the first note stays. */

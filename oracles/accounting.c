@@ -2,6 +2,7 @@
  * that the allocator does not keep (GMD_STAT_UNKNOWN) take part in no check. */
 #include "list.h"
 #include "waiting.h"
+#include "wording.h"
 
 #include "gmd_abi.h"
 #include "gmd_min.h"
@@ -194,10 +195,11 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
     asked -= gmd_min(view->figures.now->pool_bytes, asked);
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
         gmd_violation_add(judge, GMD_KIND(accounting, device), GMD_NO_PARTIES,
-                          "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64
-                          " B in %" PRIu64 " B of pages (what an allocator keeps for itself counts "
+                          "reserved_bytes = %" PRIu64
+                          ", but the device handed out %s in %s of pages (what an allocator keeps "
+                          "for itself counts "
                           "as reserved)",
-                          reserved, asked, pages);
+                          reserved, BYTES(asked), BYTES(pages));
     }
 }
 
@@ -210,15 +212,13 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
     }
     if (view->request->op == GMD_OP_FREE && view->block && now > before) {
         gmd_violation_add(judge, GMD_KIND(accounting, raised_by_free), GMD_NO_PARTIES,
-                          "a free of %" PRIu64 " B at 0x%" PRIx64
-                          " raised allocated_bytes by %" PRIu64 " to %" PRIu64,
-                          view->block->bytes, view->block->address, now - before, now);
+                          "the free of %s raised allocated_bytes by %" PRIu64 " to %" PRIu64,
+                          BLOCK(view, view->block), now - before, now);
     } else if (view->request->op == GMD_OP_FREE && view->block &&
                before - now < view->block->bytes) {
         gmd_violation_add(judge, GMD_KIND(accounting, freed_short), GMD_NO_PARTIES,
-                          "a free of %" PRIu64 " B at 0x%" PRIx64
-                          " lowered allocated_bytes by %" PRIu64 " to %" PRIu64,
-                          view->block->bytes, view->block->address, before - now, now);
+                          "the free of %s lowered allocated_bytes by %" PRIu64 " to %" PRIu64,
+                          BLOCK(view, view->block), before - now, now);
     } else if (!view->block && now != before) {
         gmd_violation_add(judge, GMD_KIND(accounting, changed), GMD_NO_PARTIES,
                           "allocated_bytes went from %" PRIu64 " to %" PRIu64

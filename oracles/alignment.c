@@ -2,6 +2,7 @@
  * the 256 B of cudaMalloc where nothing is promised (CUDA C++ Programming Guide, device memory
  * accesses). */
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 
@@ -12,10 +13,10 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     uint64_t off = b->address % view->allocator.promised_alignment;
     if (off) {
         gmd_violation_add(judge, GMD_KIND(alignment, misaligned), GMD_NO_PARTIES,
-                          "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
-                          " is %" PRIu64 " B past a multiple of the promised %" PRIu64
+                          "%s on stream %" PRIu32 " is %" PRIu64
+                          " B past a multiple of the promised %" PRIu64
                           " B: work that relies on the promise fails or is slow",
-                          b->bytes, b->address, b->stream, off, view->allocator.promised_alignment);
+                          BLOCK(view, b), b->stream, off, view->allocator.promised_alignment);
     }
 }
 

@@ -2,6 +2,7 @@
  * work can read and write it, and still does when it is freed. (A block that goes beyond the end of
  * the device allocation that it starts in is the business of `size`.) */
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 
@@ -21,17 +22,16 @@ static void report(const gmd_view *view, gmd_judge *judge, const moment *when, u
     gmd_device_range range;
     bool is_in_one = view->ask.find_range(view->ask.context, b->address, &range);
     if (is_in_one && range.device != b->device) {
-        gmd_violation_add(judge, GMD_KIND(backing, wrong_device),
-                          GMD_PARTIES({"when", when->token}),
-                          "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-                          ") %s: asked for on device %d, lies in memory of device %d",
-                          b->bytes, b->address, b->born, when->words, b->device, range.device);
+        gmd_violation_add(
+            judge, GMD_KIND(backing, wrong_device), GMD_PARTIES({"when", when->token}),
+            "%s (request %" PRIu64 ") %s: asked for on device %d, lies in memory of device %d",
+            BLOCK(view, b), b->born, when->words, b->device, range.device);
     } else if (!is_in_one || bad != range.address + range.size) {
         gmd_violation_add(judge, GMD_KIND(backing, no_memory),
                           GMD_PARTIES({"when", when->token}, {"bytes", gmd_party_bytes(b->bytes)}),
-                          "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+                          "%s (request %" PRIu64
                           ") %s: the device has handed out no memory there (at 0x%" PRIx64 ")",
-                          b->bytes, b->address, b->born, when->words, bad);
+                          BLOCK(view, b), b->born, when->words, bad);
     }
 }
 
@@ -66,10 +66,10 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         if (!view->ask.is_backed(view->ask.context, a->address, a->bytes ? a->bytes : 1,
                                  view->device, &bad)) {
             gmd_violation_add(judge, GMD_KIND(backing, graph_without_memory), GMD_NO_PARTIES,
-                              "the graph that is launched works on %" PRIu64 " B at 0x%" PRIx64
+                              "the graph that is launched works on %s at 0x%" PRIx64
                               " (captured in request %" PRIu64
                               "), and the device has handed out no memory there (at 0x%" PRIx64 ")",
-                              a->bytes, a->address, a->request, bad);
+                              BYTES(a->bytes), a->address, a->request, bad);
             return;
         }
     }

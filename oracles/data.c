@@ -3,6 +3,7 @@
  * blocks that share physical memory at different addresses, and work of an earlier owner that ran
  * too late. */
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 
@@ -25,20 +26,19 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     }
     if (c.other) {
         gmd_violation_add(judge, GMD_KIND(data, aliased), GMD_NO_PARTIES,
-                          "%" PRIu64 " of %" PRIu64 " B of the block at 0x%" PRIx64
-                          " (request %" PRIu64 ", stream %" PRIu32 ") hold, from 0x%" PRIx64
-                          " on, what work of the live block of %" PRIu64 " B at 0x%" PRIx64
-                          " (request %" PRIu64 ", stream %" PRIu32
+                          "%s of the %s (request %" PRIu64 ", stream %" PRIu32
+                          ") hold, from 0x%" PRIx64
+                          " on, what work of the live %s (request %" PRIu64 ", stream %" PRIu32
                           ") wrote: both lie on the same physical memory",
-                          c.other_bytes, b->bytes, b->address, b->born, b->stream, c.other_address,
-                          c.other->bytes, c.other->address, c.other->born, c.other->stream);
+                          BYTES(c.other_bytes), BLOCK(view, b), b->born, b->stream, c.other_address,
+                          BLOCK(view, c.other), c.other->born, c.other->stream);
     } else {
-        gmd_violation_add(judge, GMD_KIND(data, overwritten), GMD_NO_PARTIES,
-                          "%" PRIu64 " of %" PRIu64 " B of the block at 0x%" PRIx64
-                          " (request %" PRIu64 ", stream %" PRIu32 ") do not hold, from 0x%" PRIx64
-                          " on, what its own work wrote: the allocator itself, or work of an "
-                          "earlier owner, wrote there while the block was live",
-                          c.other_bytes, b->bytes, b->address, b->born, b->stream, c.other_address);
+        gmd_violation_add(
+            judge, GMD_KIND(data, overwritten), GMD_NO_PARTIES,
+            "%s of the %s (request %" PRIu64 ", stream %" PRIu32 ") do not hold, from 0x%" PRIx64
+            " on, what its own work wrote: the allocator itself, or work of an "
+            "earlier owner, wrote there while the block was live",
+            BYTES(c.other_bytes), BLOCK(view, b), b->born, b->stream, c.other_address);
     }
 }
 
@@ -51,11 +51,10 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
         const gmd_live_block *b = &finding->block;
         gmd_violation_add(judge, GMD_KIND(data, foreign_value), GMD_NO_PARTIES,
                           "the work that request %" PRIu64 " queued on stream %" PRIu32
-                          " found 0x%" PRIx64 ", %" PRIu64 " B into its block of %" PRIu64
-                          " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
-                          "), which no work of a block had written",
+                          " found 0x%" PRIx64 ", %s into its %s (request %" PRIu64
+                          ", stream %" PRIu32 "), which no work of a block had written",
                           finding->use.request, finding->use.stream, finding->found,
-                          finding->offset, b->bytes, b->address, b->born, b->stream);
+                          BYTES(finding->offset), BLOCK(view, b), b->born, b->stream);
     }
 }
 

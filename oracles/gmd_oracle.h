@@ -139,7 +139,7 @@ typedef enum gmd_wrong_free_kind {
 typedef struct gmd_wrong_free {
     gmd_wrong_free_kind kind;
     uint64_t address, bytes;
-    gmd_live_block inside; /* GMD_FREED_INSIDE: of which */
+    gmd_live_block block; /* GMD_FREED_TWICE, GMD_FREED_INSIDE: which */
 } gmd_wrong_free;
 
 /* "the second free of the block"; and in one word. */
@@ -189,6 +189,8 @@ typedef struct gmd_view_figures {
     const gmd_device_figures *untouched, *baseline;
 } gmd_view_figures;
 
+enum { GMD_BLOCK_NAME = 48 }; /* a longer name is cut off */
+
 /* Questions; `context` is their first argument. Those to the device are NULL on a real one. */
 typedef struct gmd_view_ask {
     const void *context;
@@ -209,6 +211,8 @@ typedef struct gmd_view_ask {
      * NULL: not exported. And every live one as its owner does. */
     int (*walk)(const void *context, int device, gmd_walk_fn *visit, void *visit_context);
     void (*each_live)(const void *context, int device, gmd_live_fn *visit, void *visit_context);
+    /* What the case calls the block of request `born`; false, or NULL: blocks have no names. */
+    bool (*block_name)(const void *context, uint64_t born, char name[GMD_BLOCK_NAME]);
 } gmd_view_ask;
 
 /* Real device: what kernels find in blocks. */

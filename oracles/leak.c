@@ -3,6 +3,7 @@
  * to empty its cache is judged only if it gives memory back by itself: what it still holds may be
  * its cache. */
 #include "list.h"
+#include "wording.h"
 
 #include "gmd_min.h"
 
@@ -80,10 +81,9 @@ static void check_device(const waiting *w, const gmd_view *view, gmd_judge *judg
     if (now->allocated_bytes > was->allocated_bytes ||
         now->allocation_count > was->allocation_count) {
         gmd_violation_add(judge, GMD_KIND(leak, allocations), GMD_NO_PARTIES,
-                          "device %d: %" PRIu64 " B in %" PRIu64
-                          " device allocations are left after "
+                          "device %d: %s in %" PRIu64 " device allocations are left after "
                           "everything was freed and the cache emptied",
-                          view->device, now->allocated_bytes - was->allocated_bytes,
+                          view->device, BYTES(now->allocated_bytes - was->allocated_bytes),
                           now->allocation_count - was->allocation_count);
     }
     check_events(w, view, judge);

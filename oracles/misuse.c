@@ -5,8 +5,10 @@
  * judging. */
 #include "gmd_tokens.h"
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static const char *blind_spot(const gmd_view *view)
 {
@@ -36,19 +38,34 @@ const char *gmd_wrong_free_token(gmd_wrong_free_kind kind)
     return kind < GMD_FREED_KINDS ? tokens[kind] : "unknown";
 }
 
+enum { FREE_TEXT = BLOCK_TEXT + 80 };
+
+static const char *free_text(const gmd_view *view, char text[FREE_TEXT])
+{
+    const gmd_wrong_free *f = view->wrong_free;
+    if (f->kind == GMD_FREED_TWICE) {
+        snprintf(text, FREE_TEXT, "the second free of the %s", BLOCK(view, &f->block));
+    } else if (f->kind == GMD_FREED_INSIDE) {
+        snprintf(text, FREE_TEXT, "the free of 0x%" PRIx64 ", inside of the live %s,", f->address,
+                 BLOCK(view, &f->block));
+    } else {
+        snprintf(text, FREE_TEXT, "%s at 0x%" PRIx64, gmd_wrong_free_text(f->kind), f->address);
+    }
+    return text;
+}
+
 static void demand(const gmd_view *view, gmd_judge *judge, const char *name, uint64_t before,
                    uint64_t now, bool may_fall)
 {
     bool is_kept = before != GMD_STAT_UNKNOWN && now != GMD_STAT_UNKNOWN;
     if (is_kept && now != before && !(may_fall && now < before)) {
         const gmd_wrong_free *f = view->wrong_free;
-        gmd_violation_add(judge, GMD_KIND(misuse, figure_changed),
-                          GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"figure", name}),
-                          "%s at 0x%" PRIx64 " after request %" PRIu64
-                          " was to be refused or ignored, and %s went from %" PRIu64 " to %" PRIu64
-                          ": another block's memory is now taken for free",
-                          gmd_wrong_free_text(f->kind), f->address, view->request_index, name,
-                          before, now);
+        gmd_violation_add(
+            judge, GMD_KIND(misuse, figure_changed),
+            GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"figure", name}),
+            "%s after request %" PRIu64 " was to be refused or ignored, and %s went from %" PRIu64
+            " to %" PRIu64 ": another block's memory is now taken for free",
+            free_text(view, (char[FREE_TEXT]){0}), view->request_index, name, before, now);
     }
 }
 
@@ -69,10 +86,10 @@ static void check_thread(const gmd_view *view, gmd_judge *judge)
     if (now->device != before->device || now->last_error != before->last_error) {
         gmd_violation_add(judge, GMD_KIND(misuse, thread_changed),
                           GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
-                          "%s at 0x%" PRIx64 " after request %" PRIu64
+                          "%s after request %" PRIu64
                           " left the thread with device %d and CUDA error %d, which were %d and %d",
-                          gmd_wrong_free_text(f->kind), f->address, view->request_index,
-                          now->device, now->last_error, before->device, before->last_error);
+                          free_text(view, (char[FREE_TEXT]){0}), view->request_index, now->device,
+                          now->last_error, before->device, before->last_error);
     }
 }
 
@@ -88,22 +105,20 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
         gmd_violation_add(
             judge, GMD_KIND(misuse, passed_on),
             GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"function", m->function}),
-            "%s at 0x%" PRIx64 " after request %" PRIu64 " was passed on: %s returned %d: %s",
-            gmd_wrong_free_text(f->kind), f->address, view->request_index,
+            "%s after request %" PRIu64 " was passed on: %s returned %d: %s",
+            free_text(view, (char[FREE_TEXT]){0}), view->request_index,
             gmd_call_text(m->function, m->address, m->size, call), m->result, m->sentence);
     }
     if (view->stats.now) {
         check_books(view, judge);
     }
-    if (f->inside.address && view->ask.is_backed &&
-        !view->ask.is_backed(view->ask.context, f->inside.address, f->inside.bytes,
-                             f->inside.device, &bad)) {
+    const gmd_live_block *b = &f->block;
+    if (f->kind == GMD_FREED_INSIDE && view->ask.is_backed &&
+        !view->ask.is_backed(view->ask.context, b->address, b->bytes, b->device, &bad)) {
         gmd_violation_add(judge, GMD_KIND(misuse, memory_taken),
                           GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
-                          "%s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-                          ") took its memory away at 0x%" PRIx64,
-                          gmd_wrong_free_text(f->kind), f->inside.bytes, f->inside.address,
-                          f->inside.born, bad);
+                          "%s after request %" PRIu64 " took its memory away at 0x%" PRIx64,
+                          free_text(view, (char[FREE_TEXT]){0}), view->request_index, bad);
     }
     if (view->thread.before && view->thread.after) {
         check_thread(view, judge);

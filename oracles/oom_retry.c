@@ -9,9 +9,9 @@
  * faults, so from the second on they judge an ordinary refusal: what a fault leaves behind shows.
  */
 #include "list.h"
+#include "wording.h"
 
 #include "gmd_min.h"
-#include "gmd_size.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,44 +84,46 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         view->limits.device_request != GMD_STAT_UNKNOWN && view->limits.room != GMD_STAT_UNKNOWN &&
         view->limits.device_request <= view->limits.room) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, room_was_left), GMD_NO_PARTIES,
-                          "%" PRIu64 " B were refused, which take %" PRIu64
-                          " B of the device, and the limit and the device leave %" PRIu64 " B",
-                          view->request->bytes, view->limits.device_request, view->limits.room);
+                          "%s were refused, which take %s of the device by gmd_device_request, and "
+                          "the limit and the device leave %s",
+                          BYTES(view->request->bytes), BYTES(view->limits.device_request),
+                          BYTES(view->limits.room));
     } else if (view->out_of_memory && !view->is_overlapped && never_serves(s, view)) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, never_served), GMD_NO_PARTIES,
-                          "%" PRIu64 " B were refused, nothing was served before, and %" PRIu64
-                          " B of the device's %" PRIu64 " B are free",
-                          view->request->bytes, view->limits.room, view->limits.device_bytes);
+                          "%s were refused, nothing was served before, and %s of the device's %s "
+                          "are free",
+                          BYTES(view->request->bytes), BYTES(view->limits.room),
+                          BYTES(view->limits.device_bytes));
     }
 }
 
 static void check_answers(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
-    uint64_t bytes = view->request->bytes;
+    const char *bytes = BYTES(view->request->bytes);
     gmd_precondition_met(
         judge, (unsigned)r->at_once | (unsigned)r->when_idle << 2 | (unsigned)r->when_emptied << 4 |
                    (unsigned)r->when_all_is_free << 6 | (unsigned)r->when_reopened << 8);
     if (r->at_once == GMD_SERVED_NOW && !view->faults.hit) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, served_at_once), GMD_NO_PARTIES,
-                          "%" PRIu64 " B on stream %" PRIu32
+                          "%s on stream %" PRIu32
                           " were refused, and the same request is served when it is made again at "
                           "once, with nothing freed",
                           bytes, view->request->stream);
     } else if (r->when_idle == GMD_SERVED_NOW) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_idle), GMD_NO_PARTIES,
-                          "%" PRIu64 " B on stream %" PRIu32
+                          "%s on stream %" PRIu32
                           " were refused, and are served once all streams are idle: the allocator "
                           "did not wait for freed blocks whose work was pending",
                           bytes, view->request->stream);
     } else if (r->when_emptied == GMD_SERVED_NOW) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_emptied), GMD_NO_PARTIES,
-                          "%" PRIu64 " B on stream %" PRIu32
+                          "%s on stream %" PRIu32
                           " were refused, and are served once the cache is emptied",
                           bytes, view->request->stream);
     } else if (r->when_reopened == GMD_SERVED_NOW) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_reopened), GMD_NO_PARTIES,
-                          "%" PRIu64 " B on stream %" PRIu32
+                          "%s on stream %" PRIu32
                           " were refused while a private pool was open, and are served there once "
                           "the pool is ended, the cache emptied and the pool begun again: the "
                           "allocator does not get memory back while a pool is open",
@@ -129,21 +131,34 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* A segment that is larger than its request is refused where the request would fit: by its size
+ * alone nobody tells that from a defect. */
+static const char *policy_advice(uint64_t device_request)
+{
+    return device_request != GMD_STAT_UNKNOWN
+               ? ""
+               : ". If that is the allocator's policy, as where its segments are larger than the "
+                 "request, let it export gmd_device_request, which tells what a request takes of "
+                 "the device, or put the finding into a list for --known";
+}
+
 /* What does not fit beside what stays may be refused without giving anything back. */
 static void check_cache(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
-    uint64_t bound = view->limits.bytes;
+    uint64_t bound = view->limits.bytes, takes = view->request->bytes;
+    uint64_t need = view->limits.device_request;
     if (view->limits.device_bytes && view->limits.device_bytes < bound) {
         bound = view->limits.device_bytes;
     }
-    bool could_be_served =
-        r->held_emptied <= bound && view->request->bytes <= bound - r->held_emptied;
+    takes = need != GMD_STAT_UNKNOWN ? gmd_max(takes, need) : takes;
+    bool could_be_served = r->held_emptied <= bound && takes <= bound - r->held_emptied;
     if (r->when_emptied == GMD_REFUSED && could_be_served && r->held_emptied < r->held_idle) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, cache_kept), GMD_NO_PARTIES,
-                          "%" PRIu64 " B were refused with a cache of %" PRIu64
-                          " B: it must be given back before out of memory is reported",
-                          view->request->bytes, r->held_idle - r->held_emptied);
+                          "%s were refused with a cache of %s: it must be given back before out of "
+                          "memory is reported%s",
+                          BYTES(view->request->bytes), BYTES(r->held_idle - r->held_emptied),
+                          policy_advice(need));
     }
 }
 
@@ -158,26 +173,25 @@ static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *j
     }
     if (r->held_free > r->held_at_start) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, held_when_all_is_free), GMD_NO_PARTIES,
-                          "%" PRIu64
-                          " B were refused; with everything freed and the cache emptied, "
-                          "the allocator still holds %" PRIu64 " B",
-                          bytes, r->held_free - r->held_at_start);
+                          "%s were refused; with everything freed and the cache emptied, the "
+                          "allocator still holds %s",
+                          BYTES(bytes), BYTES(r->held_free - r->held_at_start));
     } else if (r->when_all_is_free == GMD_REFUSED && need <= r->room && need != GMD_STAT_UNKNOWN &&
                r->room != GMD_STAT_UNKNOWN) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, refused_when_all_is_free),
                           GMD_PARTIES({"although", "room"}),
-                          "with everything freed and the cache emptied, %" PRIu64
-                          " B are still refused, and the limit and the device leave %" PRIu64 " B",
-                          bytes, r->room);
+                          "with everything freed and the cache emptied, %s are still refused, and "
+                          "the limit and the device leave %s",
+                          BYTES(bytes), BYTES(r->room));
     } else if (r->when_all_is_free == GMD_REFUSED && need == GMD_STAT_UNKNOWN &&
                s->limit == view->limits.bytes && bytes <= s->largest &&
                (r->room == GMD_STAT_UNKNOWN ||      /* a budget may be smaller now; and what the */
                 bytes <= r->room + r->held_free)) { /* allocator took at its start serves, too */
         gmd_violation_add(judge, GMD_KIND(oom_retry, refused_when_all_is_free),
                           GMD_PARTIES({"although", "served_before"}),
-                          "with everything freed and the cache emptied, %" PRIu64
-                          " B are still refused, and %" PRIu64 " B were served before",
-                          bytes, s->largest);
+                          "with everything freed and the cache emptied, %s are still refused, and "
+                          "%s were served before%s",
+                          BYTES(bytes), BYTES(s->largest), policy_advice(need));
     }
 }
 
@@ -187,19 +201,18 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
     if (r->died_of_signal || r->has_ended_process) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, died_when_asked_again),
                           GMD_PARTIES({"by", r->died_of_signal ? "signal" : "exit"}),
-                          "%" PRIu64
-                          " B were refused, and the allocator %s (signal %d) when it was "
+                          "%s were refused, and the allocator %s (signal %d) when it was "
                           "asked again, its cache emptied, its blocks freed",
-                          view->request->bytes, r->died_of_signal ? "crashed" : "ended the process",
-                          r->died_of_signal);
+                          BYTES(view->request->bytes),
+                          r->died_of_signal ? "crashed" : "ended the process", r->died_of_signal);
         return;
     }
     if (r->error[0]) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, failed_when_asked_again),
                           GMD_PARTIES({"error", r->error_token}),
-                          "%" PRIu64 " B were refused, and the same request made again failed "
+                          "%s were refused, and the same request made again failed "
                           "otherwise: %s",
-                          view->request->bytes, r->error);
+                          BYTES(view->request->bytes), r->error);
         return;
     }
     check_answers(view, judge);

@@ -2,6 +2,7 @@
 #include "gmd_intervals.h"
 #include "gmd_min.h"
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,11 +27,12 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     if (other && other->address < end) {
         uint64_t from = gmd_max(other->address, b->address);
         gmd_violation_add(judge, GMD_KIND(overlap, shared), GMD_NO_PARTIES,
-                          "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
-                          " overlaps the live block of %" PRIu64 " B at 0x%" PRIx64
-                          " (request %" PRIu64 "): both own %" PRIu64 " B from 0x%" PRIx64 " on",
-                          b->bytes, b->address, b->stream, other->end - other->address,
-                          other->address, other->value, gmd_min(end, other->end) - from, from);
+                          "%s on stream %" PRIu32 " overlaps the live %s (request %" PRIu64
+                          "): both own %s from 0x%" PRIx64 " on",
+                          BLOCK(view, b), b->stream,
+                          block_text(view, other->value, other->end - other->address,
+                                     other->address, (char[BLOCK_TEXT]){0}),
+                          other->value, BYTES(gmd_min(end, other->end) - from), from);
         return; /* the set stays free of overlaps, which its search relies on */
     }
     if (!gmd_intervals_insert(live, b->address, end, b->born)) {

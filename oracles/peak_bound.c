@@ -6,6 +6,7 @@
  * allocator, and others round and keep memory by rules of their own.
  */
 #include "list.h"
+#include "wording.h"
 
 #include "gmd_min.h"
 
@@ -39,15 +40,16 @@ static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     if (rose_above(now->reserved_bytes, before->reserved_bytes, bound)) {
         gmd_violation_add(
             judge, GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", token_of(view, bound)}),
-            "reserved_bytes rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64
-            " B: it should have given back its cache, or refused",
-            before->reserved_bytes, now->reserved_bytes, name_of(view, bound), bound);
+            "reserved_bytes rose from %" PRIu64 " to %" PRIu64
+            ", above %s of %s: it should have given back its cache, or refused",
+            before->reserved_bytes, now->reserved_bytes, name_of(view, bound), BYTES(bound));
     } else if (rose_above(now->reserved_bytes_peak, before->reserved_bytes_peak, bound)) {
-        gmd_violation_add(
-            judge, GMD_KIND(peak_bound, reserved_peak),
-            GMD_PARTIES({"bound", token_of(view, bound)}),
-            "reserved_bytes_peak rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64 " B",
-            before->reserved_bytes_peak, now->reserved_bytes_peak, name_of(view, bound), bound);
+        gmd_violation_add(judge, GMD_KIND(peak_bound, reserved_peak),
+                          GMD_PARTIES({"bound", token_of(view, bound)}),
+                          "reserved_bytes_peak rose from %" PRIu64 " to %" PRIu64
+                          ", above %s of %s",
+                          before->reserved_bytes_peak, now->reserved_bytes_peak,
+                          name_of(view, bound), BYTES(bound));
     }
 }
 
@@ -81,9 +83,8 @@ static void check_device(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     if (rose_above(most, before, bound)) {
         gmd_violation_add(judge, GMD_KIND(peak_bound, handed_out),
                           GMD_PARTIES({"bound", token_of(view, bound)}),
-                          "what the device handed out rose from %" PRIu64 " to %" PRIu64
-                          " B, above %s of %" PRIu64 " B",
-                          before, most, name_of(view, bound), bound);
+                          "what the device handed out rose from %s to %s, above %s of %s",
+                          BYTES(before), BYTES(most), name_of(view, bound), BYTES(bound));
     }
 }
 
@@ -95,9 +96,9 @@ static void check_stated(const gmd_view *view, gmd_judge *judge)
         if (gmd_stated_bound_is_broken(b)) {
             gmd_violation_add(judge, GMD_KIND(peak_bound, stated),
                               GMD_PARTIES({"figure", b->is_reserved ? "reserved" : "allocated"}),
-                              "%s bytes rose to %" PRIu64 ", above the bound of %" PRIu64
-                              " B that the scenario states",
-                              b->is_reserved ? "reserved" : "allocated", b->peak, b->bytes);
+                              "%s bytes rose to %s, above the bound of %s that the scenario states",
+                              b->is_reserved ? "reserved" : "allocated", BYTES(b->peak),
+                              BYTES(b->bytes));
             return;
         }
     }

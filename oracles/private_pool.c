@@ -7,6 +7,7 @@
 #include "gmd_intervals.h"
 #include "gmd_min.h"
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -79,10 +80,10 @@ static void tell(const gmd_view *view, const gmd_interval *other, gmd_judge *jud
     const gmd_live_block *b = view->block;
     gmd_violation_add(
         judge, GMD_KIND(private_pool, taken), GMD_PARTIES({"to", b->pool ? "private" : "default"}),
-        "block of %" PRIu64 " B at 0x%" PRIx64 ", whose request went to %s, lies in "
+        "%s, whose request went to %s, lies in "
         "memory of private pool %" PRIu32 " of device %" PRIu32 " (0x%" PRIx64 " to 0x%" PRIx64
         "), which is held: what works there, as a captured graph does, finds it used",
-        b->bytes, b->address, b->pool ? "another private pool" : "the default pool",
+        BLOCK(view, b), b->pool ? "another private pool" : "the default pool",
         gmd_pool_number((uint32_t)other->value), (uint32_t)(other->value >> 32), other->address,
         other->end);
 }
@@ -150,11 +151,11 @@ static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
         uint64_t owned = owned_bytes(p, a, key);
         if (owned < a->bytes) {
             gmd_violation_add(judge, GMD_KIND(private_pool, given_back), GMD_NO_PARTIES,
-                              "the graph of private pool %" PRIu32 " works on %" PRIu64
-                              " B at 0x%" PRIx64 " (captured in request %" PRIu64
-                              "), and from 0x%" PRIx64 " on that memory went back to the device "
+                              "the graph of private pool %" PRIu32 " works on %s at 0x%" PRIx64
+                              " (captured in request %" PRIu64 "), and from 0x%" PRIx64
+                              " on that memory went back to the device "
                               "since, while the pool was held",
-                              view->request->pool, a->bytes, a->address, a->request,
+                              view->request->pool, BYTES(a->bytes), a->address, a->request,
                               a->address + owned);
             return;
         }
@@ -174,15 +175,14 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
         judge, GMD_KIND(private_pool, handed_on),
         GMD_PARTIES({"found_by", finding->is_captured ? "graph" : "stream"},
                     {"left_by", finding->other_is_captured ? "graph" : "stream"}),
-        "%s that request %" PRIu64 " %s on stream %" PRIu32 " found, %" PRIu64
-        " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-        "), what %s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+        "%s that request %" PRIu64 " %s on stream %" PRIu32
+        " found, %s into its %s (request %" PRIu64 "), what %s%s (request %" PRIu64
         ") had written: memory of private pool %" PRIu32 " was handed on while a graph works in it",
         finding->is_captured ? "the graph's work" : "the work", finding->use.request,
-        finding->is_captured ? "captured" : "queued", finding->use.stream, finding->offset,
-        b->bytes, b->address, b->born,
-        finding->other_is_captured ? "the launched graph in its block" : "the block", other->bytes,
-        other->address, other->born, gmd_pool_number(finding->is_captured ? b->pool : other->pool));
+        finding->is_captured ? "captured" : "queued", finding->use.stream, BYTES(finding->offset),
+        BLOCK(view, b), b->born, finding->other_is_captured ? "the launched graph in its " : "the ",
+        BLOCK(view, other), other->born,
+        gmd_pool_number(finding->is_captured ? b->pool : other->pool));
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)

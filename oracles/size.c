@@ -2,6 +2,7 @@
  * (the change in allocated bytes); and it must end within the device allocation that it starts in.
  */
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 
@@ -21,10 +22,9 @@ static void check_booked(const gmd_view *view, gmd_judge *judge)
     if (now - before < view->block->bytes) {
         gmd_violation_add(judge, GMD_KIND(size, booked_short),
                           GMD_PARTIES({"bytes", gmd_party_bytes(view->block->bytes)}),
-                          "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, %" PRIu64
-                          " B booked as allocated (allocated_bytes went from %" PRIu64
+                          "%s: %s booked as allocated (allocated_bytes went from %" PRIu64
                           " to %" PRIu64 "): its end may be handed out to another owner",
-                          view->block->address, view->block->bytes, now - before, before, now);
+                          BLOCK(view, view->block), BYTES(now - before), before, now);
     }
 }
 
@@ -37,12 +37,11 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
     }
     uint64_t room = range.size - (b->address - range.address);
     if (room < b->bytes) {
-        gmd_violation_add(judge, GMD_KIND(size, ends_early),
-                          GMD_PARTIES({"bytes", gmd_party_bytes(b->bytes)}),
-                          "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, but the device "
-                          "allocation of %" PRIu64 " B at 0x%" PRIx64 " ends after %" PRIu64
-                          " B: work on its end reads and writes memory of nobody, or of another",
-                          b->address, b->bytes, range.size, range.address, room);
+        gmd_violation_add(
+            judge, GMD_KIND(size, ends_early), GMD_PARTIES({"bytes", gmd_party_bytes(b->bytes)}),
+            "%s: the device allocation of %s at 0x%" PRIx64 " ends after %s of it: work "
+            "on its end reads and writes memory of nobody, or of another",
+            BLOCK(view, b), BYTES(range.size), range.address, BYTES(room));
     }
 }
 

@@ -6,6 +6,7 @@
  * when everything was freed, after the first refusals, and in between ever more rarely, by the
  * number of requests, so that a run can be repeated. */
 #include "list.h"
+#include "wording.h"
 
 #include "gmd_grow.h"
 #include "gmd_min.h"
@@ -92,20 +93,19 @@ static bool check_place(const gmd_view *view, const gmd_block_info *b, const gmd
                           "device %d: the block at 0x%" PRIx64 " is in the unknown state %d",
                           view->device, b->address, b->state);
     } else if (b->address != due || !b->size || b->size > segment_end - b->address) {
-        gmd_violation_add(judge, GMD_KIND(snapshot, misplaced),
-                          GMD_PARTIES({"state", state_names[b->state]}),
-                          "device %d: blocks do not tile their segment: in the segment of %" PRIu64
-                          " B at 0x%" PRIx64 " the %s block at 0x%" PRIx64 " has %" PRIu64
-                          " B, and the next one was due at 0x%" PRIx64
-                          ": part of the segment is lost, or belongs to two blocks",
-                          view->device, b->segment_size, b->segment_address, state_names[b->state],
-                          b->address, b->size, due);
+        gmd_violation_add(
+            judge, GMD_KIND(snapshot, misplaced), GMD_PARTIES({"state", state_names[b->state]}),
+            "device %d: blocks do not tile their segment: in the segment of %s at 0x%" PRIx64
+            " the %s block at 0x%" PRIx64 " has %s, and the next one was due at 0x%" PRIx64
+            ": part of the segment is lost, or belongs to two blocks",
+            view->device, BYTES(b->segment_size), b->segment_address, state_names[b->state],
+            b->address, BYTES(b->size), due);
     } else if (is_first && before &&
                before->segment_address + before->segment_size > b->segment_address) {
         gmd_violation_add(judge, GMD_KIND(snapshot, segments_overlap), GMD_NO_PARTIES,
-                          "device %d: the segments at 0x%" PRIx64 " (%" PRIu64 " B) and 0x%" PRIx64
+                          "device %d: the segments at 0x%" PRIx64 " (%s) and 0x%" PRIx64
                           " overlap or are not in the order of their addresses",
-                          view->device, before->segment_address, before->segment_size,
+                          view->device, before->segment_address, BYTES(before->segment_size),
                           b->segment_address);
     } else {
         return true;
@@ -117,20 +117,19 @@ static bool check_end_of_segment(const gmd_view *view, const gmd_block_info *las
 {
     uint64_t end = last->segment_address + last->segment_size, bad = 0;
     if (end_of(last) != end) {
-        gmd_violation_add(judge, GMD_KIND(snapshot, short_segment), GMD_NO_PARTIES,
-                          "device %d: blocks do not tile their segment: the last block in the "
-                          "segment of %" PRIu64 " B at 0x%" PRIx64 " ends at 0x%" PRIx64
-                          ", and the segment at 0x%" PRIx64,
-                          view->device, last->segment_size, last->segment_address, end_of(last),
-                          end);
+        gmd_violation_add(
+            judge, GMD_KIND(snapshot, short_segment), GMD_NO_PARTIES,
+            "device %d: blocks do not tile their segment: the last block in the "
+            "segment of %s at 0x%" PRIx64 " ends at 0x%" PRIx64 ", and the segment at 0x%" PRIx64,
+            view->device, BYTES(last->segment_size), last->segment_address, end_of(last), end);
         return false;
     }
     if (view->ask.is_backed && !view->ask.is_backed(view->ask.context, last->segment_address,
                                                     last->segment_size, view->device, &bad)) {
         gmd_violation_add(judge, GMD_KIND(snapshot, no_memory), GMD_NO_PARTIES,
-                          "device %d: the allocator lists a segment of %" PRIu64 " B at 0x%" PRIx64
+                          "device %d: the allocator lists a segment of %s at 0x%" PRIx64
                           ", and the device has handed out no memory at 0x%" PRIx64 " in it",
-                          view->device, last->segment_size, last->segment_address, bad);
+                          view->device, BYTES(last->segment_size), last->segment_address, bad);
         return false;
     }
     return true;
@@ -151,11 +150,11 @@ static bool check_merged(const gmd_view *view, const gmd_block_info *a, const gm
     }
     gmd_violation_add(
         judge, GMD_KIND(snapshot, unmerged), GMD_NO_PARTIES,
-        "device %d: the free blocks of %" PRIu64 " B at 0x%" PRIx64 " and of %" PRIu64
-        " B at 0x%" PRIx64
+        "device %d: the free blocks of %s at 0x%" PRIx64 " and of %s at 0x%" PRIx64
         " are neighbours in one segment, of one stream and pool, and were not merged: "
-        "a request of %" PRIu64 " B finds neither",
-        view->device, a->size, a->address, b->size, b->address, a->size + b->size);
+        "a request of %s finds neither",
+        view->device, BYTES(a->size), a->address, BYTES(b->size), b->address,
+        BYTES(a->size + b->size));
     return false;
 }
 
@@ -208,13 +207,12 @@ static void tell_pool(const live_check *c, const gmd_block_info *b, const gmd_li
     if (live->pool) {
         snprintf(where, sizeof where, "private pool %" PRIu32, gmd_pool_number(live->pool));
     }
-    gmd_violation_add(c->judge, GMD_KIND(snapshot, wrong_pool),
-                      GMD_PARTIES({"asked", live->pool ? "private" : "default"}),
-                      "device %d: the request of the live block of %" PRIu64 " B at 0x%" PRIx64
-                      " (request %" PRIu64 ") went to %s, and gmd_walk shows the block in the pool "
-                      "{%" PRIu64 ", %" PRIu64 "}",
-                      c->view->device, live->bytes, live->address, live->born, where, b->pool_id[0],
-                      b->pool_id[1]);
+    gmd_violation_add(
+        c->judge, GMD_KIND(snapshot, wrong_pool),
+        GMD_PARTIES({"asked", live->pool ? "private" : "default"}),
+        "device %d: the request of the live %s (request %" PRIu64
+        ") went to %s, and gmd_walk shows the block in the pool {%" PRIu64 ", %" PRIu64 "}",
+        c->view->device, BLOCK(c->view, live), live->born, where, b->pool_id[0], b->pool_id[1]);
 }
 
 /* A pointer that was handed out for no bytes need not be a block's. */
@@ -238,17 +236,16 @@ static void check_live(void *context, const gmd_live_block *live)
     }
     c->has_failed = true;
     if (is_there) {
-        gmd_violation_add(
-            c->judge, GMD_KIND(snapshot, wrong_size), GMD_NO_PARTIES,
-            "device %d: the live block at 0x%" PRIx64 " (request %" PRIu64 ") asked for %" PRIu64
-            " B, and gmd_walk shows it with %" PRIu64 " B, of which %" PRIu64 " were asked for",
-            c->view->device, live->address, live->born, live->bytes, b->size, b->requested_size);
+        gmd_violation_add(c->judge, GMD_KIND(snapshot, wrong_size), GMD_NO_PARTIES,
+                          "device %d: gmd_walk shows the live %s (request %" PRIu64
+                          ") with %s, of which %s were asked for",
+                          c->view->device, BLOCK(c->view, live), live->born, BYTES(b->size),
+                          BYTES(b->requested_size));
     } else {
         gmd_violation_add(c->judge, GMD_KIND(snapshot, live_block_missing),
                           GMD_PARTIES({"shown", !b ? "nothing" : state_names[b->state]}),
-                          "device %d: the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-                          ") is live, and gmd_walk shows %s",
-                          c->view->device, live->bytes, live->address, live->born,
+                          "device %d: the %s (request %" PRIu64 ") is live, and gmd_walk shows %s",
+                          c->view->device, BLOCK(c->view, live), live->born,
                           !b              ? "no block there"
                           : b->state == 0 ? "a free block there: it will be handed out again"
                                           : "a block there that was freed and is pending");

@@ -9,6 +9,7 @@
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
 #include "list.h"
+#include "wording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -217,15 +218,17 @@ static uint64_t end_of(const gmd_live_block *b)
 
 /* The device cannot say it of work in a graph: the graph runs as a whole, whenever it is
  * launched, and orders no more than what was captured. */
-static void judge_clash(const gmd_live_block *b, const gmd_graph_access *other, gmd_judge *judge)
+static void judge_clash(const gmd_view *view, gmd_judge *judge)
 {
+    const gmd_live_block *b = view->block;
+    const gmd_graph_access *other = view->pools.clash;
     gmd_violation_add(judge, GMD_KIND(stream_order, reused_in_capture), GMD_NO_PARTIES,
-                      "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
+                      "%s on stream %" PRIu32
                       ", which is captured, takes memory that the work of request %" PRIu64
-                      " uses (%" PRIu64 " B at 0x%" PRIx64 "), captured on stream %" PRIu32
+                      " uses (%s at 0x%" PRIx64 "), captured on stream %" PRIu32
                       " before: nothing in the graph makes stream %" PRIu32 " wait for it",
-                      b->bytes, b->address, b->stream, other->request, other->bytes, other->address,
-                      other->stream, b->stream);
+                      BLOCK(view, b), b->stream, other->request, BYTES(other->bytes),
+                      other->address, other->stream, b->stream);
 }
 
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
@@ -233,7 +236,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     pending *p = state;
     const gmd_live_block *b = view->block;
     if (view->pools.clash) {
-        judge_clash(b, view->pools.clash, judge);
+        judge_clash(view, judge);
         return;
     }
     uint64_t from = b->address, end = end_of(b);
@@ -247,13 +250,12 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
             if (!view->ask.is_ordered(view->ask.context, &m->use, b->device, b->stream)) {
                 gmd_violation_add(
                     judge, GMD_KIND(stream_order, reused_early), GMD_NO_PARTIES,
-                    "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
-                    " takes memory of the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+                    "%s on stream %" PRIu32 " takes memory of the %s (request %" PRIu64
                     ") on stream %" PRIu32 ", which was freed in request %" PRIu64
                     ": nothing makes stream %" PRIu32 " wait for the work that request %" PRIu64
                     " queued on stream %" PRIu32,
-                    b->bytes, b->address, b->stream, m->bytes, m->address, m->born, m->stream,
-                    m->freed, b->stream, m->use.request, m->use.stream);
+                    BLOCK(view, b), b->stream, BLOCK(view, m), m->born, m->stream, m->freed,
+                    b->stream, m->use.request, m->use.stream);
                 return;
             }
         }
@@ -302,13 +304,12 @@ static void check_given_back(pending *p, const gmd_view *view, const gmd_device_
         if (i->value) {
             const mark *m = &p->marks[i->value];
             gmd_violation_add(judge, GMD_KIND(stream_order, given_back_early), GMD_NO_PARTIES,
-                              "%" PRIu64 " B at 0x%" PRIx64
+                              "%s at 0x%" PRIx64
                               " were given back to the device, and the work that request %" PRIu64
-                              " queued on stream %" PRIu32 " may still use the block of %" PRIu64
-                              " B at 0x%" PRIx64 " (request %" PRIu64
+                              " queued on stream %" PRIu32 " may still use the %s (request %" PRIu64
                               ") in it, which was freed in request %" PRIu64,
-                              call->size, call->address, m->use.request, m->use.stream, m->bytes,
-                              m->address, m->born, m->freed);
+                              BYTES(call->size), call->address, m->use.request, m->use.stream,
+                              BLOCK(view, m), m->born, m->freed);
             return;
         }
         gmd_intervals_remove(&p->ranges, i->address);
@@ -324,14 +325,14 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
     if (!finding->has_other || gmd_canary_is_about_graphs(finding)) {
         return;
     }
-    gmd_violation_add(
-        judge, GMD_KIND(stream_order, handed_on_early), GMD_NO_PARTIES,
-        "the work that request %" PRIu64 " queued on stream %" PRIu32 " found, %" PRIu64
-        " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
-        "), what the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
-        ") had written: the memory was handed on before that work had run",
-        finding->use.request, finding->use.stream, finding->offset, b->bytes, b->address, b->born,
-        b->stream, other->bytes, other->address, other->born, other->stream);
+    gmd_violation_add(judge, GMD_KIND(stream_order, handed_on_early), GMD_NO_PARTIES,
+                      "the work that request %" PRIu64 " queued on stream %" PRIu32
+                      " found, %s into its %s (request %" PRIu64 ", stream %" PRIu32
+                      "), what the %s (request %" PRIu64 ", stream %" PRIu32
+                      ") had written: the memory was handed on before that work had run",
+                      finding->use.request, finding->use.stream, BYTES(finding->offset),
+                      BLOCK(view, b), b->born, b->stream, BLOCK(view, other), other->born,
+                      other->stream);
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)

@@ -1,7 +1,17 @@
 // What the views share: the report, the histories, the state of the page and its address.
 
+import { eventOfNumber, numberOfEvent } from './event_numbers.js';
 import { History } from './history.js';
 import { readLink, writeLink } from './link.js';
+
+// [name in the state, what names its history, 1 if its second event is the first that is not in it]
+const EVENT_FIELDS = [
+    ['event', 'history', 0],
+    ['span', 'history', 0],
+    ['range', 'history', 1],
+    ['from', 'fromHistory', 0],
+    ['fromRange', 'fromHistory', 1],
+];
 
 const WRITE_AFTER = 250; // ms: browsers refuse to change the address more often than some times a second
 
@@ -30,8 +40,36 @@ export class App {
     }
 
     stateOfLink(fragment) {
-        const link = readLink(fragment);
+        const link = this.withEvents(readLink(fragment));
         return { ...this.defaults(link.history ?? 0), ...this.viewOfLink(link), ...link };
+    }
+
+    // LINK with events in place of their numbers; an end of a range is not in it any more.
+    withEvents(link) {
+        const events = { ...link };
+        for (const [name, of, end] of EVENT_FIELDS) {
+            const history = this.report.histories[link[of] ?? link.history ?? 0];
+            if (link[name] === undefined || !history) continue;
+            const eventOf = (number) => eventOfNumber(this.columns, history.prefix, number, history.events);
+            events[name] = Array.isArray(link[name])
+                ? [eventOf(link[name][0]), eventOf(link[name][1]) + end]
+                : eventOf(link[name]);
+        }
+        return events;
+    }
+
+    // The address of STATE, with the numbers of its events.
+    linkOf(state) {
+        const numbers = { ...state };
+        for (const [name, of, end] of EVENT_FIELDS) {
+            const history = this.report.histories[state[of] ?? state.history ?? 0];
+            if (state[name] === undefined || state[name] === null || !history) continue;
+            const numberOf = (event) => numberOfEvent(this.columns, history.prefix, Math.round(event));
+            numbers[name] = Array.isArray(state[name])
+                ? [numberOf(state[name][0]), Math.max(0, numberOf(state[name][1] - end))]
+                : numberOf(state[name]);
+        }
+        return writeLink(numbers);
     }
 
     // A link that names a moment and no view shows that moment.
@@ -59,6 +97,18 @@ export class App {
         if (!(categories?.length > 1) || !this.columns.has(name)) return false;
         const column = this.columns.get(name);
         return column.some((category) => category !== column[0]);
+    }
+
+    // Recordings have something to do with each other, and so have runs of one workload.
+    isComparable(one, other) {
+        const { histories } = this.report;
+        return histories[one].workload === histories[other].workload;
+    }
+
+    hasComparable() {
+        const { histories } = this.report;
+        const workloads = new Set(histories.map(({ workload }) => workload));
+        return workloads.size < histories.length;
     }
 
     cleared() {
@@ -149,7 +199,7 @@ export class App {
     write(method = 'replaceState') {
         clearTimeout(this.writing);
         this.writing = null;
-        this.written = writeLink(this.state);
+        this.written = this.linkOf(this.state);
         history[method](null, '', this.written);
     }
 

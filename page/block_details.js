@@ -1,7 +1,15 @@
 // All that is known of one block, and ways to look at it elsewhere.
 
-import { button, element, factList } from './dom.js';
-import { formatAddress, formatBytes, formatCount, formatMicroseconds, plural, shortText } from './format.js';
+import { button, copyText, element, factList } from './dom.js';
+import {
+    formatAddress,
+    formatBytes,
+    formatCount,
+    formatMicroseconds,
+    plural,
+    shortText,
+    visibleText,
+} from './format.js';
 
 const FRAME_LENGTH = 400;
 
@@ -19,9 +27,9 @@ function freeOf(history, block) {
     const asked = history.askedToFree(block),
         end = history.blockEnd[block];
     if (end > history.last)
-        return asked ? `asked at event ${formatCount(asked)}, never completed` : 'never freed';
-    if (!asked || asked === end) return `event ${formatCount(end)}`;
-    return `asked at event ${formatCount(asked)}, completed at event ${formatCount(end)}`;
+        return asked ? `requested at ${history.eventName(asked)}, never completed` : 'never freed';
+    if (!asked || asked === end) return history.eventName(end);
+    return `requested at ${history.eventName(asked)}, completed at ${history.eventName(end)}`;
 }
 
 // A short line for the pointer.
@@ -51,20 +59,30 @@ function nameIn(history, column) {
 function stackList(history, block) {
     const frames = history.stackText(history.ofBlocks('stack')[block] - 1);
     if (!frames.length) return element('p', { class: 'note' }, 'No stack was recorded.');
-    return element(
-        'ol',
-        { class: 'stack' },
-        frames.map(({ text, user }) =>
-            element('li', { class: user ? 'own' : null }, shortText(text, FRAME_LENGTH)),
+    const copied = element('span', { role: 'status' });
+    const whole = () => frames.map(({ text }) => visibleText(text)).join('\n');
+    return [
+        element(
+            'ol',
+            { class: 'stack' },
+            frames.map(({ text, user }) =>
+                element('li', { class: user ? 'own' : null }, shortText(text, FRAME_LENGTH)),
+            ),
         ),
-    );
+        element(
+            'div',
+            { class: 'tools' },
+            button('Copy the stack', () => copyText(whole(), copied)),
+            copied,
+        ),
+    ];
 }
 
 function blockFacts(history, block) {
     const requested = history.ofBlocks('requested')[block];
     const size = history.blockSize[block];
     const alloc = history.blockAlloc[block];
-    const rounded = requested && requested !== size ? ` (${formatBytes(requested)} asked for)` : '';
+    const rounded = requested && requested !== size ? ` (${formatBytes(requested)} requested)` : '';
     const time = history.timeOf(alloc);
     return factList([
         ['Size', `${formatBytes(size)}${rounded}`],
@@ -73,10 +91,10 @@ function blockFacts(history, block) {
             'Allocated',
             alloc === 0
                 ? 'before the recording'
-                : `event ${formatCount(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`,
+                : `${history.eventName(alloc)}${time === null ? '' : ` at ${formatMicroseconds(time)}`}`,
         ],
         ['Freed', freeOf(history, block)],
-        ['Lives', lifeOf(history, block)],
+        ['Lifetime', lifeOf(history, block)],
         ['Stream', nameIn(history, 'stream')(block)],
         ['Pool', nameIn(history, 'pool')(block)],
         ['Category', nameIn(history, 'category')(block)],

@@ -5,15 +5,18 @@ import { DataTable } from './data_table.js';
 import { TimelineChart } from './timeline_chart.js';
 import { blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
-import { chartImage } from './timeline_view.js';
+import { chartPicture, chartScale, pictureLegend } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
-import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
+import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries } from './legend.js';
 import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
 import { freeSentence } from './state_reasons.js';
-import { indexOfMaximum } from './history.js';
+import { commonMoment, counterpart, mostReserved } from './moments.js';
 import { listenToChart } from './timeline_input.js';
+import { themeColours } from './theme.js';
+
+const HALF_TITLE = 20; // pixels, of a half in a saved picture
 
 export class CompareView {
     constructor(app) {
@@ -115,8 +118,11 @@ export class CompareView {
             { class: 'tools' },
             one.node,
             other.node,
-            button('Both at their peaks', () => this.moments((history) => history.peak)),
-            button('Both where most was reserved', () => this.moments(mostReserved)),
+            button('Each at its peak', () => this.atPeaks()),
+            button('Where the upper reserved most', () =>
+                this.corresponding(mostReserved(this.app.history())),
+            ),
+            button('Align lower to upper', () => this.corresponding(this.app.state.event)),
             button('Difference as a flame graph', () => this.asFlame()),
         );
     }
@@ -126,21 +132,36 @@ export class CompareView {
         this.app.set({ fromHistory: index, from: peak?.event ?? 0, fromRange: null });
     }
 
-    moments(momentOf) {
-        const upper = this.app.history(),
-            lower = this.app.history(this.otherIndex(this.app.state));
-        this.app.set({ event: momentOf(upper), fromHistory: lower.index, from: momentOf(lower) });
+    shownHistories() {
+        return [this.app.history(), this.app.history(this.otherIndex(this.app.state))];
+    }
+
+    atPeaks() {
+        const [upper, lower] = this.shownHistories();
+        this.app.set({ event: upper.peak, fromHistory: lower.index, from: lower.peak });
+    }
+
+    // The upper at EVENT and the lower at the moment that corresponds to it, or at its peak where none does.
+    corresponding(event) {
+        const [upper, lower] = this.shownHistories();
+        const from = counterpart(upper, event, lower)?.event ?? lower.peak;
+        this.app.set({ event, fromHistory: lower.index, from });
     }
 
     asFlame() {
-        const { index, last } = this.app.history(this.otherIndex(this.app.state));
+        const [, { index, last }] = this.shownHistories();
         this.app.set({ view: 'flame', fromHistory: index, from: Math.min(this.lower.chart.event, last) });
     }
 
-    // Without a choice: the next history.
+    // Without a choice: the next history that can be compared, or the next.
     otherIndex(state) {
-        const count = this.app.report.histories.length;
-        return this.app.report.histories[state.fromHistory] ? state.fromHistory : (state.history + 1) % count;
+        const { histories } = this.app.report;
+        if (histories[state.fromHistory]) return state.fromHistory;
+        const following = histories.map((_, i) => (state.history + 1 + i) % histories.length);
+        return (
+            following.find((i) => i !== state.history && this.app.isComparable(state.history, i)) ??
+            following[0]
+        );
     }
 
     update(state, changed) {
@@ -175,9 +196,9 @@ export class CompareView {
     colour(one, other, state) {
         this.upper.colours = coloursOf(one, state.colour);
         this.lower.colours = colourBlocks(other, state.colour, this.upper.colours.legend);
-        const legends = [this.upper.colours.legend, this.lower.colours.legend];
+        this.legends = [this.upper.colours.legend, this.lower.colours.legend];
         const hasReserved = one.hasReserved || other.hasReserved;
-        replaceChildren(this.legend, legendEntries(legends, state.patterns, hasReserved));
+        replaceChildren(this.legend, legendEntries(this.legends, state.patterns, hasReserved));
     }
 
     fill(half, history, event, { top, repaint, moved }) {
@@ -190,7 +211,7 @@ export class CompareView {
         half.chart.patterns = Boolean(state.patterns);
         half.chart.event = event;
         half.title.textContent =
-            `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at event ${formatCount(event)}; ` +
+            `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at ${history.eventName(event)}; ` +
             `peak ${formatBytes(history.allocated[history.peak])}`;
         half.free.textContent = history.hasReserved ? freeSentence(history, event) : '';
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
@@ -205,11 +226,17 @@ export class CompareView {
             element(
                 'p',
                 {},
-                `Lower against upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
-                    `${formatSignedBytes(reserved)}, allocated at the events looked at ` +
+                `Lower minus upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
+                    `${formatSignedBytes(reserved)}, allocated at these moments ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
-            element('p', { class: 'note' }, 'Both have one scale of memory, and each its own events.'),
+            element(
+                'p',
+                {},
+                `The moments: upper ${one.eventName(event)}, lower ${other.eventName(otherEvent)}; ` +
+                    `${commonMoment(one, event, other, otherEvent)}.`,
+            ),
+            element('p', { class: 'note' }, 'Both share one memory scale; each has its own event axis.'),
         );
         const grouping = groupingOf(one);
         const rows = linesCompared(linesAt(one, event), linesAt(other, otherEvent)).map((row) => [
@@ -258,17 +285,48 @@ export class CompareView {
         replaceChildren(
             this.all,
             new DataTable(
-                { title: 'All histories: a click takes one as the lower', columns, rows },
+                { title: 'All histories (click one to show it below)', columns, rows },
                 { onrow: (row) => this.choose(row.at(-1)) },
             ).node,
         );
     }
 
-    image(svg) {
-        return chartImage(this.upper.chart, svg);
+    picture() {
+        const halves = [this.upper, this.lower];
+        if (!halves.every(({ chart }) => chart.history)) return null;
+        const parts = halves.map(({ chart, title }) => ({
+            ...chartPicture(chart),
+            chart,
+            title: title.textContent,
+        }));
+        const [upper, lower] = parts;
+        const paint = (painter) => {
+            const { text } = themeColours();
+            let y = 0;
+            for (const part of parts) {
+                painter.text(part.title, 0, y + HALF_TITLE / 2, text, {
+                    bold: true,
+                    clip: part.width,
+                    cut: 'end',
+                });
+                painter.within(0, y + HALF_TITLE, () => part.paint(painter));
+                y += HALF_TITLE + part.height;
+            }
+        };
+        return {
+            width: upper.width,
+            height: upper.height + lower.height + 2 * HALF_TITLE,
+            paint,
+            heading: 'Comparison',
+            notes: [
+                ...[...this.text.children].map((line) => line.textContent),
+                `Upper: ${chartScale(upper.chart)}`,
+                `Lower: ${chartScale(lower.chart)}`,
+            ],
+            legend: pictureLegend(
+                this.legends,
+                parts.some(({ chart }) => chart.history.hasReserved),
+            ),
+        };
     }
-}
-
-function mostReserved(history) {
-    return indexOfMaximum(history.reserved, 0, history.last);
 }

@@ -1,7 +1,7 @@
 // A table that sorts by a click on its head, filters by text and copies itself as tab-separated values.
 
 import { button, copyText, element, replaceChildren } from './dom.js';
-import { formatCount, formatValue, plural, shortText, visibleText } from './format.js';
+import { CELL_LENGTH, formatCount, formatValue, plural, shortText, visibleText } from './format.js';
 
 const SHOWN = 200; // rows; more come on request, a browser is slow with ten thousand
 
@@ -101,16 +101,22 @@ export class DataTable {
             this.body,
             rows.slice(0, this.shown).map((row) => this.rowOf(row)),
         );
-        const all = this.table.rows.length;
-        this.note.textContent =
-            rows.length > this.shown
-                ? `${formatCount(this.shown)} of ${plural(rows.length, 'row')} shown.`
-                : all === 0
-                  ? 'Nothing to show.'
-                  : rows.length < all
-                    ? `${formatCount(rows.length)} of ${plural(all, 'row')}.`
-                    : '';
+        this.note.textContent = [this.countSentence(rows.length), this.cutSentence(rows)].join(' ').trim();
         this.more.hidden = rows.length <= this.shown;
+    }
+
+    countSentence(found) {
+        const all = this.table.rows.length;
+        if (found > this.shown) return `${formatCount(this.shown)} of ${plural(found, 'row')} shown.`;
+        if (all === 0) return 'Nothing to show.';
+        return found < all ? `${formatCount(found)} of ${plural(all, 'row')}.` : '';
+    }
+
+    cutSentence(rows) {
+        const isCut = (value) => typeof value === 'string' && value.length > CELL_LENGTH;
+        return rows.slice(0, this.shown).some((row) => row.some(isCut))
+            ? 'Long texts are shortened here; a copy has them whole.'
+            : '';
     }
 
     headCell(column, i) {

@@ -2,7 +2,6 @@
 
 import { button, copyText, element, replaceChildren } from './dom.js';
 import { formatBytes, plural, shortText } from './format.js';
-import { writeLink } from './link.js';
 
 const TEXT = 4000; // characters of one sentence, which may quote a name of a megabyte
 const TITLE = 600;
@@ -34,10 +33,23 @@ export class FindingsView {
     // Where nothing was looked for, as by a benchmark, that nothing was found says nothing.
     heading() {
         const { findings, inputs } = this.app.report;
-        if (findings.length) return element('h2', {}, plural(findings.length, 'finding'));
+        if (findings.length) return element('h2', {}, this.counts(findings).join('; '));
+        if (inputs.every(({ verdict }) => verdict === 'not judged'))
+            return element('h2', {}, 'Nothing can be judged');
         if (inputs.some(({ kind }) => ['advice', 'bench', 'diff'].includes(kind)))
-            return element('p', {}, this.linkToView('tables', 'The figures'));
+            return element('p', {}, this.linkToView('tables', 'See the figures'));
         return element('h2', {}, 'Nothing was found');
+    }
+
+    // A refused request is a finding only where it cost the job something: they are counted by themselves.
+    counts(findings) {
+        const ooms = findings.filter(({ kind }) => kind === 'oom').length;
+        const others = findings.filter(({ kind }) => kind !== 'oom' && kind !== 'note').length;
+        return [
+            others > 0 && plural(others, 'finding'),
+            ooms > 0 && `${plural(ooms, 'request')}, each of another line or size, ran out of memory`,
+            others + ooms === 0 && plural(findings.length, 'note'),
+        ].filter(Boolean);
     }
 
     linkToView(view, text) {
@@ -51,7 +63,7 @@ export class FindingsView {
     // Two histories are there to be compared, also where neither has a finding.
     comparison() {
         const { histories } = this.app.report;
-        if (histories.length !== 2) return null;
+        if (histories.length !== 2 || !this.app.isComparable(0, 1)) return null;
         const [one, other] = histories.map(({ peak }) => peak ?? {});
         const figure = (name) => `${formatBytes(one[name] ?? 0)} and ${formatBytes(other[name] ?? 0)}`;
         return element(
@@ -64,7 +76,7 @@ export class FindingsView {
 
     input(input) {
         const bad = /fail|error|violation|unhealthy|out of memory$/.test(input.verdict ?? '');
-        const survived = /survived/.test(input.verdict ?? '');
+        const survived = /survived|not judged/.test(input.verdict ?? '');
         return element(
             'p',
             { class: 'input' },
@@ -110,7 +122,7 @@ export class FindingsView {
                 ),
             this.evidence(finding, i),
             finding.replay &&
-                element('p', {}, 'To see it again: ', element('code', {}, shortText(finding.replay, TEXT))),
+                element('p', {}, 'To reproduce it: ', element('code', {}, shortText(finding.replay, TEXT))),
             finding.case && caseText(finding.case),
         );
     }
@@ -139,7 +151,7 @@ export class FindingsView {
     }
 
     linkTo(evidence, finding, number) {
-        return writeLink({
+        return this.app.linkOf({
             view: evidence.view,
             history: evidence.history,
             event: evidence.event,
@@ -159,7 +171,7 @@ function caseText(text) {
     return element(
         'details',
         {},
-        element('summary', {}, 'The case, to run again with gmd run'),
+        element('summary', {}, 'The case (gmd run replays it)'),
         element(
             'div',
             { class: 'tools' },

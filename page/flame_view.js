@@ -1,11 +1,11 @@
 // The view "Flame graph": who holds the memory at the event, by stack or by line, or how that differs from another
 // moment of this or of another history.
 
-import { CanvasPainter, SvgPainter } from './painter.js';
+import { CanvasPainter } from './painter.js';
 import { DataTable } from './data_table.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
 import { flameTree, layoutFlame } from './flame_tree.js';
-import { formatBytes, formatCount, formatSignedBytes, shortText } from './format.js';
+import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
 import { groupingOf, linesAt, linesCompared } from './line_sums.js';
 
@@ -117,11 +117,9 @@ export class FlameView {
             state.from === null || state.from === undefined
                 ? ''
                 : `${state.fromHistory ?? state.history}:${state.from}`;
+        const chosen = this.app.history(state.fromHistory ?? state.history);
         if (!options.some(([value]) => value === now))
-            options.push([
-                now,
-                `event ${formatCount(state.from)} of ${shortText(this.app.report.histories[state.fromHistory ?? state.history].name, 40)}`,
-            ]);
+            options.push([now, `${chosen.eventName(state.from)} of ${shortText(chosen.info.name, 40)}`]);
         setOptions(this.compared, options, now);
     }
 
@@ -262,7 +260,7 @@ export class FlameView {
         const lines = linesAt(now.history, now.event);
         const table = before
             ? {
-                  title: `By ${grouping.word.toLowerCase()}: event ${formatCount(now.event)} of ${shortText(now.history.info.name, 60)} and event ${formatCount(before.event)} of ${shortText(before.history.info.name, 60)}`,
+                  title: `By ${grouping.word.toLowerCase()}: ${now.history.eventName(now.event)} of ${shortText(now.history.info.name, 60)} and ${before.history.eventName(before.event)} of ${shortText(before.history.info.name, 60)}`,
                   columns: [
                       { name: grouping.word, unit: 'text' },
                       { name: 'Change', unit: '+B' },
@@ -274,7 +272,7 @@ export class FlameView {
                   ),
               }
             : {
-                  title: `By ${grouping.word.toLowerCase()} at event ${formatCount(now.event)}`,
+                  title: `By ${grouping.word.toLowerCase()} at ${now.history.eventName(now.event)}`,
                   columns: [
                       { name: grouping.word, unit: 'text' },
                       { name: 'Bytes', unit: 'B' },
@@ -291,11 +289,31 @@ export class FlameView {
         );
     }
 
-    image(svg) {
-        if (!svg) return { canvas: this.canvas };
-        const painter = new SvgPainter(this.size.width, this.size.height);
-        this.paint(painter);
-        return { painter };
+    picture() {
+        if (!this.tree || !this.size) return null;
+        const [now, before] = this.moments(this.app.state);
+        const of = ({ history, event }) =>
+            `${history.eventName(event)} of ${shortText(history.info.name, 80)}`;
+        return {
+            ...this.size,
+            paint: (painter) => this.paint(painter),
+            heading: before ? `${of(now)}, compared with ${of(before)}` : of(now),
+            notes: [`The whole width: ${this.sentence(this.focus)}`],
+            legend: this.legendItems(),
+        };
+    }
+
+    legendItems() {
+        const colours = themeColours();
+        const item = (name, node) => ({ name, colour: this.colourOf(node, colours) });
+        const node = { name: this.needle, bytes: [0, 0], weight: 1, user: false, children: new Map() };
+        return this.isDifference()
+            ? [
+                  item('more than at the other moment', { ...node, bytes: [1, 0] }),
+                  item('less', { ...node, bytes: [0, 1] }),
+                  item('the same', node),
+              ]
+            : [item('frames of your own', { ...node, user: true }), item('of libraries', node)];
     }
 }
 

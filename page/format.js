@@ -32,7 +32,7 @@ export function formatNanoseconds(ns) {
     return Math.abs(ns) < 1000 ? `${Number(ns.toFixed(1))} ns` : formatMicroseconds(Math.round(ns / 1000));
 }
 
-const CELL_LENGTH = 300; // characters of a text in a table; a copy has them all
+export const CELL_LENGTH = 160; // characters of a text in a table; a copy has them all
 
 // UNIT as tables of the report have it; '+B' are the bytes of a change, with their sign.
 export function formatValue(value, unit) {
@@ -50,24 +50,31 @@ export function plural(count, word) {
     return `${formatCount(count)} ${word}${count === 1 ? '' : 's'}`;
 }
 
-// A name is data of a stranger: controls and marks that turn the direction of writing become visible signs, so that
-// they can change neither the layout nor the order of what stands around the name. After letters that are written from
-// right to left a mark ends their influence: "name:41" stays in that order.
+// Controls, marks that turn the direction of writing, what has no width, and halves of a character.
+const HIDDEN =
+    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
+
+// A name is data of a stranger: what cannot be seen, or changes the order of what stands around the name, becomes a
+// visible sign. After letters that are written from right to left a mark ends their influence: "name:41" stays in that
+// order.
 export function visibleText(text) {
     return text
-        .replace(
-            /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-            (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`,
-        )
+        .replace(/\u2400/g, '‹U+0000›') // what gmd reads a NUL as; few fonts have the picture
+        .replace(HIDDEN, (c) => `‹U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}›`)
         .replace(/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+/g, '$&\u200e');
 }
+
+const isTrail = (text, at) => (text.charCodeAt(at) & 0xfc00) === 0xdc00; // of a surrogate pair
 
 // At most LENGTH characters: the head and the tail, which for paths says most.
 export function shortText(text, length) {
     const limit = length ?? 200;
     if (text.length <= limit) return visibleText(text);
-    const head = Math.floor(limit / 3);
-    return visibleText(`${text.slice(0, head)}…${text.slice(text.length - (limit - head - 1))}`);
+    let head = Math.floor(limit / 3),
+        tail = text.length - (limit - head - 1);
+    if (isTrail(text, head)) head--;
+    if (isTrail(text, tail)) tail++;
+    return `${visibleText(text.slice(0, head))}…${visibleText(text.slice(tail))}`;
 }
 
 export function formatAddress(history, offset) {

@@ -83,16 +83,19 @@ export class Header {
         this.event = element('input', {
             type: 'number',
             min: '0',
-            onchange: () => app.set({ event: Math.max(0, Math.round(Number(this.event.value) || 0)) }),
+            placeholder: 'start',
+            onchange: () => app.set({ event: this.typedEvent() }),
         });
         const go = chooser('Go to', [], (value) => value && app.set({ event: Number(value) }));
         this.marks = go.select;
+        this.range = element('span', { class: 'soft range' });
         this.sums = element('span', { class: 'sums' });
         return element(
             'div',
             { class: 'moment-bar', role: 'group', 'aria-label': 'Moment and search' },
             app.report.histories.length > 1 && history.node,
             element('label', { class: 'field' }, element('span', {}, 'Event'), this.event),
+            this.range,
             element(
                 'span',
                 { class: 'group' },
@@ -103,6 +106,12 @@ export class Header {
             this.sums,
             this.searchBox(),
         );
+    }
+
+    // Nothing typed is the state before the first event.
+    typedEvent() {
+        const { value } = this.event;
+        return value === '' ? 0 : this.app.history().eventOf(Math.max(0, Math.round(Number(value) || 0)));
     }
 
     stepper(sign, label, step) {
@@ -175,7 +184,7 @@ export class Header {
             timeline: histories.length,
             state: histories.length,
             flame: histories.length,
-            compare: histories.length > 1,
+            compare: this.app.hasComparable(),
             tables: tables.length,
         };
         return VIEW_NAMES.filter(([name]) => name === state.view || !(name in needs) || needs[name]);
@@ -190,28 +199,18 @@ export class Header {
             state.history,
         );
         if (changed.has('history') || changed.has('view'))
-            setOptions(
-                this.marks,
-                [
-                    ['', '…'],
-                    ...marksOf(history)
-                        .slice(0, MARKS_LISTED)
-                        .map((mark) => [
-                            mark.event,
-                            `${formatCount(mark.event)}: ${shortText(mark.label ?? mark.kind, 80)}`,
-                        ]),
-                ],
-                '',
-            );
+            setOptions(this.marks, markOptions(history, marksOf(history)), '');
         this.marks.value = '';
-        this.event.max = history.last;
-        this.event.value = state.event;
+        this.event.max = history.numberOf(history.last);
+        this.event.value = state.event < 1 ? '' : history.numberOf(state.event);
         this.query.value = state.query ?? '';
         if (!state.query && !state.line && (state.stack ?? null) === null && (state.finding ?? null) === null)
             this.found.textContent = '';
+        const [first, last] = [1, history.last].map((event) => formatCount(history.numberOf(event)));
+        this.range.textContent = history.last ? `of ${first} to ${last}` : 'no events';
         this.sums.textContent =
-            `of ${formatCount(history.last)} · ${memorySums(history, state.event)}` +
-            `${history.info.truncated ? ' · the recording was cut off' : ''}`;
+            `${memorySums(history, state.event)}` +
+            `${history.info.truncated ? ' · the recording is incomplete' : ''}`;
     }
 
     updateFinding(state) {
@@ -238,4 +237,17 @@ export class Header {
             ),
         );
     }
+}
+
+// A list of thousands helps nobody: the last entry says how many are left out, and where they are.
+function markOptions(history, marks) {
+    const listed = marks
+        .slice(0, MARKS_LISTED)
+        .map((mark) => [
+            mark.event,
+            `${history.eventName(mark.event).replace('event ', '')}: ${shortText(mark.label ?? mark.kind, 80)}`,
+        ]);
+    const left = marks.length - listed.length;
+    const rest = left > 0 ? [['', `… and ${formatCount(left)} more, marked in the timeline`]] : [];
+    return [['', '…'], ...listed, ...rest];
 }

@@ -1,7 +1,10 @@
 // One recorded history: its columns as arrays, and what follows from them for any event.
 //
-// Event n is the n-th of the recording; 0 stands for the state before the first. "At event n" is after it: a block lives
-// at n if alloc <= n < end. Blocks are in order of allocation, which is also the order in which the timeline stacks them.
+// Event n is the n-th of the device; 0 stands for the state before the first. "At event n" is after it: a block lives
+// at n if alloc <= n < end. What a reader sees is numberOf(n). Blocks are in order of allocation, which is also the order in which the timeline stacks them.
+
+import { eventOfNumber, numberOfEvent } from './event_numbers.js';
+import { formatCount } from './format.js';
 
 const KEPT = 12; // answers: the views ask for the same few moments again and again
 const CHUNK = 1024; // blocks for which one latest end is kept, so that a search skips those long gone
@@ -29,6 +32,19 @@ export class History {
         this.latestEnds = latestEnds(this.blockEnd);
         this.peak = indexOfMaximum(this.allocated, 0, this.last);
         this.top = Math.max(this.allocated[this.peak], maximumOf(this.reserved), 1);
+    }
+
+    numberOf(event) {
+        return numberOfEvent(this.columns, this.prefix, event);
+    }
+
+    eventOf(number) {
+        return eventOfNumber(this.columns, this.prefix, number, this.events);
+    }
+
+    // "event 3,432", or "the start": before the first.
+    eventName(event) {
+        return event < 1 ? 'the start' : `event ${formatCount(this.numberOf(event))}`;
     }
 
     column(name) {

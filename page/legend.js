@@ -7,20 +7,28 @@ import { themeColours } from './theme.js';
 const WIDTH = 18,
     HEIGHT = 12; // pixels of a swatch
 
-// The entries of one or more LEGENDS of colourBlocks, each name once; FREE names what is reserved only.
-export function legendEntries(legends, patterns, hasReserved, free = 'reserved, not allocated') {
+// [{ name, colour, kind: of its pattern }] of one or more LEGENDS of colourBlocks, each name once; FREE names what is
+// reserved only.
+export function legendItems(legends, patterns, hasReserved, free = 'reserved, not allocated') {
     const colours = themeColours();
     const entries = new Map(legends.flat().map((entry) => [entry.name, entry.index]));
-    const nodes = [...entries].map(([name, index]) =>
-        legendEntry(name, colours.blocks[index], patterns ? index % PATTERNS : 0, colours),
-    );
-    if (hasReserved) nodes.push(legendEntry(free, colours.cached, 1, colours));
-    return nodes;
+    const items = [...entries].map(([name, index]) => ({
+        name,
+        colour: colours.blocks[index],
+        kind: patterns ? index % PATTERNS : 0,
+    }));
+    if (hasReserved) items.push({ name: free, colour: colours.cached, kind: 1 });
+    return items;
 }
 
-function legendEntry(name, colour, kind, colours) {
+export function legendEntries(...legend) {
+    const { ground } = themeColours();
+    return legendItems(...legend).map((item) => legendEntry(item, ground));
+}
+
+function legendEntry({ name, colour, kind }, ground) {
     const swatch = element('canvas', { width: String(WIDTH), height: String(HEIGHT), 'aria-hidden': 'true' });
-    drawSwatch(swatch.getContext('2d'), colour, kind, colours.ground);
+    drawSwatch(swatch.getContext('2d'), colour, kind, ground);
     return element('span', { class: 'entry' }, swatch, name);
 }
 

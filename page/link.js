@@ -9,13 +9,19 @@ const readPair = (value) => {
     const match = /^(\d{1,15})-(\d{1,15})$/.exec(value);
     return match ? [Number(match[1]), Number(match[2])] : null;
 };
+// The numbers of events that a reader sees; that of the state before the first is -1.
+const readEvent = (text) => (text === 'start' ? -1 : readNumber(text));
+const readEvents = (text) => {
+    const match = /^(start|\d{1,15})-(\d{1,15})$/.exec(text);
+    return match ? [readEvent(match[1]), Number(match[2])] : null;
+};
 const FIELDS = {
     view: readWord,
     history: readNumber,
-    event: readNumber,
-    range: readPair,
+    event: readEvent,
+    range: readEvents,
     height: readPair,
-    span: readPair,
+    span: readEvents,
     block: readNumber,
     finding: readNumber,
     evidence: readNumber,
@@ -25,9 +31,9 @@ const FIELDS = {
     colour: readWord,
     patterns: readFlag,
     by: readWord,
-    from: readNumber,
+    from: readEvent,
     fromHistory: readNumber,
-    fromRange: readPair,
+    fromRange: readEvents,
     table: readWord,
     filter: readText,
 };
@@ -48,8 +54,13 @@ export function writeLink(state) {
         if (value === null || value === undefined || value === '' || value === false) continue;
         parameters.set(
             name,
-            value === true ? '1' : Array.isArray(value) ? value.map(Math.round).join('-') : String(value),
+            value === true ? '1' : Array.isArray(value) ? value.map(textOf).join('-') : textOf(value),
         );
     }
     return `#${parameters}`;
+}
+
+function textOf(value) {
+    if (value === -1) return 'start';
+    return typeof value === 'number' ? String(Math.round(value)) : String(value);
 }

@@ -55,7 +55,7 @@ function buildPage(app, place) {
     preparePrint(views, () => app.state.view);
     listenToKeys(app, header);
     show(app.state, new Set(['view', 'history', ...Object.keys(app.state)]));
-    window.gmdPage = { app, views }; // for tests and for the reader's own console
+    window.gmdPage = { app, views, shortText }; // for tests and for the reader's own console
 }
 
 // Keys that hold everywhere: the views by number, / to search.

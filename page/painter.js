@@ -2,9 +2,26 @@
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
+function fontOf(place) {
+    return `${place?.bold ? '600 ' : ''}${place?.size ?? 11}px ${FONT}`;
+}
+
 export class CanvasPainter {
     constructor(context) {
         this.context = context;
+    }
+
+    // What DRAW paints has its origin at X and Y.
+    within(x, y, draw) {
+        this.context.save();
+        this.context.translate(x, y);
+        draw();
+        this.context.restore();
+    }
+
+    widthOf(content, place) {
+        this.context.font = fontOf(place);
+        return this.context.measureText(content).width;
     }
 
     rect(x, y, width, height, fill, opacity) {
@@ -34,10 +51,22 @@ export class CanvasPainter {
         context.setLineDash([]);
     }
 
+    // A closed line through POINTS, [[x, y]].
+    outline(points, stroke, lineWidth) {
+        const { context } = this;
+        context.strokeStyle = stroke;
+        context.lineWidth = lineWidth;
+        context.lineJoin = 'round';
+        context.beginPath();
+        for (const [x, y] of points) context.lineTo(x, y);
+        context.closePath();
+        context.stroke();
+    }
+
     // PLACE: { align: 'start|center|end', size, bold, clip: width, cut: 'start|end' }
     text(content, x, y, fill, place) {
         const { context } = this;
-        context.font = `${place?.bold ? '600 ' : ''}${place?.size ?? 11}px ${FONT}`;
+        context.font = fontOf(place);
         context.textAlign = place?.align ?? 'start';
         context.textBaseline = 'middle';
         context.fillStyle = fill;
@@ -83,6 +112,16 @@ export class SvgPainter {
         this.measure = new CanvasPainter(document.createElement('canvas').getContext('2d'));
     }
 
+    within(x, y, draw) {
+        this.parts.push(`<g transform="translate(${hundredths(x)} ${hundredths(y)})">`);
+        draw();
+        this.parts.push('</g>');
+    }
+
+    widthOf(content, place) {
+        return this.measure.widthOf(content, place);
+    }
+
     rect(x, y, width, height, fill, opacity) {
         const faint = opacity === undefined ? '' : ` fill-opacity="${opacity}"`;
         this.parts.push(
@@ -105,10 +144,17 @@ export class SvgPainter {
         );
     }
 
+    outline(points, stroke, lineWidth) {
+        const path = points.map(([x, y]) => `${hundredths(x)} ${hundredths(y)}`).join('L');
+        this.parts.push(
+            `<path d="M${path}Z" stroke="${stroke}" stroke-width="${lineWidth}" stroke-linejoin="round" fill="none"/>`,
+        );
+    }
+
     text(content, x, y, fill, place) {
         const size = place?.size ?? 11;
         const anchor = { start: 'start', center: 'middle', end: 'end' }[place?.align ?? 'start'];
-        this.measure.context.font = `${place?.bold ? '600 ' : ''}${size}px ${FONT}`;
+        this.measure.context.font = fontOf(place);
         const shown = place?.clip ? this.measure.clipped(content, place.clip, place.cut) : content;
         this.parts.push(
             `<text x="${hundredths(x)}" y="${hundredths(y + size * 0.35)}" fill="${fill}" font-size="${size}" ` +

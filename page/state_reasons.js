@@ -6,7 +6,7 @@ import { gapsOf, segmentsAt } from './state_model.js';
 
 const KINDS = [
     'allocation',
-    'free asked for',
+    'free requested',
     'free completed',
     'segment taken from the device',
     'segment given back',
@@ -35,16 +35,13 @@ export function eventSentence(history, event) {
             : segment >= 0
               ? `, ${formatBytes(history.segmentSize[segment])}`
               : '';
-    return `Event ${formatCount(event)}${recordedNumber(history, event)}: ${KINDS[kind] ?? 'event'}${what}.`;
+    return `Event ${formatCount(history.numberOf(event))}${requestOf(history, event)}: ${KINDS[kind] ?? 'event'}${what}.`;
 }
 
-// gmd's texts count the events of the recording from 0, over all its devices; of a run they count its requests.
-function recordedNumber(history, event) {
-    if (history.columns.has(`${history.prefix}e.request`))
-        return ` (request ${formatCount(history.ofEvents('request')[event])})`;
-    const known = history.columns.has(`${history.prefix}e.number`);
-    const number = known ? history.ofEvents('number')[event] : event - 1;
-    return ` (${formatCount(number)} in texts of gmd)`;
+// Texts of gmd count the requests of a run.
+function requestOf(history, event) {
+    const isKnown = history.columns.has(`${history.prefix}e.request`);
+    return isKnown ? ` (request ${formatCount(history.ofEvents('request')[event])})` : '';
 }
 
 // Why the block that EVENT allocated lies where it lies, from the state before it.
@@ -100,7 +97,7 @@ function ownerSentence(history, address, event) {
     for (let block = history.allocatedUpTo(event) - 1; block >= 0; block--)
         if (start[block] <= address && address < start[block] + history.blockSize[block])
             return (
-                ` Until event ${formatCount(history.blockEnd[block])} block ${formatCount(block)} of ` +
+                ` Until ${history.eventName(history.blockEnd[block])} block ${formatCount(block)} of ` +
                 `${shortText(history.lineOf(block), 100)} lay there.`
             );
     return '';
@@ -182,10 +179,10 @@ export function refusalSentences(history, { event, bytes, oom }) {
         largest = gaps.reduce((most, gap) => Math.max(most, gap.size), 0);
     const isFirst = oom?.event === event;
     return [
-        `Out of memory at event ${formatCount(event)}: ${formatBytes(bytes)} were refused${isFirst ? moreSentence(oom) : '.'}`,
+        `Out of memory at ${history.eventName(event)}: ${formatBytes(bytes)} were refused${isFirst ? moreSentence(oom) : '.'}`,
         history.hasReserved &&
             `The allocator held ${formatBytes(free)} in ${plural(gaps.length, 'free gap')}, the largest of ${formatBytes(largest)}.`,
-        !isFirst && firstSentence(oom),
+        !isFirst && firstSentence(history, oom),
         oom?.cause &&
             `Cause: ${shortText(oom.cause, 300)}${oom.reason ? `: ${shortText(oom.reason, 300)}` : ''}.`,
         OUTCOMES[oom?.outcome],
@@ -199,9 +196,9 @@ function moreSentence({ repeats }) {
     return repeats > 0 ? `, and ${formatCount(repeats)} more like it later.` : '.';
 }
 
-function firstSentence(oom) {
+function firstSentence(history, oom) {
     return oom
-        ? `The first of the same line and size was at event ${formatCount(oom.event)}; what follows is known of that one.`
+        ? `The first of the same line and size was at ${history.eventName(oom.event)}; what follows is known of that one.`
         : 'Its cause is not known: there were too many to look at each.';
 }
 

@@ -1,10 +1,10 @@
 // The view "State": the allocator's segments, blocks and gaps at the event, stepped with keys.
 
 import { CLASS_FIRST } from './timeline_layout.js';
-import { CanvasPainter, SvgPainter } from './painter.js';
+import { CanvasPainter } from './painter.js';
 import { DataTable } from './data_table.js';
 import { blockDetails, blockSummary } from './block_details.js';
-import { button, element, replaceChildren } from './dom.js';
+import { element, replaceChildren } from './dom.js';
 import {
     choiceSentences,
     eventSentence,
@@ -16,7 +16,7 @@ import {
 import { coloursOf } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
 import { layoutSegments, partsOf, partsOfPiece, pieceAt } from './state_layout.js';
-import { legendEntries } from './legend.js';
+import { legendEntries, legendItems } from './legend.js';
 import { liveSentence, memorySums } from './line_sums.js';
 import { highlightOf } from './search.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
@@ -46,7 +46,7 @@ export class StateView {
                 'p',
                 { class: 'note keys' },
                 'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. ' +
-                    'Crossed: waits for a stream.',
+                    'Crossed out: freed, but a stream may still use it.',
             ),
             this.legend,
             element('div', { class: 'columns' }, this.list, this.side),
@@ -125,19 +125,23 @@ export class StateView {
         this.drawLegend();
         this.canvas.setAttribute(
             'aria-label',
-            `Segments at event ${formatCount(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. ` +
+            `Segments at ${this.history.eventName(this.app.state.event)}: ${plural(this.segments.length, 'segment')}. ` +
                 'The table below lists them.',
         );
     }
 
-    // It names the colours that live blocks have here.
-    drawLegend() {
+    // The colours that live blocks have here.
+    liveLegend() {
         const { history, colours } = this;
         const seen = new Set(
             history.liveBlocks(this.app.state.event).map((block) => colours.classes[block] - CLASS_FIRST),
         );
-        const entries = colours.legend.filter(({ index }) => seen.has(index));
-        replaceChildren(this.legend, legendEntries([entries], false, history.hasReserved, 'free'));
+        return colours.legend.filter(({ index }) => seen.has(index));
+    }
+
+    drawLegend() {
+        const entries = legendEntries([this.liveLegend()], false, this.history.hasReserved, 'free');
+        replaceChildren(this.legend, entries, element('span', { class: 'soft' }, this.scaleSentence()));
     }
 
     paint(painter) {
@@ -155,7 +159,7 @@ export class StateView {
                 0,
                 group.y + 14,
                 colours.soft,
-                { clip: layout.width },
+                { clip: layout.width, cut: 'end' },
             );
         }
         if (!layout.bars.length)
@@ -304,7 +308,7 @@ export class StateView {
             shortText(history.info.pools?.[segment.pool] ?? String(segment.pool), 40),
         ]);
         const table = {
-            title: `Segments at event ${formatCount(state.event)}`,
+            title: `Segments at ${history.eventName(state.event)}`,
             rows,
             columns: [
                 { name: 'Segment', unit: 'count' },
@@ -370,13 +374,30 @@ export class StateView {
         this.app.set({ block: blocks[Math.min(Math.max(at + step, 0), blocks.length - 1)] });
     }
 
-    image(svg) {
-        if (svg) {
-            const painter = new SvgPainter(this.layout.width + 2, Math.max(this.layout.height, 40));
-            this.paint(painter);
-            return { painter };
-        }
-        return { canvas: this.canvas };
+    picture() {
+        if (!this.layout) return null;
+        const { history, layout } = this;
+        const { event } = this.app.state;
+        const colours = themeColours();
+        const free = { name: 'free', colour: mixColours(colours.ground, colours.cached, 0.3) };
+        return {
+            width: layout.width + 2,
+            height: Math.max(layout.height, 40),
+            paint: (painter) => this.paint(painter),
+            heading: shortText(history.info.name, 120),
+            notes: [
+                `The allocator at ${history.eventName(event)}: ${memorySums(history, event)}; ${liveSentence(history, event)}.`,
+                this.scaleSentence(),
+            ],
+            legend: [
+                ...legendItems([this.liveLegend()], false, false),
+                ...(history.hasReserved ? [free] : []),
+            ],
+        };
+    }
+
+    scaleSentence() {
+        return `Each bar is a segment; a whole row is ${formatBytes(Math.round(this.layout.rowBytes))}.`;
     }
 }
 

@@ -2,6 +2,7 @@
 
 import { axisStep, formatBytes, formatCount, formatMicroseconds, shortText } from './format.js';
 import { CLASS_FIRST, EDGE } from './timeline_layout.js';
+import { iterationsOf } from './moments.js';
 import { inkOn } from './theme.js';
 import { nameOfClass } from './colours.js';
 
@@ -12,10 +13,12 @@ const LABEL_WIDTH = 110,
 
 const LINE_SPACE = 40; // pixels for each line of a mark: with less of them the picture is lost behind lines
 const TICK = 10;
-const LETTER = 7; // pixels of a mark's name, for each letter
+const LETTER = 7, // pixels of a mark's name, for each letter
+    BETWEEN = 8; // between two names
 const SHORTEST = 14,
     LONGEST = 40; // letters of a name where marks are dense, and where they are not
 const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
+const LEAST_STEP = 0.5; // pixels of height: a smaller step of an outline is not seen
 const FLUSH = 2; // segments: the allocator, or the program, emptied the cache
 
 // Views share them.
@@ -35,11 +38,12 @@ function listMarks(history) {
     ];
     const [first, repeated] = refusalMarks(history);
     marks.push(...first);
-    for (const mark of info.marks ?? []) marks.push(mark);
+    const iterations = iterationsOf(history);
+    const named = new Set(iterations.map(({ event }) => event));
+    const isIteration = ({ kind, event }) => kind === 'annotation' && named.has(event);
+    for (const mark of info.marks ?? []) if (!isIteration(mark)) marks.push(mark);
     marks.push(...flushesOf(history));
-    (info.iterations ?? []).forEach((event, i) =>
-        marks.push({ event, kind: 'iteration', label: `iteration ${i + 1}` }),
-    );
+    for (const { event, name } of iterations) marks.push({ event, kind: 'iteration', label: name });
     return [...marks, ...repeated];
 }
 
@@ -89,12 +93,18 @@ export function drawAxes(painter, chart, colours) {
     painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
     const step = axisStep(view.to - view.from, plot.width / 90, false);
     const bottom = plot.y + plot.height;
-    for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
+    const { history } = chart;
+    // Events whose place is a round number, from 0, as recordings of one device number them.
+    for (
+        let at = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1;
+        at <= Math.min(view.to, history.last);
+        at += step
+    ) {
         const x = chart.x(at);
         painter.line(x, bottom, x, bottom + 4, colours.soft);
         if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;
-        painter.text(formatCount(at), x, bottom + 11, colours.soft, { align: 'center' });
-        const time = chart.history.timeOf(Math.min(at, chart.history.last));
+        painter.text(formatCount(history.numberOf(at)), x, bottom + 11, colours.soft, { align: 'center' });
+        const time = history.timeOf(at);
         if (time !== null)
             painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, {
                 align: 'center',
@@ -102,7 +112,7 @@ export function drawAxes(painter, chart, colours) {
             });
     }
     painter.text('event', plot.x - 6, bottom + 11, colours.soft, { align: 'end' });
-    if (chart.history.timeOf(1) !== null)
+    if (history.timeOf(1) !== null)
         painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
     painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
 }
@@ -132,11 +142,12 @@ function drawMark(painter, chart, mark, colours, { dense, letters, named }) {
     const sign =
         MARK_SIGNS[mark.kind] ??
         (mark.kind === 'iteration' || dense ? '' : shortText(mark.label ?? '', letters));
-    const room = 12 + LETTER * sign.length;
-    if (!sign || named.some((other) => Math.abs(x - other.x) < (room + other.room) / 2)) return;
-    named.push({ x, room });
-    const align = x > plot.x + plot.width - room / 2 ? 'end' : x < plot.x + room / 2 ? 'start' : 'center';
-    painter.text(sign, x, plot.y - 9, colour, { align, bold: serious });
+    if (!sign) return;
+    const width = painter.widthOf(sign, { bold: serious });
+    const left = Math.max(plot.x, Math.min(x - width / 2, plot.x + plot.width - width));
+    if (named.some((other) => left < other.right + BETWEEN && other.left < left + width + BETWEEN)) return;
+    named.push({ left, right: left + width });
+    painter.text(sign, left, plot.y - 9, colour, { bold: serious });
 }
 
 function isSerious({ kind }) {
@@ -163,18 +174,33 @@ export function drawCursor(painter, chart, colours) {
     painter.line(x, plot.y - 4, x, plot.y + plot.height + 4, colours.text);
 }
 
-// The outline of a block while the raster's column at X shows it.
-export function drawBlock(painter, chart, place, x, colour) {
-    const { plot } = chart;
-    const top = Math.max(chart.y(place.top), plot.y),
-        bottom = Math.min(chart.y(place.bottom), plot.y + plot.height);
-    const alloc = chart.history.blockAlloc[place.block],
-        end = chart.history.blockEnd[place.block];
-    const left = Math.max(chart.x(alloc), plot.x),
-        right = Math.min(chart.x(end), plot.x + plot.width);
-    if (bottom < plot.y || top > plot.y + plot.height) return;
-    painter.line(left, bottom + 0.5, right, bottom + 0.5, colour, [3, 3]);
-    painter.frame(x - 2, top - 0.5, 4, Math.max(bottom - top, 1) + 1, colour, 2);
+// The outline of BLOCK over all of its life that is in view; WIDTH: of the line.
+export function drawBlock(painter, chart, block, colour, width) {
+    const raster = chart.rasterInView();
+    if (!raster) return;
+    const { plot, history } = chart;
+    const x = (column) => chart.x(raster.from + (column / raster.columns) * (raster.to - raster.from));
+    const right = plot.x + plot.width,
+        low = plot.y + plot.height;
+    const upper = [],
+        lower = [];
+    let last = [Infinity, Infinity];
+    for (const { column, end, bottom } of chart.areaOf(block, raster)) {
+        const from = Math.min(Math.max(x(column), plot.x), right),
+            to = Math.min(Math.max(x(end), plot.x), right);
+        const y = [bottom + history.blockSize[block], bottom].map((bytes) =>
+            Math.min(Math.max(chart.y(bytes), plot.y), low),
+        );
+        if (to <= from || (y[0] === y[1] && (y[0] === plot.y || y[0] === low))) continue;
+        if (y.every((at, i) => Math.abs(at - last[i]) < LEAST_STEP)) {
+            upper.at(-1)[0] = lower.at(-1)[0] = to;
+            continue;
+        }
+        upper.push([from, y[0]], [to, y[0]]);
+        lower.push([from, y[1]], [to, y[1]]);
+        last = y;
+    }
+    if (upper.length) painter.outline([...upper, ...lower.reverse()], colour, width);
 }
 
 // Names on bands that are large enough, at some columns: the raster tells whether a text fits.

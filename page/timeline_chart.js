@@ -5,9 +5,9 @@ import {
     CLASS_FIRST,
     HIGHLIGHT,
     TimelineRaster,
+    areaOfBlock,
     blockAt,
     layoutTimeline,
-    placeOfBlock,
     rectanglesOf,
 } from './timeline_layout.js';
 import {
@@ -338,20 +338,22 @@ export class TimelineChart {
         if (names) drawBandNames(painter, this.rasterShown(), colours);
         drawMarks(painter, this, colours);
         drawCursor(painter, this, colours);
-        if (this.hover) drawBlock(painter, this, this.hover, this.x(this.hover.event + 0.5), colours.text);
-        const { selected, event } = this;
-        if (
-            selected !== null &&
-            this.history.blockAlloc[selected] <= event &&
-            this.history.blockEnd[selected] > event
-        )
-            drawBlock(
-                painter,
-                this,
-                placeOfBlock(this.history, event, selected),
-                this.x(event + 0.5),
-                colours.accent,
-            );
+        if (this.hover) drawBlock(painter, this, this.hover.block, colours.text, 1.5);
+        if (this.selected !== null) drawBlock(painter, this, this.selected, colours.accent, 2.5);
+    }
+
+    // As areaOfBlock; kept, since each frame asks for the same one or two.
+    areaOf(block, raster) {
+        const known = this.areas?.find((one) => one.block === block && one.raster === raster);
+        if (known) return known.area;
+        const area = areaOfBlock(this.history, block, raster);
+        this.areas = [{ block, raster, area }, ...(this.areas ?? [])].slice(0, 4);
+        return area;
+    }
+
+    // The sharpest one that is ready and covers what is shown.
+    rasterInView() {
+        return !this.isFull() && this.covers(this.raster) ? this.raster : this.overview;
     }
 
     // This chart with the raster that is on the screen.
@@ -379,10 +381,15 @@ export class TimelineChart {
     }
 
     fillOf(value, colours) {
-        if ((value & 63) === CLASS_CACHED) return mixColours(colours.ground, colours.cached, 0.3);
+        if ((value & 63) === CLASS_CACHED) return reservedFill(colours);
         const colour = colours.blocks[(value & 63) - CLASS_FIRST];
         return this.dimmed && !(value & HIGHLIGHT) ? mixColours(colour, colours.ground, DIM) : colour;
     }
+}
+
+// The colour of memory that is reserved only, in pictures.
+export function reservedFill(colours) {
+    return mixColours(colours.ground, colours.cached, 0.3);
 }
 
 // The address may ask for one: #renderer=canvas or #renderer=webgl, as the tests do.

@@ -32,7 +32,8 @@ function listenToPointers(chart, handlers) {
         overlay.setPointerCapture(event.pointerId);
         pointers.set(event.pointerId, event);
         const { offsetX: x, offsetY: y } = event;
-        drag = { x, y, lastX: x, lastY: y, moved: false, span: event.shiftKey };
+        const isFinger = event.pointerType === 'touch'; // up and down it scrolls the page
+        drag = { x, y, lastX: x, lastY: y, moved: false, span: event.shiftKey, isFinger };
     });
     overlay.addEventListener('pointermove', (event) => {
         if (pointers.has(event.pointerId) && pointers.size === 2) pinch(chart, pointers, event);
@@ -66,7 +67,7 @@ function continueDrag(chart, drag, event, handlers) {
             .map((x) => Math.floor(chart.eventAt(x)));
         handlers.span(Math.max(0, from), Math.min(chart.history.last, to));
     } else {
-        chart.pan(event.offsetX - drag.lastX, event.offsetY - drag.lastY);
+        chart.pan(event.offsetX - drag.lastX, drag.isFinger ? 0 : event.offsetY - drag.lastY);
     }
     drag.lastX = event.offsetX;
     drag.lastY = event.offsetY;

@@ -123,14 +123,29 @@ export function blockAt(history, event, bytes) {
     return null;
 }
 
-// Where BLOCK lies at EVENT, at which it lives.
-export function placeOfBlock(history, event, wanted) {
-    let height = 0;
-    for (const block of history.liveBlocks(event)) {
-        if (block === wanted) return { block, bottom: height, top: height + history.blockSize[block] };
-        height += history.blockSize[block];
+// Where BLOCK lies in the columns of RASTER that show it: [{ column, end, bottom }], columns with one height together. Those
+// below it only become fewer: what is allocated later lies above.
+export function areaOfBlock(history, block, raster) {
+    const { blockAlloc, blockEnd, blockSize } = history;
+    const below = [...history.liveBlocks(blockAlloc[block])].filter((other) => other < block);
+    below.sort((a, b) => blockEnd[a] - blockEnd[b]);
+    let bottom = below.reduce((sum, other) => sum + blockSize[other], 0);
+    const steps = [];
+    let gone = 0;
+    for (let c = 0; c < raster.columns; c++) {
+        const moment = raster.moments[c];
+        if (moment < blockAlloc[block] || moment >= blockEnd[block]) continue;
+        while (gone < below.length && blockEnd[below[gone]] <= moment) bottom -= blockSize[below[gone++]];
+        const last = steps.at(-1);
+        if (last?.bottom === bottom && last.end === c) last.end = c + 1;
+        else steps.push({ column: c, end: c + 1, bottom });
     }
-    return null;
+    const alloc = blockAlloc[block];
+    if (!steps.length && alloc >= raster.from && alloc < raster.to) {
+        const column = raster.columnOf(alloc); // it lives between the moments of two columns
+        steps.push({ column, end: column + 1, bottom });
+    }
+    return steps;
 }
 
 // The raster as rectangles { column, columns, row, rows, value }, equal neighbours merged: for SVG and for printing.

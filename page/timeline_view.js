@@ -2,15 +2,15 @@
 
 import { COLOURINGS, coloursOf } from './colours.js';
 import { DataTable } from './data_table.js';
-import { CanvasPainter, SvgPainter } from './painter.js';
-import { TimelineChart } from './timeline_chart.js';
+import { TimelineChart, reservedFill } from './timeline_chart.js';
 import { blockDetails, blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren } from './dom.js';
-import { formatBytes, formatCount, plural, shortText } from './format.js';
+import { formatBytes, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { legendEntries } from './legend.js';
+import { legendEntries, legendItems } from './legend.js';
 import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
+import { themeColours } from './theme.js';
 
 const HELP =
     'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
@@ -119,9 +119,9 @@ export class TimelineView {
 
     sentence(history, { event }) {
         return (
-            `Active memory timeline of ${shortText(history.info.name, 80)}. At event ${formatCount(event)}: ` +
+            `Active memory timeline of ${shortText(history.info.name, 80)}. At ${history.eventName(event)}: ` +
             `${memorySums(history, event)}. ` +
-            `Peak ${formatBytes(history.allocated[history.peak])} at event ${formatCount(history.peak)}.`
+            `Peak ${formatBytes(history.allocated[history.peak])} at ${history.eventName(history.peak)}.`
         );
     }
 
@@ -160,7 +160,7 @@ export class TimelineView {
                     element(
                         'div',
                         { class: 'soft' },
-                        `at event ${formatCount(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
+                        `at ${chart.history.eventName(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
                     ),
                 );
             const left = Math.max(0, Math.min(x + 14, chart.node.clientWidth - tip.offsetWidth - 4));
@@ -179,7 +179,7 @@ export class TimelineView {
 
     momentTable(history, event) {
         const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
-        const title = `Allocated at event ${formatCount(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
+        const title = `Allocated at ${history.eventName(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
         return this.lineTable(history, {
             title,
             rows,
@@ -200,7 +200,7 @@ export class TimelineView {
             sum.count,
         ]);
         const change = history.allocated[to] - history.allocated[Math.max(0, from - 1)];
-        const title = `Events ${formatCount(from)} to ${formatCount(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by ${groupingOf(history).word.toLowerCase()}`;
+        const title = `From ${history.eventName(from)} to ${history.eventName(to)}: ${change >= 0 ? '+' : ''}${formatBytes(change)}, by ${groupingOf(history).word.toLowerCase()}`;
         return this.lineTable(history, {
             title,
             rows,
@@ -297,24 +297,43 @@ export class TimelineView {
         this.app.set({ block: live[next] });
     }
 
-    image(svg) {
-        return chartImage(this.chart, svg);
+    picture() {
+        const { chart } = this;
+        if (!chart.history) return null;
+        const { history } = chart;
+        return {
+            ...chartPicture(chart),
+            heading: shortText(history.info.name, 120),
+            notes: [
+                this.sentence(history, this.app.state),
+                chartScale(chart),
+                this.app.highlight ? `In full colour: ${foundSentence(this.app.highlight)}.` : '',
+            ].filter(Boolean),
+            legend: pictureLegend([this.coloured.legend], history.hasReserved),
+        };
     }
 }
 
-// A painter with the chart's picture: { painter } for SVG, { canvas } for PNG.
-export function chartImage(chart, svg) {
-    const { clientWidth, clientHeight } = chart.node;
-    if (svg) {
-        const painter = new SvgPainter(clientWidth, clientHeight);
-        chart.paint(painter);
-        return { painter };
-    }
-    const canvas = element('canvas', { width: clientWidth * 2, height: clientHeight * 2 });
-    const context = canvas.getContext('2d');
-    context.scale(2, 2);
-    chart.paint(new CanvasPainter(context));
-    return { canvas };
+export function chartPicture(chart) {
+    const { clientWidth: width, clientHeight: height } = chart.node;
+    return { width, height, paint: (painter) => chart.paint(painter) };
+}
+
+// What of the history is shown, and its scales.
+export function chartScale({ history, view }) {
+    const [from, to] = [Math.floor(view.from), Math.min(Math.ceil(view.to) - 1, history.last)];
+    return (
+        `Shown: from ${history.eventName(from)} to ${history.eventName(to)} of ${plural(history.last, 'event')}, ` +
+        `memory from ${formatBytes(Math.round(view.bottom))} to ${formatBytes(Math.round(view.top))}. ` +
+        'The height of a band is the size of its block.'
+    );
+}
+
+// Vectors have no patterns: what is reserved only has a plain colour.
+export function pictureLegend(legends, hasReserved) {
+    const colours = themeColours();
+    const reserved = { name: 'reserved, not allocated', colour: reservedFill(colours) };
+    return [...legendItems(legends, false, false), ...(hasReserved ? [reserved] : [])];
 }
 
 export function foundSentence(found) {

@@ -34,6 +34,9 @@ void gmd_origins_free(gmd_origins *origins);
 
 /* Adds what is not there yet and gives its number. False: no host memory, or 2^32 of them. */
 bool gmd_origins_add_text(gmd_origins *origins, const char *text, size_t length, uint32_t *number);
+/* The same for a name, which is read as far as its first NUL: each NUL in it becomes U+2400, the
+ * picture of one, so that nothing is lost. */
+bool gmd_origins_add_name(gmd_origins *origins, const char *name, size_t length, uint32_t *number);
 bool gmd_origins_add_frame(gmd_origins *origins, const gmd_frame *frame, uint32_t *number);
 /* `frames`: numbers, the innermost first. */
 bool gmd_origins_add_stack(gmd_origins *origins, const uint32_t *frames, size_t count,

@@ -2,6 +2,7 @@
  */
 #include "gmd_origins.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* `empty` is what number 0 is. */
@@ -37,6 +38,34 @@ void gmd_origins_free(gmd_origins *origins)
 bool gmd_origins_add_text(gmd_origins *origins, const char *text, size_t length, uint32_t *number)
 {
     return intern(&origins->texts, NULL, 0, text, length, number);
+}
+
+static bool add_pictured(gmd_origins *origins, const char *name, size_t length, uint32_t *number)
+{
+    static const char picture[] = "\xE2\x90\x80";
+    size_t size = 0;
+    char *text = malloc(length * (sizeof picture - 1));
+    if (!text) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (name[i]) {
+            text[size++] = name[i];
+        } else {
+            memcpy(text + size, picture, sizeof picture - 1);
+            size += sizeof picture - 1;
+        }
+    }
+    bool is_added = gmd_origins_add_text(origins, text, size, number);
+    free(text);
+    return is_added;
+}
+
+bool gmd_origins_add_name(gmd_origins *origins, const char *name, size_t length, uint32_t *number)
+{
+    bool is_plain = !length || !memchr(name, '\0', length);
+    return is_plain ? gmd_origins_add_text(origins, name, length, number)
+                    : add_pictured(origins, name, length, number);
 }
 
 bool gmd_origins_add_frame(gmd_origins *origins, const gmd_frame *frame, uint32_t *number)

@@ -91,7 +91,7 @@ static bool add_text(reader *r, uint64_t number, uint32_t *text)
         return refuse(r, "expected the number of a string, and there is no such string");
     }
     const wire_field *s = &r->strings[number];
-    return gmd_origins_add_text(&r->snapshot->origins, (const char *)s->bytes, s->length, text) ||
+    return gmd_origins_add_name(&r->snapshot->origins, (const char *)s->bytes, s->length, text) ||
            no_memory(r);
 }
 

@@ -20,7 +20,7 @@ enum { SHORT_TEXT = 64 };
 
 static bool add_new_text(snapshot_reader *c, const pickle_value *v, uint32_t *text)
 {
-    return gmd_origins_add_text(&c->snapshot->origins, v->text, v->length, text) ||
+    return gmd_origins_add_name(&c->snapshot->origins, v->text, v->length, text) ||
            snapshot_no_memory(c);
 }
 

@@ -21,13 +21,13 @@ const PICTURES = [
     {
         name: 'page-settings',
         page: 'settings',
-        steps: ['.comparison a', 'text=Both where most was reserved'],
+        steps: ['.comparison a', 'text=Where the upper reserved most'],
         until: '.compare .legend',
     },
     {
         name: 'page-settings-state',
         page: 'settings',
-        steps: ['.comparison a', 'text=Both where most was reserved', '.views a:has-text("State")'],
+        steps: ['.comparison a', 'text=Where the upper reserved most', '.views a:has-text("State")'],
         until: '.state .legend',
     },
     { name: 'page-reuse-finding', page: 'reuse', until: '.finding' },

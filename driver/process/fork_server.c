@@ -35,6 +35,9 @@
 
 #define FUNCTION_MAX 64
 #define CHOICE_MAX   4096
+#define NAMED_MAX    26 /* blocks of a case that the minimiser names */
+
+typedef char block_name[GMD_BLOCK_NAME];
 
 #define ORDER_RUN        'r'
 #define ORDER_PERSISTENT 's'
@@ -56,6 +59,7 @@ typedef struct server_shared {
     size_t request_count;
     uint32_t function_count, thread_count, block_count, stream_count;
     char functions[FUNCTION_MAX][64];
+    block_name block_names[NAMED_MAX]; /* "": none; only where there are no more blocks */
     gmd_schedule interleave;
     uint8_t choices[CHOICE_MAX];
     gmd_request requests[GMD_FORK_SERVER_REQUEST_MAX];
@@ -105,7 +109,8 @@ struct gmd_fork_server {
 
 /* --- the run, in a fork of the fork server --------------------------------------------------- */
 
-/* The input as a trace. Requests and functions are the shared ones; all else goes without names. */
+/* The input as a trace. Requests and functions are the shared ones; all else goes without names,
+ * but for the blocks of a short case (name_blocks). */
 static void view_input(server_shared *shared, gmd_trace *trace, char *functions[FUNCTION_MAX],
                        char **nameless)
 {
@@ -120,6 +125,24 @@ static void view_input(server_shared *shared, gmd_trace *trace, char *functions[
     trace->streams = (gmd_names){.items = nameless, .count = shared->stream_count};
     trace->conditions.interleave = shared->interleave;
     trace->conditions.interleave.choices = shared->choices;
+}
+
+typedef struct named_blocks {
+    block_name names[NAMED_MAX];
+    char *items[NAMED_MAX];
+} named_blocks;
+
+/* For sentences about them. They are copied: the allocator may write over what is shared. */
+static void name_blocks(const server_shared *shared, gmd_trace *trace, named_blocks *own)
+{
+    if (shared->block_count > NAMED_MAX) {
+        return;
+    }
+    for (uint32_t i = 0; i < shared->block_count; i++) {
+        snprintf(own->names[i], sizeof own->names[i], "%s", shared->block_names[i]);
+        own->items[i] = *own->names[i] ? own->names[i] : NULL;
+    }
+    trace->blocks.items = own->items;
 }
 
 static uint64_t most_names(const server_shared *shared)
@@ -217,6 +240,7 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
 {
     char *functions[FUNCTION_MAX];
     char **nameless = NULL;
+    named_blocks blocks;
     uint64_t inputs = 0;
     bool is_real = session->options->device.kind != GMD_DEVICE_SIM;
     child_prepare();
@@ -236,6 +260,7 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
         view_input(shared, trace, functions, nameless);
     }
     if (!is_persistent) {
+        name_blocks(shared, trace, &blocks);
         play_input(session, shared, trace);
     }
     close(channel);
@@ -602,6 +627,10 @@ static gmd_status hand_over_names(server_shared *s, const gmd_trace *t, gmd_erro
         const char *name = t->functions.items[i];
         snprintf(s->functions[i], sizeof s->functions[i], "%s", name ? name : "");
     }
+    for (uint32_t i = 0; i < t->blocks.count && i < NAMED_MAX; i++) {
+        const char *name = t->blocks.items[i];
+        snprintf(s->block_names[i], sizeof s->block_names[i], "%s", name ? name : "");
+    }
     s->interleave = t->conditions.interleave;
     if (t->conditions.interleave.choice_count) {
         memcpy(s->choices, t->conditions.interleave.choices, t->conditions.interleave.choice_count);
@@ -824,6 +853,7 @@ static size_t hand_over_all(gmd_fork_server *n, const gmd_persistent_input *trac
     function_table functions = {.count = 0};
     size_t used = 0, handed_over = 0;
     list->requests = list->faults_planted = list->faults_unfired = list->lapses = list->known = 0;
+    memset(list->costs, 0, sizeof list->costs);
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;
     atomic_store(&list->passed, 0);
@@ -847,6 +877,19 @@ static size_t hand_over_all(gmd_fork_server *n, const gmd_persistent_input *trac
     return handed_over;
 }
 
+/* The outcome is of one input; what its oracles cost is made that of all. The allocator may have
+ * written into the list. */
+static void take_costs(gmd_outcome *o, const persistent_list *list, bool is_of_last_passed)
+{
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        gmd_oracle_result *result = &o->oracles[i];
+        double seconds = list->costs[i].seconds;
+        result->asked = (is_of_last_passed ? 0 : result->asked) + list->costs[i].asked;
+        result->seconds = (is_of_last_passed ? 0 : result->seconds) +
+                          (seconds >= 0 && seconds < 1e9 ? seconds : 0);
+    }
+}
+
 /* What the list says of the inputs that were handed over. */
 static void take_list(gmd_fork_server *n, size_t handed_over, size_t passed,
                       gmd_persistent_result *result)
@@ -867,6 +910,7 @@ static void take_list(gmd_fork_server *n, size_t handed_over, size_t passed,
     result->known = list->known;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;
+    take_costs(&n->taken.outcome, list, passed == handed_over);
 }
 
 typedef struct many_inputs {

@@ -54,7 +54,8 @@ typedef struct gmd_persistent_result {
     size_t passed;   /* inputs, from the first, that showed nothing */
     bool is_suspect; /* the next one did, or ended the process; if not, there was no room for it, or
                         its threads lost their turn to the watchdog too often */
-    const gmd_outcome *outcome; /* of that; valid until the next call */
+    const gmd_outcome *outcome; /* of that; valid until the next call. What its oracles cost is of
+                                   all inputs, those that passed and that one. */
     const uint32_t *fresh;      /* of each that passed: the features that no input had before (with
                                    options->features); likewise */
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */

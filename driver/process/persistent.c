@@ -69,6 +69,14 @@ static gmd_status set_back(gmd_session *s, const gmd_outcome *opening,
     return session_restart(s, error);
 }
 
+static void add_costs(persistent_list *list, const gmd_outcome *o)
+{
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        list->costs[i].asked += o->oracles[i].asked;
+        list->costs[i].seconds += o->oracles[i].seconds;
+    }
+}
+
 /* False: it shows something, or cannot be run. */
 static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_options *options,
                       bool is_fresh, persistent_list *list)
@@ -90,6 +98,7 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;
     list->known += o->known_count;
+    add_costs(list, o);
     list->lapses += s->interleaving.lapses;
     list->states[atomic_load(&list->passed)] = s->persistent.state_hash;
     atomic_fetch_add(&list->passed, 1);

@@ -29,6 +29,12 @@ typedef struct persistent_entry {
     uint64_t probed_refusal; /* after which the allocator is asked again, from 1; 0: never */
 } persistent_entry;
 
+/* What an oracle looked at and took, as gmd_oracle_result has it. */
+typedef struct persistent_cost {
+    uint64_t asked;
+    double seconds;
+} persistent_cost;
+
 /* Shared between the process and its parent. */
 typedef struct persistent_list {
     persistent_entry inputs[PERSISTENT_MAX];
@@ -37,6 +43,7 @@ typedef struct persistent_list {
     bool is_fresh;                  /* the process has run nothing yet */
     _Atomic uint32_t passed;        /* inputs that showed nothing: also the one under way */
     uint64_t requests, faults_planted, faults_unfired, known; /* of those, together */
+    persistent_cost costs[GMD_ORACLE_MAX];                    /* likewise, in the outcome's order */
     bool expects_lapses; /* given: threads that spin or block outside the scheduler lose their turn
                             soon */
     _Atomic int has_stopped; /* before the next input: the threads lost their turn too often */

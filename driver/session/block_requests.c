@@ -5,6 +5,7 @@
 #include "captures.h"
 #include "contents.h"
 #include "frames.h"
+#include "gmd_size.h"
 #include "graphs.h"
 #include "journal_writer.h"
 #include "notes.h"
@@ -18,9 +19,10 @@ static void check_expectation(gmd_session *s, const gmd_request *r, bool is_serv
 {
     if ((r->expect == GMD_EXPECT_OOM && is_served) ||
         (r->expect == GMD_EXPECT_ALLOC && !is_served)) {
-        char message[200];
-        snprintf(message, sizeof message, "%" PRIu64 " B were expected to be %s and were %s",
-                 r->bytes, is_served ? "refused" : "served", is_served ? "served" : "refused");
+        char message[200], bytes[24];
+        snprintf(message, sizeof message, "%s were expected to be %s and were %s",
+                 gmd_format_bytes(r->bytes, bytes), is_served ? "refused" : "served",
+                 is_served ? "served" : "refused");
         session_violation(s, is_served ? GMD_KIND(expect, served) : GMD_KIND(expect, refused),
                           GMD_NO_PARTIES, s->request_index, message);
     }

@@ -42,9 +42,9 @@ typedef struct gmd_run_device {
 typedef struct gmd_run_judging {
     const gmd_known *known; /* NULL: nothing is known */
     const char *left_out;   /* an oracle that is off, to see what it costs; NULL: none */
-    bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
-    bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
-    bool measures_costs; /* what each oracle looks at and takes: gmd_oracle_result */
+    bool is_compared; /* with a recording: nothing is asked that would show in the statistics */
+    bool oracles_off; /* for `replay --check` of speed only; reported as skipped */
+    gmd_costs costs;  /* what each oracle looks at and takes: gmd_oracle_result */
 } gmd_run_judging;
 
 /* The process in which it runs. */

@@ -3,12 +3,15 @@
 
 #include "clean_up.h"
 #include "gmd_min.h"
+#include "gmd_size.h"
 #include "gmd_tokens.h"
 #include "notes.h"
 #include "requests.h"
 #include "view.h"
 
+#include "gmd_size.h"
 #include <errno.h>
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -214,16 +217,18 @@ static _Noreturn void be_the_child(gmd_session *s)
 
 static void tell(gmd_session *s, const lost_memory *lost)
 {
-    char request[120], message[600];
+    char request[120], message[600], held_first[24], held_last[24], live[24];
     const gmd_trace *t = s->workload->trace;
     gmd_request_text(t, &t->requests[lost->request], request, sizeof request);
     snprintf(message, sizeof message,
              "the same %zu requests made %" PRIu64
-             " times, everything freed and waited for after each round: the allocator held %" PRIu64
-             " B of the device and at last %" PRIu64
-             " B, more after every round, and then refused '%s', which it had served before; at "
-             "most %" PRIu64 " B were ever live: freed blocks are not used again",
-             t->count, lost->rounds, lost->held_first, lost->held_last, request, lost->live);
+             " times, everything freed and waited for after each round: the allocator held %s "
+             "of the device and at last %s, more after every round, and then refused '%s', which "
+             "it had served before; at "
+             "most %s were ever live: freed blocks are not used again",
+             t->count, lost->rounds, gmd_format_bytes(lost->held_first, held_first),
+             gmd_format_bytes(lost->held_last, held_last), request,
+             gmd_format_bytes(lost->live, live));
     outcome_violation(&s->shared->outcome, s->options->judging.known,
                       GMD_KIND(progress, not_reused), GMD_NO_PARTIES, s->request_index, message);
 }

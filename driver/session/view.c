@@ -4,9 +4,11 @@
 #include "canaries.h"
 #include "contents.h"
 #include "frames.h"
+#include "gmd_names.h"
 #include "gmd_promises.h"
 #include "notes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void read_figures(gmd_session *s, int device)
@@ -105,6 +107,18 @@ static void each_live(const void *session, int device, gmd_live_fn *visit, void 
     }
 }
 
+static bool block_name(const void *session, uint64_t born, char name[GMD_BLOCK_NAME])
+{
+    const gmd_trace *t = ((const gmd_session *)session)->workload->trace;
+    if (!t || born >= t->count || !gmd_op_has_block(t->requests[born].op)) {
+        return false;
+    }
+    char written[GMD_NAME_BYTES];
+    snprintf(name, GMD_BLOCK_NAME, "%s",
+             gmd_name_text(&t->blocks, 'b', t->requests[born].block, written));
+    return true;
+}
+
 /* --- the view ---------------------------------------------------------------------------- */
 
 void view_untouched(gmd_session *s)
@@ -153,6 +167,7 @@ void view_open(gmd_session *s)
         .workload.has_pool_requests = has_pool_requests(s),
         .ask.walk = s->subject.walk ? walk : NULL,
         .ask.each_live = each_live,
+        .ask.block_name = block_name,
         .allocator.can_empty_cache = s->subject.empty_cache != NULL,
         .ask.context = s,
         .stats.now = s->figures.has_stats ? &s->figures.stats[0] : NULL,
@@ -179,7 +194,7 @@ gmd_status view_open_judge(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
     judge_options options = {o->judging.known, o->conditions.conf, o->judging.left_out,
-                             o->judging.oracles_off, o->judging.measures_costs};
+                             o->judging.oracles_off, o->judging.costs};
     return judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
 }
 

@@ -49,7 +49,7 @@ static gmd_wrong_free choose(const gmd_session *s, const gmd_live_block *freed)
                         .bytes = freed->bytes};
     const gmd_live_block *live = find_live(s, freed->device);
     if (f.kind == GMD_FREED_INSIDE && live) {
-        f.inside = *live;
+        f.block = *live;
         f.address = live->address + (live->bytes > 512 ? 512 : 1);
         f.bytes = live->bytes;
     } else if (f.kind == GMD_FREED_FOREIGN) {
@@ -58,6 +58,7 @@ static gmd_wrong_free choose(const gmd_session *s, const gmd_live_block *freed)
         f.address = f.bytes = 0;
     } else {
         f.kind = GMD_FREED_TWICE;
+        f.block = *freed;
     }
     return f;
 }

@@ -265,8 +265,11 @@ gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *sour
         return status;
     }
     if (parsed.malloc_name[0] && !bind_pair(subject, parsed.malloc_name, parsed.free_name)) {
-        return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: the library has no function %s",
-                        source->spec, subject->malloc ? parsed.free_name : parsed.malloc_name);
+        char candidates[300];
+        candidates_tell(parsed.path, candidates, sizeof candidates);
+        return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: the library has no function %s%s",
+                        source->spec, subject->malloc ? parsed.free_name : parsed.malloc_name,
+                        candidates);
     }
     if (!parsed.malloc_name[0] && !bind_usual_pair(subject)) {
         char candidates[300];

@@ -29,17 +29,19 @@ typedef struct listener {
     gmd_oracle_result *result;
 } listener;
 
-/* What each oracle costs. The first moments are timed, and all that are rare; of the others one in
- * JUDGE_TIMED_EACH, at random, which counts for as many. */
+/* What each oracle costs. Measured, the first moments are timed, and all that are rare; of the
+ * others one in JUDGE_TIMED_EACH, at random, which counts for as many. Sampled, one in
+ * JUDGE_SAMPLED_EACH of all moments, over all runs of the process: timing one takes longer than
+ * most oracles. */
 typedef struct judge_costs {
-    bool are_measured;
+    gmd_costs how;
     uint32_t timed;       /* moments of each request, so far */
     uint32_t until;       /* the next one that is timed */
     uint64_t random;      /* state */
     double clock_seconds; /* that reading the clock takes: no oracle's cost */
 } judge_costs;
 
-enum { JUDGE_TIMED_FIRST = 256, JUDGE_TIMED_EACH = 64 };
+enum { JUDGE_TIMED_FIRST = 256, JUDGE_TIMED_EACH = 64, JUDGE_SAMPLED_EACH = 512 };
 #define JUDGE_PREEMPTED_SECONDS 1e-5
 
 struct gmd_judge {
@@ -60,11 +62,11 @@ typedef struct judge_options {
     const char *conf;       /* the allocator's settings; NULL: none */
     const char *left_out;   /* an oracle that is off; NULL: none */
     bool oracles_off;       /* all of them are */
-    bool measures_costs;
+    gmd_costs costs;
 } judge_options;
 
-/* Asks every oracle that the options leave on whether it can see what it needs; GMD_NO_MEMORY when
- * one's state cannot be made. */
+/* `judge`: zeroed, or of an earlier run of this process. Asks every oracle that the options leave
+ * on whether it can see what it needs; GMD_NO_MEMORY when one's state cannot be made. */
 gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
                       const judge_options *options, gmd_error *error);
 void judge_close(gmd_judge *judge);

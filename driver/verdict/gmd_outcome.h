@@ -47,6 +47,13 @@ typedef enum gmd_oracle_fate {
     GMD_ORACLE_SKIPPED
 } gmd_oracle_fate;
 
+/* What a run tells of what its oracles looked at and took. */
+typedef enum gmd_costs {
+    GMD_COSTS_IGNORED,
+    GMD_COSTS_MEASURED, /* of this run */
+    GMD_COSTS_SAMPLED   /* of many short runs: only their sum means anything */
+} gmd_costs;
+
 typedef struct gmd_oracle_result {
     char name[24];
     gmd_oracle_fate fate;

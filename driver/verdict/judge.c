@@ -138,10 +138,14 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state,
 
 /* --- what they cost -------------------------------------------------------------------------- */
 
-static void begin_costs(judge_costs *costs, bool are_measured)
+/* What many short runs are sampled by goes on from one to the next. */
+static void begin_costs(judge_costs *costs, gmd_costs how)
 {
-    *costs = (judge_costs){.are_measured = are_measured, .clock_seconds = 1};
-    for (int i = 0; are_measured && i < 8; i++) {
+    if (how == GMD_COSTS_SAMPLED && costs->how == how) {
+        return;
+    }
+    *costs = (judge_costs){.how = how, .clock_seconds = 1};
+    for (int i = 0; how != GMD_COSTS_IGNORED && i < 8; i++) {
         double start = gmd_clock_s(), seconds = gmd_clock_s() - start;
         costs->clock_seconds = seconds < costs->clock_seconds ? seconds : costs->clock_seconds;
     }
@@ -153,25 +157,45 @@ static bool is_of_each_request(judge_hook hook)
            hook == GMD_HOOK_AFTER_REQUEST;
 }
 
+static uint32_t distance_of(const judge_costs *costs)
+{
+    return costs->how == GMD_COSTS_SAMPLED ? JUDGE_SAMPLED_EACH : JUDGE_TIMED_EACH;
+}
+
+/* Every distance from 0 to twice the mean: what an oracle does at times is met like the rest. */
+static uint32_t draw_distance(judge_costs *costs)
+{
+    costs->random += GMD_HASH_MULTIPLIER;
+    return (uint32_t)(gmd_random_mix(costs->random) % (2 * distance_of(costs) - 1));
+}
+
+/* Processes that are forked from one open session would all time the same moments. */
+static void begin_sampling(judge_costs *costs)
+{
+    costs->random = (uint64_t)(gmd_clock_s() * 1e9) | 1;
+    costs->until = draw_distance(costs);
+}
+
 /* How many moments this one stands for; 0: it is not timed. */
 static double weight_of(judge_costs *costs, judge_hook hook)
 {
-    if (!is_of_each_request(hook)) {
+    bool is_sampled = costs->how == GMD_COSTS_SAMPLED;
+    if (!is_sampled && !is_of_each_request(hook)) {
         return 1;
     }
-    if (costs->timed < JUDGE_TIMED_FIRST) {
+    if (!is_sampled && costs->timed < JUDGE_TIMED_FIRST) {
         costs->timed++;
         return 1;
+    }
+    if (is_sampled && !costs->random) {
+        begin_sampling(costs);
     }
     if (costs->until) {
         costs->until--;
         return 0;
     }
-    /* Every distance from 0 to twice the mean: what an oracle does at times is met like the rest.
-     */
-    costs->random += GMD_HASH_MULTIPLIER;
-    costs->until = (uint32_t)(gmd_random_mix(costs->random) % (2 * JUDGE_TIMED_EACH - 1));
-    return JUDGE_TIMED_EACH;
+    costs->until = draw_distance(costs);
+    return distance_of(costs);
 }
 
 static bool is_deaf(const listener *l, const gmd_view *view)
@@ -183,7 +207,7 @@ static bool is_deaf(const listener *l, const gmd_view *view)
 static void ask_one(gmd_judge *judge, const listener *l, const gmd_view *view)
 {
     judge->speaking = l->oracle;
-    l->result->asked += judge->costs.are_measured;
+    l->result->asked += judge->costs.how != GMD_COSTS_IGNORED;
     l->hook(l->state, view, judge);
 }
 
@@ -209,7 +233,7 @@ static void ask_timed(gmd_judge *judge, judge_hook hook, const gmd_view *view, d
         }
     }
     bool was_alone = before - start - (processor_s() - processor) < JUDGE_PREEMPTED_SECONDS;
-    if (!was_alone && is_of_each_request(hook)) {
+    if (!was_alone && (weight > 1 || is_of_each_request(hook))) {
         judge->costs.until = 0;
         return;
     }
@@ -223,8 +247,8 @@ static void ask_timed(gmd_judge *judge, judge_hook hook, const gmd_view *view, d
 gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
                       const judge_options *options, gmd_error *error)
 {
-    *judge = (gmd_judge){.outcome = outcome, .known = options->known};
-    begin_costs(&judge->costs, options->measures_costs);
+    *judge = (gmd_judge){.outcome = outcome, .known = options->known, .costs = judge->costs};
+    begin_costs(&judge->costs, options->costs);
     outcome->known_context = (known_context){.fault_count = 0};
     snprintf(outcome->known_context.conf, sizeof outcome->known_context.conf, "%s",
              options->conf ? options->conf : "");
@@ -270,7 +294,7 @@ void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view)
 {
     judge->request_index = view->request_index;
     judge->device = view->device;
-    double weight = judge->costs.are_measured ? weight_of(&judge->costs, hook) : 0;
+    double weight = judge->costs.how == GMD_COSTS_IGNORED ? 0 : weight_of(&judge->costs, hook);
     if (weight > 0) {
         ask_timed(judge, hook, view, weight);
         return;

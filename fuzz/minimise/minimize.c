@@ -119,13 +119,14 @@ static void rename_blocks(gmd_trace *trace)
     }
     for (uint32_t i = 0; i < trace->blocks.count; i++) {
         char name[] = {(char)('a' + i), '\0'};
-        if (next <= 26 && i < 26) {
+        if (next <= 26 && i < next) {
             name_block(&trace->blocks, i, name);
         } else {
             free(trace->blocks.items[i]);
             trace->blocks.items[i] = NULL;
         }
     }
+    trace->blocks.count = next < trace->blocks.count ? next : trace->blocks.count;
     forget_names(&trace->streams);
     forget_names(&trace->threads);
     free(as);
@@ -138,6 +139,15 @@ static void reduce(minimizer *m)
         has_changed = minimizer_untangle(m);
         has_changed = minimizer_drop(m) || has_changed;
         has_changed = minimizer_simplify(m) || has_changed;
+    }
+}
+
+/* The verdict's sentence names blocks, and they have other names now. */
+static void say_it_with_new_names(minimizer *m)
+{
+    if (!m->is_over) {
+        minimizer_begin(m);
+        minimizer_try(m, m->best->count, NULL);
     }
 }
 
@@ -176,9 +186,10 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity
     }
     reduce(&m);
     result->is_complete = !m.is_over;
-    free(m.spare);
     rename_blocks(trace);
     renumber_pools(trace);
     forget_streams(trace);
+    say_it_with_new_names(&m);
+    free(m.spare);
     return m.status;
 }

@@ -6,8 +6,8 @@
 #include "gmd_driver.h"
 #include "gmd_fork_server.h"
 
-/* What judged any of many runs; an oracle that judged none of them is skipped, with the reason of
- * the first. */
+/* What judged any of many runs, with what it looked at and took in all of them; an oracle that
+ * judged none of them is skipped, with the reason of the first. */
 typedef struct gmd_judged {
     gmd_oracle_result oracles[GMD_ORACLE_MAX];
     uint32_t count;

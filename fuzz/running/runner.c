@@ -140,6 +140,17 @@ bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a
     return gmd_conditions_same_device(&x, &y);
 }
 
+/* One that judged a run at all was not skipped. */
+static void add_judged(gmd_oracle_result *to, const gmd_oracle_result *more)
+{
+    if (more->fate < to->fate) {
+        to->fate = more->fate;
+        memcpy(to->reason, more->reason, sizeof to->reason);
+    }
+    to->asked += more->asked;
+    to->seconds += more->seconds;
+}
+
 void gmd_judged_add(gmd_judged *to, const gmd_oracle_result *oracles, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -151,8 +162,8 @@ void gmd_judged_add(gmd_judged *to, const gmd_oracle_result *oracles, uint32_t c
         }
         if (at == to->count && at < GMD_ORACLE_MAX) {
             to->oracles[to->count++] = oracles[i];
-        } else if (at < to->count && oracles[i].fate < to->oracles[at].fate) {
-            to->oracles[at] = oracles[i]; /* one that judged a run at all was not skipped */
+        } else if (at < to->count) {
+            add_judged(&to->oracles[at], &oracles[i]);
         }
     }
 }

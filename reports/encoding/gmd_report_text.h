@@ -5,6 +5,7 @@
 
 #include "gmd_error.h"
 #include "gmd_outcome.h"
+#include "gmd_terminal.h"
 #include "gmd_utf8.h"
 
 #include <stdint.h>
@@ -13,6 +14,13 @@
 /* Words that fill lines of so many columns, each indented; the first and those after it. */
 void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text);
 void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *text);
+
+/* The columns that a text takes. */
+int gmd_text_width(const char *text);
+
+/* Text of unknown origin that goes on from column `*at`, which moves on: at a space whose next word
+ * does not fit onto the terminal a new line begins, indented. */
+void gmd_put_flowing(FILE *out, gmd_terminal terminal, int indent, int *at, const char *text);
 
 /* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
  */

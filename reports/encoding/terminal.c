@@ -4,9 +4,10 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { TERMINAL_COLUMNS = 80 };
+enum { UNKNOWN_COLUMNS = 80, LEAST_COLUMNS = 40 };
 
 static bool user_has_utf8(void)
 {
@@ -19,6 +20,17 @@ static bool user_has_utf8(void)
     return is_utf8;
 }
 
+/* A terminal that tells none, or hardly any, is taken for one of the usual width. */
+static int columns_of(FILE *out)
+{
+    struct winsize size;
+    if (!isatty(fileno(out))) {
+        return 0;
+    }
+    bool is_told = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col >= LEAST_COLUMNS;
+    return is_told ? size.ws_col : UNKNOWN_COLUMNS;
+}
+
 gmd_terminal gmd_terminal_for(FILE *out, bool quiet)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -27,5 +39,5 @@ gmd_terminal gmd_terminal_for(FILE *out, bool quiet)
     return (gmd_terminal){.color = wants_color && is_terminal,
                           .utf8 = user_has_utf8(),
                           .quiet = quiet,
-                          .columns = is_terminal ? TERMINAL_COLUMNS : 0};
+                          .columns = columns_of(out)};
 }

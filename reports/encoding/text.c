@@ -101,6 +101,40 @@ gmd_status gmd_finish_writing(FILE *out, const char *what, gmd_error *error)
     return GMD_OK;
 }
 
+int gmd_text_width(const char *text)
+{
+    int width = 0;
+    while (gmd_utf8_next(&text)) {
+        width++;
+    }
+    return width;
+}
+
+static int width_of_word(const char *text)
+{
+    int width = 0;
+    for (uint32_t c; (c = gmd_utf8_next(&text)) && c != ' ';) {
+        width++;
+    }
+    return width;
+}
+
+void gmd_put_flowing(FILE *out, gmd_terminal terminal, int indent, int *at, const char *text)
+{
+    for (uint32_t c; (c = gmd_utf8_next(&text));) {
+        bool is_space = c == ' ' || gmd_utf8_is_control(c);
+        bool is_full = is_space && terminal.columns && *at > indent &&
+                       *at + 1 + width_of_word(text) > terminal.columns;
+        if (is_full) {
+            fprintf(out, "\n%*s", indent, "");
+            *at = indent;
+        } else {
+            gmd_utf8_put(is_space ? ' ' : c, out);
+            (*at)++;
+        }
+    }
+}
+
 void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *text)
 {
     int column = 0, indent = first;

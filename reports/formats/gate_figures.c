@@ -127,13 +127,13 @@ void gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_termi
     }
 }
 
-void gate_categories_terminal(const gmd_gate_result *gate, FILE *out)
+void gate_categories_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal)
 {
     char text[400];
     const char *category;
     for (size_t i = 0; (category = gmd_gate_category(i)) != NULL; i++) {
-        fprintf(out, "%-12s %-8s ", category, category_verdict(gate, category));
-        gmd_utf8_put_line(summary_of(gate, category, text, sizeof text), out);
+        int at = fprintf(out, "%-12s %-8s ", category, category_verdict(gate, category));
+        gmd_put_flowing(out, terminal, at, &at, summary_of(gate, category, text, sizeof text));
         putc('\n', out);
     }
     for (size_t i = 0; i < gate->baseline.note_count; i++) {

@@ -9,7 +9,7 @@
 /* Figures that are worse, with the commands that measure the first again and accept all. */
 void gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal);
 /* A line for each category, and what there is to say of the baseline. */
-void gate_categories_terminal(const gmd_gate_result *gate, FILE *out);
+void gate_categories_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal);
 
 void gate_categories_markdown(const gmd_gate_result *gate, FILE *out);
 

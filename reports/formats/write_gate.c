@@ -30,10 +30,10 @@ static void put_colored(FILE *out, gmd_terminal terminal, const char *color, con
 static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const gmd_gate_finding *f,
                         const gmd_case_listing *listing)
 {
-    fprintf(out, "%zu. ", number);
+    int at = fprintf(out, "%zu. ", number) + gmd_text_width(f->violation.oracle);
     put_colored(out, terminal, red, f->violation.oracle);
-    fputs(": ", out);
-    gmd_utf8_put_line(f->violation.message, out);
+    gmd_put_flowing(out, terminal, 3, &at, ": ");
+    gmd_put_flowing(out, terminal, 3, &at, f->violation.message);
     putc('\n', out);
     put_known_line(&f->violation.identity, "   ", out);
     fputs("   found by ", out);
@@ -78,63 +78,75 @@ size_t gate_detail_alike(const gmd_gate_part *part, size_t index)
 }
 
 /* Items with the same reason or note in one line. */
-static void put_details(FILE *out, const gmd_gate_part *part, int fate_is_skipped)
+static void put_details(FILE *out, gmd_terminal terminal, const gmd_gate_part *part,
+                        int fate_is_skipped)
 {
     for (size_t i = 0; i < part->item_count; i++) {
         const gmd_gate_item *item = &part->items[i];
         bool is_meant = (item->fate == GMD_GATE_SKIPPED) == fate_is_skipped;
         size_t same = is_meant ? gate_detail_alike(part, i) : 0;
         if (same) {
-            fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
-            gmd_utf8_put_line(item->name, out);
+            int at = fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
+            gmd_put_flowing(out, terminal, 2, &at, item->name);
             if (same > 1) {
-                fprintf(out, " and %zu more", same - 1);
+                at += fprintf(out, " and %zu more", same - 1);
             }
-            fputs(": ", out);
-            gmd_utf8_put_line(item->detail, out);
+            gmd_put_flowing(out, terminal, 2, &at, ": ");
+            gmd_put_flowing(out, terminal, 2, &at, item->detail);
             putc('\n', out);
         }
     }
 }
 
-static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
+static void put_blind_oracles(FILE *out, gmd_terminal terminal, const gmd_gate_result *gate)
 {
     for (uint32_t i = 0; i < gate->oracle_count; i++) {
         if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
-            fputs("skipped: oracle ", out);
-            gmd_utf8_put_line(gate->oracles[i].name, out);
-            fputs(": ", out);
-            gmd_utf8_put_line(gate->oracles[i].reason, out);
+            int at = fprintf(out, "skipped: oracle ");
+            gmd_put_flowing(out, terminal, 2, &at, gate->oracles[i].name);
+            gmd_put_flowing(out, terminal, 2, &at, ": ");
+            gmd_put_flowing(out, terminal, 2, &at, gate->oracles[i].reason);
             putc('\n', out);
         }
     }
 }
 
-/* Oracles by their names, and items by their parts, in one line. */
-static void put_skips_in_short(FILE *out, const gmd_gate_result *gate)
+/* Oracles by their names, and items by their parts, in one sentence. */
+static void put_skips_in_short(FILE *out, gmd_terminal terminal, const gmd_gate_result *gate)
 {
     size_t oracles = 0, parts = 0;
+    char text[80];
+    int at = 0;
     for (uint32_t i = 0; i < gate->oracle_count; i++) {
         if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
-            fputs(oracles++ ? ", " : "skipped: oracles ", out);
-            gmd_utf8_put_line(gate->oracles[i].name, out);
+            snprintf(text, sizeof text, "%s%s", oracles++ ? ", " : "skipped: oracles ",
+                     gate->oracles[i].name);
+            gmd_put_flowing(out, terminal, 2, &at, text);
         }
     }
     for (size_t i = 0; i < gate->part_count; i++) {
         size_t skipped = gmd_gate_part_skipped(&gate->parts[i]);
         if (skipped) {
-            fputs(parts++ ? ", " : oracles ? "; " : "skipped: ", out);
-            fprintf(out, "%zu of %s", skipped, gate->parts[i].name);
+            snprintf(text, sizeof text, "%s%zu of %s",
+                     parts++   ? ", "
+                     : oracles ? "; "
+                               : "skipped: ",
+                     skipped, gate->parts[i].name);
+            gmd_put_flowing(out, terminal, 2, &at, text);
         }
     }
-    fputs(oracles || parts ? " (--verbose: why)\n" : "", out);
+    if (oracles || parts) {
+        gmd_put_flowing(out, terminal, 2, &at, " (--verbose: why)");
+        putc('\n', out);
+    }
 }
 
-static void put_notes(FILE *out, const gmd_outcome *outcome)
+static void put_notes(FILE *out, gmd_terminal terminal, const gmd_outcome *outcome)
 {
     for (uint32_t i = 0; i < outcome->note_count; i++) {
-        fputs("note: ", out);
-        gmd_utf8_put_line(outcome->notes[i], out);
+        int at = 0;
+        gmd_put_flowing(out, terminal, 2, &at, "note: ");
+        gmd_put_flowing(out, terminal, 2, &at, outcome->notes[i]);
         putc('\n', out);
     }
 }
@@ -151,21 +163,21 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
     if (!terminal.quiet) {
         put_table(out, terminal, gate);
         if (terminal.verbose) {
-            put_blind_oracles(out, gate);
+            put_blind_oracles(out, terminal, gate);
         } else {
-            put_skips_in_short(out, gate);
+            put_skips_in_short(out, terminal, gate);
         }
         for (size_t i = 0; i < gate->part_count; i++) {
             if (terminal.verbose) {
-                put_details(out, &gate->parts[i], 1);
+                put_details(out, terminal, &gate->parts[i], 1);
             }
-            put_details(out, &gate->parts[i], 0);
+            put_details(out, terminal, &gate->parts[i], 0);
         }
     }
     if (!terminal.quiet) {
-        put_notes(out, report->outcomes[0]);
+        put_notes(out, terminal, report->outcomes[0]);
         putc('\n', out);
-        gate_categories_terminal(gate, out);
+        gate_categories_terminal(gate, out, terminal);
     }
     if (gate->ended_early[0]) {
         fputs("ended early: ", out);

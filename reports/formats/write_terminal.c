@@ -1,6 +1,7 @@
 /* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
  * for each run what was checked, what was found, how fast. */
 #include "gate.h"
+#include "gmd_fitted_table.h"
 #include "gmd_inspect.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
@@ -44,24 +45,34 @@ static void put_colored(const screen *on, const char *color, const char *text)
     end_color(on);
 }
 
-static int width_of(const char *text)
+/* Its later lines stand below the first one. */
+static void put_in_color(const screen *on, const char *color, const char *head, const char *text)
 {
-    int width = 0;
-    while (gmd_utf8_next(&text)) {
-        width++;
+    enum { INDENT = 4 };
+    int at = fprintf(on->out, "  ") + gmd_text_width(head);
+    begin_color(on, color);
+    gmd_utf8_put_line(head, on->out);
+    gmd_put_flowing(on->out, on->terminal, INDENT, &at, text);
+    if (*color) {
+        end_color(on);
     }
-    return width;
+    putc('\n', on->out);
+}
+
+static void put_sentence(const screen *on, const char *head, const char *text)
+{
+    put_in_color(on, "", head, text);
 }
 
 static void put_padded(const char *text, int width, FILE *out)
 {
-    gmd_utf8_put_line(text, out);
-    int missing = width - width_of(text);
+    gmd_fitted_put_text(text, width, out);
+    int missing = width - gmd_text_width(text);
     fprintf(out, "%*s", missing > 0 ? missing : 0, "");
 }
 
 /* The columns of a phase table, by one place that says what they are. */
-enum { phase_columns = 4 };
+enum { phase_columns = 4, figures_width = 2 + phase_columns * 17 };
 static const char *const phase_headings[phase_columns] = {"allocated", "max allocated", "reserved",
                                                           "max reserved"};
 
@@ -123,15 +134,19 @@ static void put_phase_headings(const screen *on, const char *first, int label_wi
     putc('\n', on->out);
 }
 
-/* The width of the widest label, or of `other`, which stands in their column. */
-static int phase_label_width(const gmd_outcome *outcome, const char *other)
+/* The width of the widest label that leaves room for the figures, or of `other`, which stands in
+ * their column. */
+static int phase_label_width(const screen *on, const gmd_outcome *outcome, const char *other)
 {
-    int label_width = width_of(other);
+    enum { LEAST_LABEL = 20 };
+    int room = gmd_fitted_width(on->terminal) - figures_width;
+    int most = room > LEAST_LABEL ? room : LEAST_LABEL;
+    int label_width = gmd_text_width(other);
     for (uint32_t i = 0; i < outcome->phase_count; i++) {
-        int width = width_of(outcome->phases[i].label);
+        int width = gmd_text_width(outcome->phases[i].label);
         label_width = width > label_width ? width : label_width;
     }
-    return label_width;
+    return label_width < most ? label_width : most;
 }
 
 static void put_phases(const screen *on, const gmd_outcome *outcome)
@@ -139,7 +154,7 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
     if (outcome->phase_count == 0) {
         return;
     }
-    int label_width = phase_label_width(outcome, "phase");
+    int label_width = phase_label_width(on, outcome, "phase");
     put_phase_headings(on, "phase", label_width);
     gmd_table_unit unit = gmd_table_unit_for(outcome->phases, outcome->phase_count);
     uint32_t first, resume;
@@ -180,7 +195,7 @@ static void put_placements(const screen *on, const gmd_report *report, const gmd
     const gmd_outcome *rising = report->outcomes[repeat->first];
     char text[PLACEMENTS_TEXT], bound[BOUND_RANGE_TEXT];
     fprintf(on->out, "  %s\n", placements_text(report, repeat, text));
-    int label_width = phase_label_width(rising, "  least");
+    int label_width = phase_label_width(on, rising, "  least");
     const gmd_table_unit unit = gmd_table_unit_for(rising->phases, rising->phase_count);
     uint32_t first, resume;
     gmd_phases_to_leave_out(rising->phase_count, &first, &resume);
@@ -197,7 +212,7 @@ static void put_placements(const screen *on, const gmd_report *report, const gmd
     }
     for (uint32_t i = 0; i < rising->bound_count; i++) {
         const bound_range range = placements_bound(report, repeat, i);
-        fprintf(on->out, "  bound: %s\n", bound_range_text(&range, bound));
+        put_sentence(on, "bound: ", bound_range_text(&range, bound));
     }
 }
 
@@ -206,40 +221,7 @@ static void put_bounds(const screen *on, const gmd_outcome *outcome)
 {
     char text[BOUND_TEXT];
     for (uint32_t i = 0; i < outcome->bound_count; i++) {
-        fputs("  bound: ", on->out);
-        gmd_utf8_put_line(bound_text(outcome, i, text), on->out);
-        putc('\n', on->out);
-    }
-}
-
-/* A list whose lines after the first begin below its first word. */
-typedef struct flow {
-    const screen *on;
-    int indent, at; /* columns */
-} flow;
-
-/* The text goes on; at a space whose next word does not fit a new line begins. */
-static void put_flowing(flow *f, const char *text)
-{
-    char word[sizeof((gmd_oracle_result *)NULL)->reason + 8];
-    for (;;) {
-        size_t length = strcspn(text, " ");
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        gmd_utf8_put_line(word, f->on->out);
-        f->at += width_of(word);
-        text += length;
-        if (!*text) {
-            return;
-        }
-        text++;
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(text, " "), text);
-        if (f->on->terminal.columns && f->at + 1 + width_of(word) > f->on->terminal.columns) {
-            fprintf(f->on->out, "\n%*s", f->indent, "");
-            f->at = f->indent;
-        } else {
-            putc(' ', f->on->out);
-            f->at++;
-        }
+        put_sentence(on, "bound: ", bound_text(outcome, i, text));
     }
 }
 
@@ -256,7 +238,7 @@ static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle
                         const char *heading)
 {
     char text[sizeof *outcome->oracles + 8];
-    flow f = {.on = on, .indent = width_of(heading) + 1, .at = width_of(heading)};
+    int at = gmd_text_width(heading), indent = at + 1;
     uint32_t i = next_of_fate(outcome, 0, fate);
     if (i == outcome->oracle_count) {
         return;
@@ -269,10 +251,10 @@ static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle
         snprintf(text, sizeof text, " %s%s%s%s%s", result->name, has_reason ? " (" : "",
                  has_reason ? result->reason : "", has_reason ? ")" : "",
                  i < outcome->oracle_count ? "," : "");
-        put_flowing(&f, text);
+        gmd_put_flowing(on->out, on->terminal, indent, &at, text);
     }
     if (fate == GMD_ORACLE_SKIPPED && !on->terminal.verbose) {
-        put_flowing(&f, " (--verbose: why)");
+        gmd_put_flowing(on->out, on->terminal, indent, &at, " (--verbose: why)");
     }
     putc('\n', on->out);
 }
@@ -291,13 +273,10 @@ static void put_violations(const screen *on, const gmd_report *report, size_t in
     const gmd_outcome *outcome = report->outcomes[index];
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
-        fputs("  ", on->out);
-        begin_color(on, red);
-        gmd_utf8_put_line(violation->oracle, on->out);
-        fprintf(on->out, ", request %" PRIu64 ": ", violation->request);
-        gmd_utf8_put_line(violation->message, on->out);
-        end_color(on);
-        putc('\n', on->out);
+        char head[64];
+        snprintf(head, sizeof head, "%s, request %" PRIu64 ": ", violation->oracle,
+                 violation->request);
+        put_in_color(on, red, head, violation->message);
         if (is_first_of_identity(outcome, i)) {
             put_known_line(&violation->identity, "    ", on->out);
         }
@@ -440,13 +419,13 @@ static void put_workspaces(const screen *on, const gmd_workspace_use *use)
     fprintf(on->out, "  workspaces of cuDNN: %" PRIu64 " recorded, %" PRIu64 " estimated\n",
             use->recorded, use->estimated);
     if (use->estimated) {
-        fprintf(on->out,
-                "  the estimates' error: max allocated %s (median), %s (worst); max reserved %s, "
-                "%s\n",
-                gmd_format_size(median.max_allocated, text[0]),
-                gmd_format_size(worst.max_allocated, text[1]),
-                gmd_format_size(median.max_reserved, text[2]),
-                gmd_format_size(worst.max_reserved, text[3]));
+        char error[200];
+        snprintf(error, sizeof error, "max allocated %s (median), %s (worst); max reserved %s, %s",
+                 gmd_format_size(median.max_allocated, text[0]),
+                 gmd_format_size(worst.max_allocated, text[1]),
+                 gmd_format_size(median.max_reserved, text[2]),
+                 gmd_format_size(worst.max_reserved, text[3]));
+        put_sentence(on, "the estimates' error: ", error);
     }
 }
 
@@ -466,9 +445,7 @@ static void put_outcome(const screen *on, const gmd_report *report, size_t index
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
         for (uint32_t i = 0; i < outcome->note_count; i++) {
-            fputs("  note: ", on->out);
-            gmd_utf8_put_line(outcome->notes[i], on->out);
-            putc('\n', on->out);
+            put_sentence(on, "note: ", outcome->notes[i]);
         }
     }
     put_violations(on, report, index);
@@ -499,7 +476,8 @@ static gmd_phase final_figures(const gmd_outcome *outcome)
 
 static int title_width(const gmd_outcome *outcome)
 {
-    return width_of(outcome->name) + (*outcome->variant ? 2 + width_of(outcome->variant) : 0);
+    return gmd_text_width(outcome->name) +
+           (*outcome->variant ? 2 + gmd_text_width(outcome->variant) : 0);
 }
 
 /* After several runs: all of them side by side, and one line for the whole. */
@@ -514,12 +492,16 @@ static void put_overview(const screen *on, const gmd_report *report)
         label_width = width > label_width ? width : label_width;
         unit = wanted.bytes > unit.bytes ? wanted : unit;
     }
-    put_phase_headings(on, "run", label_width);
+    /* Where there is no room beside its figures, a run has a line of its own above them. */
+    bool is_narrow = on->terminal.columns && label_width + figures_width > on->terminal.columns;
+    int column = is_narrow ? (int)strlen("run") : label_width;
+    put_phase_headings(on, "run", column);
     for (size_t i = 0; i < report->outcome_count; i++) {
         const gmd_phase figures = final_figures(report->outcomes[i]);
         fputs("  ", on->out);
         put_title(report->outcomes[i], on->out);
-        fprintf(on->out, "%*s", label_width - title_width(report->outcomes[i]), "");
+        int missing = is_narrow ? column + 2 : column - title_width(report->outcomes[i]);
+        fprintf(on->out, "%s%*s", is_narrow ? "\n" : "", missing, "");
         put_figures(&figures, unit, on->out);
     }
 }

@@ -1,4 +1,5 @@
 /* inspect_tables.c - the line profile and the timeline by category, for people. */
+#include "gmd_fitted_table.h"
 #include "gmd_inspect.h"
 #include "gmd_min.h"
 #include "gmd_report_text.h"
@@ -19,33 +20,81 @@ static const char *plain(gmd_terminal terminal)
 
 /* --- the line profile: the columns of pytorch_memlab's, and two more --------------------- */
 
-static void put_line(const gmd_inspection *inspection, const gmd_line_row *row, FILE *out)
+/* Columns of figures, which are never shortened, before the code. */
+typedef struct line_layout {
+    int active, reserved, change;
+    const char *headings[3][3];
+} line_layout;
+
+static const line_layout wide = {12,
+                                 14,
+                                 12,
+                                 {{"active_bytes", "reserved_bytes", "change"},
+                                  {"all", "all", "active_bytes"},
+                                  {"peak", "peak", ""}}},
+                         narrow = {8,
+                                   8,
+                                   9,
+                                   {{"active", "reserved", "change"},
+                                    {"all", "all", "active"},
+                                    {"peak", "peak", ""}}};
+
+enum { OTHER_FIGURES = 3 * 2 + 2 + 6 + 2 + 4 + 2, LEAST_CODE = 20 };
+
+static const line_layout *layout_for(gmd_terminal terminal)
+{
+    return gmd_fitted_width(terminal) < GMD_FITTED_DEFAULT_WIDTH ? &narrow : &wide;
+}
+
+static void put_figures(const line_layout *l, const gmd_line_row *row, FILE *out)
 {
     char active[24], reserved[24], change[24], signed_change[32];
-    if (row->times == 0) {
-        fprintf(out, "  %12s  %14s  %12s  %6s", "", "", "", "");
+    uint64_t size = row->change < 0 ? 0 - (uint64_t)row->change : (uint64_t)row->change;
+    const char *sign = row->change < 0 ? "-" : row->change > 0 ? "+" : "";
+    snprintf(signed_change, sizeof signed_change, "%s%s", sign, format_short_size(size, change));
+    fprintf(out, "  %*s  %*s  %*s  %6" PRIu64, l->active,
+            format_short_size(row->active_peak, active), l->reserved,
+            format_short_size(row->reserved_peak, reserved), l->change, signed_change, row->times);
+}
+
+static void put_line(const gmd_inspection *inspection, const gmd_line_row *row,
+                     gmd_terminal terminal, FILE *out)
+{
+    const line_layout *l = layout_for(terminal);
+    int figures = l->active + l->reserved + l->change + OTHER_FIGURES;
+    if (row->times) {
+        put_figures(l, row, out);
     } else {
-        uint64_t size = row->change < 0 ? 0 - (uint64_t)row->change : (uint64_t)row->change;
-        const char *sign = row->change < 0 ? "-" : row->change > 0 ? "+" : "";
-        snprintf(signed_change, sizeof signed_change, "%s%s", sign,
-                 format_short_size(size, change));
-        fprintf(out, "  %12s  %14s  %12s  %6" PRIu64, format_short_size(row->active_peak, active),
-                format_short_size(row->reserved_peak, reserved), signed_change, row->times);
+        fprintf(out, "  %*s  %*s  %*s  %6s", l->active, "", l->reserved, "", l->change, "", "");
     }
     fprintf(out, "  %4u  ", row->line);
-    gmd_utf8_put_line(gmd_inspection_text(inspection, row->code), out);
+    gmd_fitted_put_start(gmd_inspection_text(inspection, row->code), figures, LEAST_CODE, terminal,
+                         out);
     putc('\n', out);
+}
+
+static void put_headings(const line_layout *l, int row, FILE *out)
+{
+    const char *const *h = l->headings[row];
+    fprintf(out, "  %*s  %*s", l->active, h[0], l->reserved, h[1]);
+    if (*h[2]) {
+        fprintf(out, "  %*s", l->change, h[2]);
+    }
 }
 
 void gmd_inspect_lines(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
 {
     const gmd_line_row *row;
-    fprintf(out, "  %s%12s  %14s  %12s  %6s  %4s  code%s\n", bold(terminal), "active_bytes",
-            "reserved_bytes", "change", "times", "line", plain(terminal));
-    fprintf(out, "  %12s  %14s  %12s\n", "all", "all", "active_bytes");
-    fprintf(out, "  %12s  %14s\n", "peak", "peak");
+    const line_layout *l = layout_for(terminal);
+    fputs(bold(terminal), out);
+    put_headings(l, 0, out);
+    fprintf(out, "  %6s  %4s  code%s\n", "times", "line", plain(terminal));
+    for (int i = 1; i < 3; i++) {
+        put_headings(l, i, out);
+        putc('\n', out);
+    }
     for (uint32_t i = 0; (row = gmd_inspection_line(inspection, i)); i++) {
-        put_line(inspection, row, out);
+        put_line(inspection, row, terminal, out);
     }
 }
 
@@ -54,11 +103,18 @@ void gmd_inspect_lines(const gmd_inspection *inspection, FILE *out, gmd_terminal
 /* The order of the columns: what stays comes first. */
 static const struct {
     gmd_category category;
-    const char *heading;
+    const char *brief; /* heading; NULL: the other is short */
 } columns[GMD_CATEGORIES] = {
-    {GMD_PARAMETER, "parameter"},   {GMD_GRADIENT, "gradient"}, {GMD_OPTIMIZER_STATE, "optimizer"},
-    {GMD_ACTIVATION, "activation"}, {GMD_INPUT, "input"},       {GMD_TEMPORARY, "temporary"},
-    {GMD_WORKSPACE, "workspace"},
+    {GMD_PARAMETER, "param."},  {GMD_GRADIENT, "grad."}, {GMD_OPTIMIZER_STATE, "optim."},
+    {GMD_ACTIVATION, "activ."}, {GMD_INPUT, NULL},       {GMD_TEMPORARY, "temp."},
+    {GMD_WORKSPACE, "works."},
+};
+
+enum {
+    LABEL_COLUMN,
+    FIRST_CATEGORY,
+    SUM_COLUMN = FIRST_CATEGORY + GMD_CATEGORIES,
+    TIMELINE_COLUMNS
 };
 
 static uint64_t sum_of(const uint64_t bytes[GMD_CATEGORIES])
@@ -70,58 +126,62 @@ static uint64_t sum_of(const uint64_t bytes[GMD_CATEGORIES])
     return sum;
 }
 
-static void measure(const gmd_inspection *inspection, uint32_t *count, int *label_width,
-                    gmd_table_unit *unit)
+static gmd_table_unit unit_for(const gmd_inspection *inspection, uint32_t *count)
 {
     const gmd_phase_row *row;
     gmd_phase largest = {.max_allocated = 0};
-    *label_width = (int)strlen("at the end of the phase");
     for (*count = 0; (row = gmd_inspection_phase(inspection, *count)); (*count)++) {
-        uint64_t peak = sum_of(row->peak);
-        size_t length = strlen(gmd_inspection_text(inspection, row->label));
-        largest.max_allocated = gmd_max(peak, largest.max_allocated);
-        *label_width = length > (size_t)*label_width && length < 64 ? (int)length : *label_width;
+        largest.max_allocated = gmd_max(sum_of(row->peak), largest.max_allocated);
     }
-    *unit = gmd_table_unit_for(&largest, 1);
+    return gmd_table_unit_for(&largest, 1);
 }
 
-static void put_phase(const gmd_inspection *inspection, const gmd_phase_row *row, bool at_peak,
-                      int label_width, gmd_table_unit unit, FILE *out)
+static bool add_phase(gmd_fitted_table *table, const gmd_inspection *inspection,
+                      const gmd_phase_row *row, bool at_peak, gmd_table_unit unit)
 {
     const uint64_t *bytes = at_peak ? row->peak : row->end;
-    const char *label = gmd_inspection_text(inspection, row->label);
-    char number[40];
-    fputs("  ", out);
-    gmd_utf8_put_line(label, out);
-    int missing = label_width - (int)strlen(label);
-    fprintf(out, "%*s", missing > 0 ? missing : 0, "");
+    char numbers[TIMELINE_COLUMNS][40];
+    const char *cells[TIMELINE_COLUMNS] = {gmd_inspection_text(inspection, row->label)};
     for (int i = 0; i < GMD_CATEGORIES; i++) {
-        fprintf(out, "  %10s", gmd_format_in_unit(bytes[columns[i].category], unit, number));
+        cells[FIRST_CATEGORY + i] =
+            gmd_format_in_unit(bytes[columns[i].category], unit, numbers[FIRST_CATEGORY + i]);
     }
-    fprintf(out, "  %10s\n", gmd_format_in_unit(sum_of(bytes), unit, number));
+    cells[SUM_COLUMN] = gmd_format_in_unit(sum_of(bytes), unit, numbers[SUM_COLUMN]);
+    return gmd_fitted_table_add(table, cells);
 }
 
 static void put_timeline(const gmd_inspection *inspection, bool at_peak, FILE *out,
                          gmd_terminal terminal)
 {
     uint32_t count, first, resume;
-    int label_width;
-    gmd_table_unit unit;
-    measure(inspection, &count, &label_width, &unit);
-    gmd_phases_to_leave_out(count, &first, &resume);
-    fprintf(out, "  %s%-*s", bold(terminal), label_width,
-            at_peak ? "at the phase's peak" : "at the end of the phase");
+    gmd_table_unit unit = unit_for(inspection, &count);
+    char sum[16];
+    snprintf(sum, sizeof sum, "sum %s", unit.name);
+    gmd_fitted_column headings[TIMELINE_COLUMNS] = {
+        [LABEL_COLUMN] = {.heading = at_peak ? "peak of phase" : "end of phase",
+                          .is_text = true,
+                          .least = 14},
+        [SUM_COLUMN] = {.heading = sum}};
     for (int i = 0; i < GMD_CATEGORIES; i++) {
-        fprintf(out, "  %10s", columns[i].heading);
+        headings[FIRST_CATEGORY + i] = (gmd_fitted_column){
+            .heading = category_heading(columns[i].category), .brief = columns[i].brief};
     }
-    fprintf(out, "  %6s %s%s\n", "sum", unit.name, plain(terminal));
-    for (uint32_t i = 0; i < count; i++) {
-        if (i == first) {
+    gmd_fitted_table table = {.columns = headings, .column_count = TIMELINE_COLUMNS};
+    gmd_phases_to_leave_out(count, &first, &resume);
+    bool has_memory = true;
+    for (uint32_t i = 0; i < count && has_memory; i = i + 1 == first ? resume : i + 1) {
+        has_memory =
+            add_phase(&table, inspection, gmd_inspection_phase(inspection, i), at_peak, unit);
+    }
+    gmd_fitted_table_fit(&table, gmd_fitted_width(terminal));
+    gmd_fitted_table_put_heading(&table, out, terminal);
+    for (size_t i = 0; i < gmd_fitted_table_rows(&table); i++) {
+        if (i == first && first < resume) {
             fprintf(out, "  ... %u phases left out ...\n", resume - first);
-            i = resume;
         }
-        put_phase(inspection, gmd_inspection_phase(inspection, i), at_peak, label_width, unit, out);
+        gmd_fitted_table_put_row(&table, i, out);
     }
+    gmd_fitted_table_free(&table);
 }
 
 void gmd_inspect_timeline(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)

@@ -1,4 +1,5 @@
 /* inspect_tensors.c - the tensors that are alive, and who holds them, for people. */
+#include "gmd_fitted_table.h"
 #include "gmd_inspect.h"
 #include "gmd_min.h"
 #include "gmd_report_text.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_TENSORS = 40, SHOWN_GROUPS = 25, NAME_MOST = 60 };
+enum { SHOWN_TENSORS = 40, SHOWN_GROUPS = 25 };
 
 static const char *bold(gmd_terminal terminal)
 {
@@ -33,16 +34,14 @@ static void put_moment(const gmd_inspection *inspection, FILE *out)
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
-/* Long names keep both ends; --retention and --json have them in full. */
-static void shorten(char *text)
+/* How much of the names is the same up to a dot. */
+static size_t common_module(const char *name, const char *owner)
 {
-    static const char gap[] = " ... ";
-    size_t length = strlen(text), head = (NAME_MOST - strlen(gap)) / 2;
-    if (length > NAME_MOST) {
-        size_t tail = NAME_MOST - head - strlen(gap);
-        memcpy(text + head, gap, strlen(gap));
-        memmove(text + head + strlen(gap), text + length - tail, tail + 1);
+    size_t module = 0;
+    for (size_t i = 0; name[i] && name[i] == owner[i]; i++) {
+        module = name[i] == '.' ? i + 1 : module;
     }
+    return module;
 }
 
 /* "weight_hh_l0(->weight_ih_l0)", as pytorch_memlab writes a shared storage. */
@@ -58,45 +57,64 @@ static void name_of(const gmd_inspection *inspection, const retention_group *gro
     if (shared) {
         size_t used = strlen(text);
         gmd_inspection_path(inspection, shared, false, owner, sizeof owner);
-        snprintf(text + used, size - used, "(->%s)", owner);
+        snprintf(text + used, size - used, "(->%s)", owner + common_module(text, owner));
     }
-    shorten(text);
 }
 
-static int name_width(const gmd_inspection *inspection, const retention_group *groups, size_t count)
-{
-    int width = (int)strlen("Element type");
-    for (size_t i = 0; i < count; i++) {
-        char name[700];
-        name_of(inspection, &groups[i], name, sizeof name);
-        width = strlen(name) > (size_t)width ? (int)strlen(name) : width;
-    }
-    return width;
-}
+/* Long names keep both ends; --json has them in full. */
+static const gmd_fitted_column tensor_columns[] = {
+    {.heading = "Element type", .is_text = true, .least = 33},
+    {.heading = "Size"},
+    {.heading = "dtype", .leaves = 2},
+    {.heading = "count"},
+    {.heading = "Used MEM"},
+    {.heading = "rounding", .leaves = 1},
+    {.heading = "line", .leaves = 3},
+    {.heading = "category", .is_text = true, .leaves = 4},
+};
+enum { TENSOR_COLUMNS = sizeof tensor_columns / sizeof *tensor_columns };
 
-static void put_tensor(const gmd_inspection *inspection, const retention_group *group, int width,
-                       FILE *out)
+static bool add_tensor(gmd_fitted_table *table, const gmd_inspection *inspection,
+                       const retention_group *group)
 {
     char name[700], count[32] = "", used[24], more[24] = "", line[16] = "";
     const gmd_tensor_row *row = gmd_inspection_tensor(inspection, group->row);
     if (!row) {
-        return;
+        return true;
     }
     name_of(inspection, group, name, sizeof name);
+    if (group->tensors > 1) {
+        gmd_format_count(group->tensors, count);
+    }
     if (group->line) {
         snprintf(line, sizeof line, "%u", group->line);
     }
     if (group->rounding) {
         format_short_size(group->rounding, more);
     }
-    fputs("  ", out);
-    gmd_utf8_put_line(name, out);
-    int missing = width - (int)strlen(name);
-    fprintf(out, "%*s  %20s  %8s  %5s  %10s  %9s  %4s  %s\n", missing > 0 ? missing : 0, "",
-            gmd_inspection_text(inspection, row->shape),
-            gmd_inspection_text(inspection, row->dtype),
-            group->tensors > 1 ? gmd_format_count(group->tensors, count) : "",
-            format_short_size(group->used, used), more, line, gmd_category_name(row->category));
+    const char *const cells[TENSOR_COLUMNS] = {name,
+                                               gmd_inspection_text(inspection, row->shape),
+                                               gmd_inspection_text(inspection, row->dtype),
+                                               count,
+                                               format_short_size(group->used, used),
+                                               more,
+                                               line,
+                                               category_heading(row->category)};
+    return gmd_fitted_table_add(table, cells);
+}
+
+static void put_tensors(const gmd_inspection *inspection, const retention_group *groups,
+                        size_t count, FILE *out, gmd_terminal terminal)
+{
+    gmd_fitted_table table = {.columns = tensor_columns, .column_count = TENSOR_COLUMNS};
+    for (size_t i = 0; i < count && add_tensor(&table, inspection, &groups[i]); i++) {
+    }
+    gmd_fitted_table_fit(&table, gmd_fitted_width(terminal));
+    gmd_fitted_table_put_heading(&table, out, terminal);
+    for (size_t i = 0; i < gmd_fitted_table_rows(&table); i++) {
+        gmd_fitted_table_put_row(&table, i, out);
+    }
+    gmd_fitted_table_free(&table);
 }
 
 static void put_held(const gmd_held *held, const char *words, FILE *out)
@@ -170,17 +188,10 @@ void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_termin
 {
     size_t count;
     retention_group *groups = retention_groups_of(inspection, true, &count);
-    size_t shown = gmd_min(count, SHOWN_TENSORS);
-    int width = name_width(inspection, groups, shown);
     fprintf(out, "  %sTensors ", bold(terminal));
     put_moment(inspection, out);
     fprintf(out, "%s\n", plain(terminal));
-    fprintf(out, "  %s%-*s  %20s  %8s  %5s  %10s  %9s  %4s  %s%s\n", bold(terminal), width,
-            "Element type", "Size", "dtype", "count", "Used MEM", "rounding", "line", "category",
-            plain(terminal));
-    for (size_t i = 0; i < shown; i++) {
-        put_tensor(inspection, &groups[i], width, out);
-    }
+    put_tensors(inspection, groups, gmd_min(count, SHOWN_TENSORS), out, terminal);
     put_rest(inspection, groups, count, out);
     put_sums(inspection, out);
     free(groups);
@@ -188,7 +199,11 @@ void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_termin
 
 /* --- retention --------------------------------------------------------------------------- */
 
-static void put_group(const gmd_inspection *inspection, const retention_group *group, FILE *out)
+/* What stands before a way: figures, which are never shortened. */
+enum { FIGURES_WIDTH = 29, LEAST_WAY = 40 };
+
+static void put_group(const gmd_inspection *inspection, const retention_group *group,
+                      gmd_terminal terminal, FILE *out)
 {
     char used[24], count[32], line[16] = "", name[512];
     if (group->line) {
@@ -196,7 +211,8 @@ static void put_group(const gmd_inspection *inspection, const retention_group *g
     }
     fprintf(out, "  %10s  %7s  %4s  ", format_short_size(group->used, used),
             gmd_format_count(group->tensors, count), line);
-    gmd_utf8_put_line(retention_group_name(inspection, group, name, sizeof name), out);
+    gmd_fitted_put_rest(retention_group_name(inspection, group, name, sizeof name), FIGURES_WIDTH,
+                        LEAST_WAY, terminal, out);
     putc('\n', out);
 }
 
@@ -213,7 +229,7 @@ void gmd_inspect_retention(const gmd_inspection *inspection, FILE *out, gmd_term
         if (groups[i].used == 0) {
             sharing += groups[i].tensors;
         } else if (i < SHOWN_GROUPS) {
-            put_group(inspection, &groups[i], out);
+            put_group(inspection, &groups[i], terminal, out);
         } else {
             left_ways++;
             left_tensors += groups[i].tensors;

@@ -1,7 +1,5 @@
 #include "inspect_words.h"
 
-#include "gmd_inspection.h"
-
 #include <stdio.h>
 
 const char *format_short_size(uint64_t bytes, char text[24])
@@ -15,6 +13,11 @@ const char *format_short_size(uint64_t bytes, char text[24])
     }
     snprintf(text, 24, "%.2f%c", value, units[unit]);
     return text;
+}
+
+const char *category_heading(uint32_t category)
+{
+    return category == GMD_OPTIMIZER_STATE ? "optimizer" : gmd_category_name(category);
 }
 
 const char *holder_words(uint32_t holder)

@@ -36,8 +36,8 @@ const char *place_text(const gmd_places *places, uint32_t frame, char text[PLACE
         return text;
     }
     gmd_place place = gmd_places_get(places, frame);
-    gmd_utf8_copy_line(name, sizeof name, gmd_file_name(place.file));
-    gmd_utf8_copy_line(function, sizeof function, place.function);
+    gmd_utf8_copy_short(name, sizeof name, gmd_file_name(place.file));
+    gmd_utf8_copy_short(function, sizeof function, place.function);
     snprintf(text, PLACE_TEXT, "%s:%" PRIu32 "%s%s", name, place.line, *function ? " in " : "",
              function);
     return text;
@@ -171,14 +171,20 @@ static void begin_evidence(gmd_json *json, const history *h, const char *view, u
 /* "FILE:LINE", whole, and its number among the history's lines. */
 static void put_line(gmd_json *json, history *h, uint32_t frame)
 {
-    char text[PLACE_TEXT];
     uint32_t line = stacks_line_of_frame(&h->stacks, frame);
-    if (line) {
-        gmd_place place = gmd_places_get(&h->facts->places, frame);
-        snprintf(text, sizeof text, "%s:%" PRIu32, place.file, place.line);
+    if (!line) {
+        return;
+    }
+    gmd_place place = gmd_places_get(&h->facts->places, frame);
+    size_t size = strlen(place.file) + sizeof ":4294967295";
+    char *text = malloc(size);
+    if (text) {
+        snprintf(text, size, "%s:%" PRIu32, place.file, place.line);
         gmd_json_string(json, "line", text);
         gmd_json_u64(json, "line_number", line - 1);
     }
+    h->to->has_failed = h->to->has_failed || !text;
+    free(text);
 }
 
 /* "104.0 MiB in 13 blocks": what the page then shows. */
@@ -206,8 +212,8 @@ static void put_place(gmd_json *json, history *h, const gmd_job_finding *f,
     }
     put_sum(h, &w, label);
     const char *kind = !place->is_inferred ? " of"
-                       : f->is_of_ends     ? " without frames that stay, made after"
-                                           : " without frames that are added to, made after";
+                       : f->is_of_ends     ? " without a stack that stay, allocated after"
+                                           : " without a stack that are added to, allocated after";
     size_t used = strlen(label);
     snprintf(label + used, sizeof label - used, "%s %s", kind,
              place_text(&h->facts->places, place->frame, where));
@@ -260,7 +266,7 @@ static void put_span(gmd_json *json, const history *h)
     uint32_t complete = complete_iterations(it);
     if (complete > it->warm_up) {
         uint32_t last = it->starts[complete] - 1;
-        begin_evidence(json, h, "timeline", last, "The whole iterations after the warm-up");
+        begin_evidence(json, h, "timeline", last, "The complete iterations after the warm-up");
         gmd_json_array(json, "span");
         gmd_json_u64(json, NULL, h->event_of[it->starts[it->warm_up]]);
         gmd_json_u64(json, NULL, h->event_of[last]);

@@ -18,6 +18,7 @@ typedef struct history_source {
     bool counts_requests; /* the simulated device: times are the numbers of requests */
     bool is_run;          /* its first event is the first there was, however it ended */
     bool lacks_events;    /* then: there were more than are kept */
+    const char *workload; /* what was run; histories of one can be compared. NULL: a recording */
 } history_source;
 
 typedef struct history {

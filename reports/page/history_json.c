@@ -165,6 +165,9 @@ void history_write(history *h, const char *name, uint32_t input, const history_m
     gmd_json *json = document_add(h->to, DOCUMENT_HISTORIES, NULL);
     snprintf(address, sizeof address, "%" PRIu64, h->address_base);
     gmd_json_string(json, "name", name);
+    if (h->source.workload) {
+        gmd_json_string(json, "workload", h->source.workload);
+    }
     gmd_json_u64(json, "device", r->device);
     gmd_json_u64(json, "input", input);
     gmd_json_string(json, "address_base", address);

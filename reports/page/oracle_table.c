@@ -73,62 +73,116 @@ static void list_oracles(const gmd_report *report, oracle_rows *rows)
     }
 }
 
-static void put_costs(gmd_json *json, const oracle_row *row, double all_seconds)
+/* --- the table ------------------------------------------------------------------------------- */
+
+/* What is known of the oracles. */
+typedef struct table_kind {
+    bool is_of_many; /* runs of a gate or a campaign: only sums are known, and a verdict on all */
+    bool has_costs;
+    double seconds; /* of the runs; 0: not known, as several were made at a time */
+} table_kind;
+
+static table_kind kind_of(const gmd_report *report, const oracle_rows *rows)
 {
-    if (row->asked) {
-        gmd_json_u64(json, NULL, row->asked);
+    table_kind kind = {.is_of_many = report->gate || report->course_length,
+                       .has_costs = rows->are_counted};
+    for (size_t i = 0; i < report->outcome_count && !kind.is_of_many; i++) {
+        kind.seconds += report->outcomes[i]->seconds;
+    }
+    return kind;
+}
+
+static void put_verdicts(gmd_json *json, const oracle_row *row, bool is_of_many)
+{
+    bool is_skipped = row->fates[GMD_ORACLE_SKIPPED] && !row->asked && !row->violations;
+    if (is_of_many) {
+        gmd_json_string(json, NULL, row->violations ? "fail" : is_skipped ? "skipped" : "pass");
+    } else {
+        gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_PASSED]);
+        gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_FAILED]);
+        gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_SKIPPED]);
+    }
+    gmd_json_u64(json, NULL, row->violations);
+}
+
+static void put_costs(gmd_json *json, const oracle_row *row, const table_kind *kind)
+{
+    bool is_timed = row->asked && row->seconds > 0; /* of few moments maybe none was */
+    table_figure(json, row->asked ? row->asked : GMD_STAT_UNKNOWN);
+    if (is_timed) {
         table_seconds(json, row->seconds);
+        table_seconds(json, row->seconds / (double)row->asked);
     } else {
         gmd_json_null(json, NULL);
         gmd_json_null(json, NULL);
     }
-    if (row->asked && all_seconds > 0) {
-        gmd_json_exact(json, NULL, row->seconds / all_seconds);
-    } else {
+    if (!kind->is_of_many && is_timed && kind->seconds > 0) {
+        gmd_json_exact(json, NULL, row->seconds / kind->seconds);
+    } else if (!kind->is_of_many) {
         gmd_json_null(json, NULL);
     }
 }
 
-static void put_oracle(gmd_json *json, const oracle_row *row, double all_seconds, bool has_costs)
+static void put_oracle(gmd_json *json, const oracle_row *row, const table_kind *kind)
 {
     table_row(json);
     gmd_json_string(json, NULL, row->name);
     gmd_json_string(json, NULL, holds_when(row->name));
-    gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_PASSED]);
-    gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_FAILED]);
-    gmd_json_u64(json, NULL, row->fates[GMD_ORACLE_SKIPPED]);
-    gmd_json_u64(json, NULL, row->violations);
-    if (has_costs) {
-        put_costs(json, row, all_seconds);
+    put_verdicts(json, row, kind->is_of_many);
+    if (kind->has_costs) {
+        put_costs(json, row, kind);
     }
     gmd_json_string(json, NULL, row->reason);
     table_row_end(json);
 }
 
+typedef struct column_list {
+    table_column items[12];
+    size_t count;
+} column_list;
+
+static void add_column(column_list *list, const char *name, const char *unit)
+{
+    list->items[list->count++] = (table_column){name, unit};
+}
+
+static column_list columns_of(const table_kind *kind)
+{
+    column_list list = {.count = 0};
+    add_column(&list, "Oracle", "text");
+    add_column(&list, "Holds when", "text");
+    if (kind->is_of_many) {
+        add_column(&list, "Verdict", "text");
+    } else {
+        add_column(&list, "Passed", "count");
+        add_column(&list, "Failed", "count");
+        add_column(&list, "Skipped", "count");
+    }
+    add_column(&list, "Violations", "count");
+    if (kind->has_costs) {
+        add_column(&list, "Moments seen", "count");
+        add_column(&list, "Time", "ns");
+        add_column(&list, "Time per moment", "ns");
+    }
+    if (kind->has_costs && !kind->is_of_many) {
+        add_column(&list, "Share of the runs' time", "ratio");
+    }
+    add_column(&list, "Why skipped", "text");
+    return list;
+}
+
 void table_of_oracles(document *to, const gmd_report *report, uint32_t input)
 {
-    static const table_column list[] = {
-        {"Oracle", "text"},        {"Holds when", "text"}, {"Passed", "count"},
-        {"Failed", "count"},       {"Skipped", "count"},   {"Violations", "count"},
-        {"Moments seen", "count"}, {"Time", "ns"},         {"To the runs' time", "ratio"},
-        {"Why skipped", "text"}};
-    static const table_column uncounted[] = {
-        {"Oracle", "text"},   {"Holds when", "text"},  {"Passed", "count"},    {"Failed", "count"},
-        {"Skipped", "count"}, {"Violations", "count"}, {"Why skipped", "text"}};
-    double seconds = 0;
     oracle_rows rows = {.count = 0};
     list_oracles(report, &rows);
     if (!rows.count) {
         return;
     }
-    for (size_t i = 0; i < report->outcome_count; i++) {
-        seconds += report->outcomes[i]->seconds;
-    }
-    gmd_json *json = rows.are_counted
-                         ? table_begin(to, "oracles", "Oracles", input, TABLE_COLUMNS(list))
-                         : table_begin(to, "oracles", "Oracles", input, TABLE_COLUMNS(uncounted));
+    const table_kind kind = kind_of(report, &rows);
+    const column_list columns = columns_of(&kind);
+    gmd_json *json = table_begin(to, "oracles", "Oracles", input, columns.items, columns.count);
     for (size_t i = 0; i < rows.count; i++) {
-        put_oracle(json, &rows.items[i], seconds, rows.are_counted);
+        put_oracle(json, &rows.items[i], &kind);
     }
     table_end(json);
 }

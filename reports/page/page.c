@@ -55,6 +55,16 @@ static gmd_oom_outcome worst_outcome(const gmd_diagnosis *d)
     return worst;
 }
 
+/* NULL: it can be judged. */
+static const char *why_not_judged(const gmd_diagnosis *d)
+{
+    return d->snapshot.event_count == 0
+               ? "nothing can be judged without events: what is held is known, not how it came"
+           : d->snapshot.recorder != GMD_RECORDER_PYTORCH
+               ? "not judged: what gmd finds wrong in jobs needs a recording of PyTorch's"
+               : NULL;
+}
+
 /* An out-of-memory that the job survived is no finding, and nothing that is healthy has. */
 static const char *verdict_of(const gmd_diagnosis *d)
 {
@@ -62,7 +72,7 @@ static const char *verdict_of(const gmd_diagnosis *d)
         return "fail";
     }
     if (gmd_diagnosis_oom_count(d) == 0) {
-        return "healthy";
+        return why_not_judged(d) ? "not judged" : "healthy";
     }
     return worst_outcome(d) == GMD_OOM_SURVIVED ? "out of memory, survived" : "out of memory";
 }
@@ -80,18 +90,28 @@ static int put_refusals(const gmd_diagnosis *d, char *text, size_t size)
                     costs[worst_outcome(d)]);
 }
 
+/* "2 findings", "healthy", or why it is neither. */
+static int put_findings(const gmd_diagnosis *d, char *text, size_t size)
+{
+    char count[32];
+    const char *unjudged = why_not_judged(d);
+    bool has_refusals = gmd_diagnosis_oom_count(d) != 0;
+    return d->finding_count
+               ? snprintf(text, size, "%s finding%s", gmd_format_count(d->finding_count, count),
+                          d->finding_count == 1 ? "" : "s")
+               : snprintf(text, size, "%s",
+                          unjudged       ? unjudged
+                          : has_refusals ? "nothing else was found"
+                                         : "healthy");
+}
+
 static const char *summary_of(const gmd_diagnosis *d, char *text, size_t size)
 {
-    char events[32], count[32], allocated[24], reserved[24];
-    bool has_refusals = gmd_diagnosis_oom_count(d) != 0;
+    char events[32], allocated[24], reserved[24];
     int used =
         snprintf(text, size, "%s events, ", gmd_format_count(d->snapshot.event_count, events));
-    used += d->finding_count ? snprintf(text + used, size - (size_t)used, "%s finding%s",
-                                        gmd_format_count(d->finding_count, count),
-                                        d->finding_count == 1 ? "" : "s")
-                             : snprintf(text + used, size - (size_t)used, "%s",
-                                        has_refusals ? "no finding" : "healthy");
-    if (has_refusals) {
+    used += put_findings(d, text + used, size - (size_t)used);
+    if (gmd_diagnosis_oom_count(d)) {
         used += put_refusals(d, text + used, size - (size_t)used);
     }
     if (d->device_count) {
@@ -141,7 +161,7 @@ static gmd_status add_histories(gmd_page *page, const page_job *job, uint32_t in
 gmd_status gmd_page_add_diagnosis(gmd_page *page, const gmd_diagnosis *diagnosis, const char *name,
                                   gmd_error *error)
 {
-    char summary[300];
+    char summary[400];
     if (!GMD_GROW(&page->jobs, &page->job_capacity, page->job_count + 1)) {
         return no_memory(error);
     }

@@ -62,6 +62,7 @@ gmd_status run_history_open(run_history *h, document *to, const gmd_report *repo
                        .is_job = strcmp(o->kind, "trace") != 0}; /* a case is no program */
     const history_source source = {.is_job = h->is_job,
                                    .is_run = true,
+                                   .workload = o->name,
                                    .lacks_events = h->journal->dropped != 0,
                                    .counts_requests =
                                        !report->recorded && strcmp(report->device, "sim") == 0};

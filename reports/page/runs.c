@@ -104,6 +104,36 @@ static const char *kind_of(const gmd_report *report)
     return report->gate ? "gate" : strcmp(report->command, "fuzz") == 0 ? "campaign" : "run";
 }
 
+/* What the device refused and the allocator passed on, or served after another try. */
+static void sum_refusals(const gmd_report *report, uint64_t *refused, uint64_t *retried)
+{
+    *refused = *retried = 0;
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        const gmd_outcome *o = report->outcomes[i];
+        const uint64_t ooms = o->has_stats ? o->stats.num_ooms : GMD_STAT_UNKNOWN;
+        const uint64_t tries = o->has_stats ? o->stats.num_alloc_retries : GMD_STAT_UNKNOWN;
+        *refused += ooms == GMD_STAT_UNKNOWN ? 0 : ooms;
+        *retried += tries == GMD_STAT_UNKNOWN ? 0 : tries;
+    }
+}
+
+/* ", 3 requests refused for lack of memory, 2 tries again" */
+static void put_refusals(const gmd_report *report, char *text, size_t size)
+{
+    char count[32];
+    uint64_t refused, retried;
+    sum_refusals(report, &refused, &retried);
+    size_t used = 0;
+    if (refused) {
+        used = (size_t)snprintf(text, size, ", %s request%s refused for lack of memory",
+                                gmd_format_count(refused, count), refused == 1 ? "" : "s");
+    }
+    if (retried) {
+        snprintf(text + used, size - used, ", %s allocation%s tried again with the cache emptied",
+                 gmd_format_count(retried, count), retried == 1 ? "" : "s");
+    }
+}
+
 static const char *summary_of(const gmd_report *report, char *text, size_t size)
 {
     char count[32];
@@ -122,8 +152,9 @@ static const char *summary_of(const gmd_report *report, char *text, size_t size)
     }
     used += snprintf(text + used, size - (size_t)used, "%s requests, ",
                      gmd_format_count(requests, count));
-    snprintf(text + used, size - (size_t)used, "%s violation%s",
-             gmd_format_count(violations, count), violations == 1 ? "" : "s");
+    used += snprintf(text + used, size - (size_t)used, "%s violation%s",
+                     gmd_format_count(violations, count), violations == 1 ? "" : "s");
+    put_refusals(report, text + used, size - (size_t)used);
     return text;
 }
 

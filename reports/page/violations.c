@@ -4,8 +4,10 @@
 
 #include "gmd_file.h"
 #include "gmd_min.h"
+#include "gmd_report_text.h"
 #include "gmd_trace.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,17 +160,53 @@ static void put_absence(gmd_json *json, const run_history *of)
 
 /* --- findings -------------------------------------------------------------------------------- */
 
-static void put_meaning(gmd_json *json, const gmd_violation *v)
+/* "Two live blocks share bytes (overlap)": what its kind means; the sentence itself is for who
+ * looks closer. A verdict of an older gmd has no kind. */
+static const char *violation_title(const gmd_violation *v, char *text, size_t size)
+{
+    const gmd_kind_entry *kind = gmd_kind_find(v->identity.kind);
+    if (!kind) {
+        return v->message;
+    }
+    size_t parties = *kind->parties ? strlen(": ") + strlen(kind->parties) : 0;
+    snprintf(text, size, "%.*s (%s)", (int)(strlen(kind->meaning) - parties), kind->meaning,
+             v->oracle);
+    text[0] = (char)toupper((unsigned char)text[0]);
+    return text;
+}
+
+/* What the oracle said, where the title does not. */
+static void put_message(gmd_json *json, const gmd_violation *v)
+{
+    char text[sizeof v->message + sizeof v->oracle + 8];
+    if (gmd_kind_find(v->identity.kind)) {
+        snprintf(text, sizeof text, "%s says: %s.", v->oracle, v->message);
+        gmd_json_string(json, NULL, text);
+    }
+}
+
+/* "In rmm510.gmd, at request 4 of 0 to 4.": the numbers that gmd's other reports have. `requests`:
+ * 0: not known. */
+static void put_request(gmd_json *json, const char *in, uint64_t request, uint64_t requests)
+{
+    char text[600], count[60] = "";
+    if (requests && request >= requests) {
+        snprintf(text, sizeof text, "In %.460s, at the end.", in);
+    } else {
+        if (requests) {
+            snprintf(count, sizeof count, " of 0 to %" PRIu64, requests - 1);
+        }
+        snprintf(text, sizeof text, "In %.460s, at request %" PRIu64 "%s.", in, request, count);
+    }
+    gmd_json_string(json, NULL, text);
+}
+
+static void put_known_line(gmd_json *json, const gmd_violation *v)
 {
     char text[GMD_IDENTITY_TEXT], line[GMD_IDENTITY_TEXT + 16];
-    const gmd_kind_entry *kind = gmd_kind_find(v->identity.kind);
-    if (kind) {
-        size_t parties = *kind->parties ? strlen(": ") + strlen(kind->parties) : 0;
-        snprintf(text, sizeof text, "%s: %.*s.", kind->name, (int)(strlen(kind->meaning) - parties),
-                 kind->meaning);
-        gmd_json_string(json, NULL, text);
+    if (gmd_kind_find(v->identity.kind)) {
         gmd_identity_known_line(&v->identity, text);
-        snprintf(line, sizeof line, "For --known: %s", text);
+        snprintf(line, sizeof line, "To accept it (--known): %s", text);
         gmd_json_string(json, NULL, line);
     }
 }
@@ -181,7 +219,8 @@ static const char *class_of(const gmd_violation *v)
 
 static gmd_json *begin_violation(document *to, const gmd_violation *v, uint32_t input)
 {
-    gmd_json *json = finding_begin(to, input, v->message, "violation");
+    char title[GMD_IDENTITY_TEXT + 200];
+    gmd_json *json = finding_begin(to, input, violation_title(v, title, sizeof title), "violation");
     gmd_json_string(json, "class", class_of(v));
     gmd_json_null(json, "bytes");
     return json;
@@ -190,17 +229,11 @@ static gmd_json *begin_violation(document *to, const gmd_violation *v, uint32_t 
 static void put_violation(document *to, const gmd_outcome *o, const gmd_violation *v,
                           const char *title, uint32_t input, const run_history *of)
 {
-    char text[600];
     gmd_json *json = begin_violation(to, v, input);
     gmd_json_array(json, "detail");
-    if (v->request < o->requests) {
-        snprintf(text, sizeof text, "In %.460s, with request %" PRIu64 " of %" PRIu64 ".", title,
-                 v->request, o->requests);
-    } else {
-        snprintf(text, sizeof text, "In %.460s, at the end.", title);
-    }
-    gmd_json_string(json, NULL, text);
-    put_meaning(json, v);
+    put_message(json, v);
+    put_request(json, title, v->request, o->requests);
+    put_known_line(json, v);
     put_absence(json, of);
     gmd_json_end(json);
     gmd_json_null(json, "fix");
@@ -276,7 +309,7 @@ static void end_found(gmd_json *json, const gmd_violation *v, const char *replay
                       const run_history *of)
 {
     const gmd_violation *again = shown_again(v, of);
-    put_meaning(json, v);
+    put_known_line(json, v);
     put_absence(json, of);
     if (!of->absent && !again) {
         gmd_json_string(json, NULL,
@@ -295,27 +328,26 @@ static void end_found(gmd_json *json, const gmd_violation *v, const char *replay
 /* `by`: the part and item of a gate that came upon it, as words; empty: it is a campaign's. */
 static void put_finding_out(gmd_json *json, const char *by, const gmd_campaign_finding *f)
 {
-    char text[600];
-    snprintf(text, sizeof text,
-             "Found%s after %.1f s, %" PRIu64 " time%s in all; the case has %zu request%s.", by,
-             f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
-             f->case_requests == 1 ? "" : "s");
+    char text[600], count[32];
+    snprintf(text, sizeof text, "Found%s after %.1f s, %s time%s in all.", by, f->seconds,
+             gmd_format_count(f->hits, count), f->hits == 1 ? "" : "s");
     gmd_json_string(json, NULL, text);
 }
 
 void violation_of_campaign(document *to, const gmd_report *report, size_t index, uint32_t input,
                            const run_history *of)
 {
-    char text[100], replay[2048];
+    char replay[2048];
     const gmd_violation *violation = &report->outcomes[0]->violations[index];
+    bool is_known = index < report->found_count;
     gmd_json *json = begin_violation(to, violation, input);
     gmd_json_array(json, "detail");
-    if (index < report->found_count) {
+    put_message(json, violation);
+    if (is_known) {
         put_finding_out(json, "", &report->found[index]);
     }
-    snprintf(text, sizeof text, "In the minimised case, with request %" PRIu64 ".",
-             violation->request);
-    gmd_json_string(json, NULL, text);
+    put_request(json, "the minimised case", violation->request,
+                is_known ? report->found[index].case_requests : 0);
     bool has_replay = gmd_report_replay(report, violation, replay, sizeof replay);
     end_found(json, violation, has_replay ? replay : NULL, of);
 }
@@ -327,7 +359,9 @@ void finding_of_gate(document *to, const gmd_gate_finding *finding, uint32_t inp
     const gmd_gate_finding *f = finding;
     gmd_json *json = begin_violation(to, &f->violation, input);
     gmd_json_array(json, "detail");
+    put_message(json, &f->violation);
     snprintf(by, sizeof by, " by %s/%s", f->part, f->item);
     put_finding_out(json, by, &(gmd_campaign_finding){f->seconds, f->hits, f->case_requests});
+    put_request(json, "the minimised case", f->violation.request, f->case_requests);
     end_found(json, &f->violation, f->replay, of);
 }

@@ -171,3 +171,11 @@ TEST(an_exact_size_is_short_where_it_can_be)
     assert_string_equal(gmd_format_exact_size(4 * GMD_GIB, text), "4GiB");
     assert_string_equal(gmd_format_exact_size(825968, text), "825968");
 }
+
+TEST(a_size_in_a_sentence_has_a_unit)
+{
+    char text[24];
+    assert_string_equal(gmd_format_bytes(2560 * GMD_MIB, text), "2560MiB");
+    assert_string_equal(gmd_format_bytes(825968, text), "825968 B");
+    assert_string_equal(gmd_format_bytes(UINT64_MAX, text), "18446744073709551615 B");
+}

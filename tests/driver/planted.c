@@ -352,8 +352,8 @@ static void give_back_live(void)
     }
 }
 
-/* Three processes in sessions of their own. Those between, which still ran if they were looked for at
- * once, are waited for. */
+/* Three processes in sessions of their own. Those between, which still ran if they were looked for
+ * at once, are waited for. */
 static void leave_processes(void)
 {
     for (int i = 0; i < 3; i++) {

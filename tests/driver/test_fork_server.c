@@ -22,13 +22,19 @@ static int close_server(void **state)
 
 FIXTURE(server, NULL, close_server);
 
-static void open_server(const char *allocator)
+/* With the options as they are. */
+static void open_as_set(void)
 {
     gmd_error error = {""};
-    options = options_on(allocator);
     if (gmd_fork_server_open(&server, &options, &error) != GMD_OK) {
         fail_msg("%s", error.text);
     }
+}
+
+static void open_server(const char *allocator)
+{
+    options = options_on(allocator);
+    open_as_set();
 }
 
 #define INPUTS_MAX 4
@@ -55,6 +61,41 @@ static const char small_device[] = "capacity 4MiB\nexpect oom a 30MiB s0\n";
 static const char large_device[] = "capacity 256MiB\nexpect alloc a 200MiB s0\n";
 static const char two_devices[] = "devices 2\nexpect alloc a 30MiB s0 device 1\n";
 static const char own_device[] = "expect alloc a 60MiB s0\nexpect oom b 60MiB s0\n";
+
+static uint64_t asked_of(const gmd_outcome *o, const char *oracle)
+{
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        if (strcmp(o->oracles[i].name, oracle) == 0) {
+            return o->oracles[i].asked;
+        }
+    }
+    fail_msg("%s is not there", oracle);
+    return 0;
+}
+
+static const char two_blocks[] = "alloc a 512 s0\nalloc b 512 s0\n";
+
+TEST_F(server, what_the_oracles_looked_at_is_of_all_inputs)
+{
+    options = options_on("reference");
+    options.judging.costs = GMD_COSTS_SAMPLED;
+    open_as_set();
+    gmd_persistent_result r =
+        run_persistent((const char *const[]){two_blocks, two_blocks, two_blocks, NULL});
+    assert_int_equal(r.passed, 3);
+    assert_int_equal(asked_of(r.outcome, "alignment"), 6);
+}
+
+TEST_F(server, what_they_looked_at_includes_the_input_that_shows_something)
+{
+    options = options_on("reference");
+    options.judging.costs = GMD_COSTS_SAMPLED;
+    open_as_set();
+    gmd_persistent_result r = run_persistent(
+        (const char *const[]){two_blocks, "alloc a 512 s0\nexpect oom b 512 s0\n", NULL});
+    assert_true(r.is_suspect);
+    assert_int_equal(asked_of(r.outcome, "alignment"), 4);
+}
 
 TEST_F(server, inputs_run_under_their_own_headers)
 {

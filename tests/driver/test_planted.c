@@ -137,8 +137,8 @@ TEST(the_reference_passes)
         expect_verdict(#plant, #oracle "." #kind, part);                                           \
     }
 
-PLANT_TEST(overlap, overlap, shared, "overlaps the live block")
-PLANT_TEST(short, size, ends_early, "B asked for")
+PLANT_TEST(overlap, overlap, shared, "overlaps the live block b of 4096 B at 0x")
+PLANT_TEST(short, size, ends_early, "block c of 4096 B at 0x")
 PLANT_TEST(misaligned, alignment, misaligned, "past a multiple of the promised 256 B")
 PLANT_TEST(foreign, backing, no_memory, "handed out no memory there")
 PLANT_TEST(leak, leak, allocations, "are left after everything was freed")
@@ -222,9 +222,9 @@ TEST(planted_by_heap_is_found_by_determinism)
                    "two runs of the same requests on the same device gave");
 }
 
-PLANT_TEST(scribble, data, overwritten, "256 of 4096 B of the block at 0x")
-PLANT_TEST(free_twice, misuse, figure_changed, "the second free of the block at 0x")
-PLANT_TEST(free_inside, misuse, figure_changed, "inside of the live block")
+PLANT_TEST(scribble, data, overwritten, "256 B of the block b of 4096 B at 0x")
+PLANT_TEST(free_twice, misuse, figure_changed, "the second free of the block a of 1000 B at 0x")
+PLANT_TEST(free_inside, misuse, figure_changed, ", inside of the live block b of 4096 B at 0x")
 PLANT_TEST(free_foreign, misuse, passed_on, "was passed on: cudaFree(0x")
 
 PLANT_TEST(no_stats, accounting, no_statistics, "failed after it had worked before")
@@ -273,7 +273,7 @@ TEST(planted_free_null_is_found_by_misuse)
 PLANT_TEST(lost_tail, snapshot, short_segment, "do not tile their segment")
 PLANT_TEST(lost_block, snapshot, live_block_missing,
            "is live, and gmd_walk shows a free block there")
-PLANT_TEST(old_request, snapshot, wrong_size, "of which 1001 were asked for")
+PLANT_TEST(old_request, snapshot, wrong_size, "of which 1001 B were asked for")
 
 TEST(a_correct_allocator_passes_on_a_tight_device)
 {
@@ -306,7 +306,7 @@ TEST(asking_again_leaves_the_run_as_it_would_be_without)
         expect_verdict_of(tight_text, #plant, #oracle "." #kind, part);                            \
     }
 
-TIGHT_PLANT_TEST(spurious_oom, oom_retry, room_was_left, "the limit and the device leave 8388608 B")
+TIGHT_PLANT_TEST(spurious_oom, oom_retry, room_was_left, "the limit and the device leave 8MiB")
 
 /* Nothing is left on the device: only asking again shows that the refusal is false. */
 TEST(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again)
@@ -324,7 +324,7 @@ TEST(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again)
 TIGHT_PLANT_TEST(keep_cache, oom_retry, served_when_emptied, "cache")
 TIGHT_PLANT_TEST(any_stream, stream_order, reused_early,
                  "nothing makes stream 2 wait for the work that request 1")
-TIGHT_PLANT_TEST(over_limit, peak_bound, reserved, "above the memory limit of 8388608 B")
+TIGHT_PLANT_TEST(over_limit, peak_bound, reserved, "above the memory limit of 8MiB")
 TIGHT_PLANT_TEST(double_free, api_misuse, forbidden_call, "cudaFree(0x")
 TIGHT_PLANT_TEST(stale_error, device_state, last_error, "last CUDA error was 0 and is 2")
 TIGHT_PLANT_TEST(wrong_device, device_state, current_device, "current device was 0 and is 1")

@@ -76,6 +76,18 @@ TEST_F(runner, five_hundred_requests_shrink_to_the_three_that_matter)
     assert_string_equal(result.violation.oracle, "overlap");
 }
 
+TEST_F(runner, the_sentence_of_the_smallest_case_names_its_blocks)
+{
+    gmd_minimized result;
+    gmd_trace *trace = make_trace("gmd-trace 1\nalloc x 1 s1\nalloc first 1 s1\nfree x\n"
+                                  "alloc second 1 s1\nalloc third 1 s1\n");
+    assert_string_equal(minimized_text(trace, "overlap", &result), "gmd-trace 1\n"
+                                                                   "alloc a 1 s1\n"
+                                                                   "alloc b 1 s1\n"
+                                                                   "alloc c 1 s1\n");
+    assert_non_null(strstr(result.violation.message, "block c of 1 B at 0x"));
+}
+
 TEST_F(runner, pools_that_do_not_matter_go)
 {
     gmd_minimized result;

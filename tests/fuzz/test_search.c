@@ -13,6 +13,7 @@ static gmd_search_result search(const char *allocator, const char *plant, uint64
                                 gmd_findings *findings)
 {
     gmd_run_options run = options_for(allocator);
+    run.judging.costs = GMD_COSTS_SAMPLED;
     run.process.call_budget_s = strcmp(plant, "hang") == 0 ? 0.3 : 20;
     bool is_slow = strcmp(plant, "hang") == 0; /* each run that finds it takes the budget */
     gmd_search_options options = {.run = &run, .seed = seed, .runs = is_slow ? 2 : RUNS};
@@ -297,5 +298,15 @@ TEST(a_campaign_says_which_oracles_judged_it)
     assert_int_equal(judged_by(&result.judged, "overlap")->fate, GMD_ORACLE_PASSED);
     assert_int_equal(judged_by(&result.judged, "determinism")->fate, GMD_ORACLE_SKIPPED);
     assert_string_not_equal(judged_by(&result.judged, "determinism")->reason, "");
+    gmd_findings_free(&findings);
+}
+
+TEST(a_campaign_says_what_its_oracles_looked_at_and_took)
+{
+    gmd_findings findings = {0};
+    gmd_search_result result = search("reference", "", 3, &findings);
+    const gmd_oracle_result *accounting = judged_by(&result.judged, "accounting");
+    assert_true(accounting->asked >= result.status.requests);
+    assert_true(accounting->seconds > 0 && accounting->seconds < result.status.seconds);
     gmd_findings_free(&findings);
 }

@@ -69,7 +69,7 @@ TEST(one_byte_that_somebody_wrote_is_found)
     s.contents = (gmd_contents){
         .marked_bytes = 4095, .other_bytes = 1, .other_address = 0x5100, .is_written = true};
     judge(&s,
-          "1 of 4096 B of the block at 0x5000 (request 3, stream 0) do not hold, from 0x5100 on");
+          "1 B of the block of 4096 B at 0x5000 (request 3, stream 0) do not hold, from 0x5100 on");
 }
 
 TEST(the_other_block_over_the_same_memory_is_named)

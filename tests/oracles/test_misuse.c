@@ -102,7 +102,7 @@ TEST(a_block_that_loses_its_memory_is_found)
     s.is_backed = false;
     s.made = (gmd_wrong_free){.kind = GMD_FREED_INSIDE,
                               .address = 0x5200,
-                              .inside = {.address = 0x5000, .bytes = 4096, .born = 7}};
+                              .block = {.address = 0x5000, .bytes = 4096, .born = 7}};
     judge(&s, "took its memory away at 0x5000");
 }
 
@@ -119,6 +119,14 @@ TEST(a_call_that_cuda_forbids_is_found)
     s.passed_on = (gmd_misuse){.function = "cudaFree", .sentence = "a double free"};
     s.view.calls.misuse_count = 1;
     judge(&s, "was passed on: cudaFree");
+}
+
+TEST(a_second_free_names_its_block)
+{
+    SITUATION;
+    s.made.block = (gmd_live_block){.address = 0x5000, .bytes = 4096, .born = 7};
+    s.now.allocation_count = 1;
+    judge(&s, "the second free of the block of 4096 B at 0x5000 after request 0 was");
 }
 
 TEST(without_the_promise_it_does_not_judge)

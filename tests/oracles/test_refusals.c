@@ -32,7 +32,7 @@ static void refuse(refused *r)
                          .refusal = &r->refusal};
 }
 
-static int judge_refusal(const refused *r, uint64_t served_before, const char *part)
+static gmd_judge judged(const refused *r, uint64_t served_before)
 {
     gmd_judge judge = {0};
     void *oracle = oracle_oom_retry.create();
@@ -45,6 +45,12 @@ static int judge_refusal(const refused *r, uint64_t served_before, const char *p
     oracle_oom_retry.after_request(oracle, &r->view, &judge);
     oracle_oom_retry.after_refusal(oracle, &r->view, &judge);
     oracle_oom_retry.destroy(oracle);
+    return judge;
+}
+
+static int judge_refusal(const refused *r, uint64_t served_before, const char *part)
+{
+    gmd_judge judge = judged(r, served_before);
     if (part && !strstr(judge.first, part)) {
         fail_msg("'%s' does not contain '%s'", judge.first, part);
     }
@@ -172,6 +178,50 @@ TEST(the_cache_must_be_given_back_before_the_refusal)
     assert_int_equal(judge_refusal(&r, 0, "a cache of 2048 B"), 1);
     r.request.bytes = 8192 - 2048 + 1; /* does not fit beside what stays: nothing would be won */
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+}
+
+TEST(a_cache_may_stay_where_what_the_request_takes_does_not_fit_beside_the_rest)
+{
+    refused r;
+    refuse(&r);
+    r.refusal.held_emptied = 2048;
+    r.view.limits.device_request = 8192 - 2048;
+    assert_int_equal(judge_refusal(&r, 0, "a cache of 2048 B"), 1);
+    r.view.limits.device_request++;
+    assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+}
+
+/* What a size alone does not decide may be the allocator's policy. */
+static const char how_to_state_it[] = "let it export gmd_device_request";
+
+TEST(a_refusal_that_may_be_a_policy_says_how_to_state_it)
+{
+    refused r;
+    refuse(&r);
+    r.refusal.room = 4096;
+    assert_int_equal(judge_refusal(&r, 1000, how_to_state_it), 1);
+    refuse(&r);
+    r.refusal.held_emptied = 2048;
+    assert_int_equal(judge_refusal(&r, 0, how_to_state_it), 1);
+}
+
+static void expect_no_policy(const refused *r)
+{
+    gmd_judge judge = judged(r, 0);
+    assert_int_equal(judge.count, 1);
+    assert_null(strstr(judge.first, how_to_state_it));
+}
+
+TEST(a_refusal_that_is_no_policy_does_not_speak_of_one)
+{
+    refused r;
+    refuse(&r);
+    r.refusal = (gmd_refusal){.at_once = GMD_SERVED_NOW};
+    expect_no_policy(&r);
+    refuse(&r); /* it has stated what it takes */
+    r.refusal.held_emptied = 2048;
+    r.view.limits.device_request = 1000;
+    expect_no_policy(&r);
 }
 
 TEST(what_fitted_once_must_fit_when_all_is_free)

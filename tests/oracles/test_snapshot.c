@@ -230,7 +230,7 @@ TEST(a_block_that_is_shown_too_small_is_found)
 {
     SITUATION;
     s.live[0].bytes = 1025;
-    expect_said(&s, "asked for 1025 B");
+    expect_said(&s, "live block of 1025 B at");
 }
 
 TEST(a_pointer_for_no_bytes_need_not_be_a_block)

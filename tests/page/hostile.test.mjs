@@ -24,6 +24,46 @@ for (const view of VIEWS) {
     });
 }
 
+const shortened = (page, text, length) =>
+    page.evaluate(([name, limit]) => window.gmdPage.shortText(name, limit), [text, length]);
+
+for (const [what, text, expected] of [
+    ['a mark that turns the writing', 'evil\u202egnp.exe', 'evil‹U+202E›gnp.exe'],
+    ['a NUL', 'nul\u0000after.py', 'nul‹U+0000›after.py'],
+    ['a NUL that gmd read', 'nul\u2400after.py', 'nul‹U+0000›after.py'],
+    ['an Arabic letter mark', 'a\u061cb', 'a‹U+061C›b'],
+    ['what has no width', 'a\u200b\u00adb', 'a‹U+200B›‹U+00AD›b'],
+    ['a tag', 'a\u{e0041}b', 'a‹U+E0041›b'],
+    ['half of a character', 'a\ud83db', 'a‹U+D83D›b'],
+])
+    test(`${what} in a name is seen`, async () => {
+        await withPage(hostile, '', async (page) => assert.equal(await shortened(page, text, 100), expected));
+    });
+
+test('a long name loses its middle, and no character is halved', async () => {
+    await withPage(hostile, '', async (page) => {
+        const name = await shortened(page, `${'😀'.repeat(1 << 18)}.py`, 100);
+        assert.match(name, /^(😀)+…(😀)+\.py$/u);
+    });
+});
+
+test('a copy of a stack has its names whole', async () => {
+    await withPage(hostile, '#view=timeline&block=60', async (page) => {
+        const [copied, whole] = await page.evaluate(() => {
+            const { app } = window.gmdPage;
+            const history = app.history();
+            let text = '';
+            document.addEventListener('copy', () => (text = document.activeElement.value), { capture: true });
+            [...document.querySelectorAll('.details button')]
+                .find((one) => one.textContent === 'Copy the stack')
+                .click();
+            const frames = history.stackText(history.ofBlocks('stack')[60] - 1);
+            return [text.length, frames.reduce((sum, frame) => sum + frame.text.length, 0)];
+        });
+        assert.ok(copied >= whole && whole > 0, `${copied} of ${whole}`);
+    });
+});
+
 test('a search for a hostile name works', async () => {
     await withPage(hostile, '#view=timeline', async (page) => {
         await page.keyboard.press('/');

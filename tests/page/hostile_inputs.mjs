@@ -16,8 +16,32 @@ export const HOSTILE_NAMES = [
 // The texts of a result that a stranger chooses; others are words that gmd knows.
 const FREE = new Set(
     [
-        ['allocator', 'snapshot', 'message', 'name', 'variant', 'notes', 'path', 'case', 'replay', 'item', 'detail'],
-        ['reason', 'skipped', 'failed', 'conf', 'fix', 'evidence', 'what', 'processor', 'governor', 'label', 'file'],
+        [
+            'allocator',
+            'snapshot',
+            'message',
+            'name',
+            'variant',
+            'notes',
+            'path',
+            'case',
+            'replay',
+            'item',
+            'detail',
+        ],
+        [
+            'reason',
+            'skipped',
+            'failed',
+            'conf',
+            'fix',
+            'evidence',
+            'what',
+            'processor',
+            'governor',
+            'label',
+            'file',
+        ],
         ['function', 'part', 'ended_early'],
     ].flat(),
 );
@@ -29,7 +53,9 @@ export function hostileResult(result) {
         if (Array.isArray(value)) return value.map((one) => spoil(one, key));
         if (value && typeof value === 'object')
             return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, spoil(one, name)]));
-        return typeof value === 'string' && FREE.has(key) ? HOSTILE_NAMES[next++ % HOSTILE_NAMES.length] : value;
+        return typeof value === 'string' && FREE.has(key)
+            ? HOSTILE_NAMES[next++ % HOSTILE_NAMES.length]
+            : value;
     };
     // What oracles and parts of a gate are called is checked.
     const known = ({ oracles, gate, ...rest }) => ({
@@ -86,6 +112,8 @@ with open(sys.argv[1], "wb") as file:
     pickle.dump(dict(segments=[], device_traces=[events], external_annotations=annotations,
                      allocator_settings={"PYTORCH_CUDA_ALLOC_CONF": names[0]}), file)
 `;
-    execFileSync('python3', ['-c', script, path], { input: JSON.stringify(HOSTILE_NAMES) });
+    execFileSync('python3', ['-c', script, path], {
+        input: JSON.stringify([...HOSTILE_NAMES, 'a\u0000b.py']),
+    });
     return path;
 }

@@ -37,7 +37,10 @@ async function lookAtAll(path) {
         assert.equal(seen.foreign, 0, JSON.stringify(state));
         assert.ok(seen.wide <= 0, `${seen.wide} pixels too wide: ${JSON.stringify(state)}`);
         // eslint-disable-next-line no-control-regex
-        assert.doesNotMatch(seen.text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u0080-\u009f\u202a-\u202e\u2066-\u2069]/);
+        assert.doesNotMatch(
+            seen.text,
+            /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u0080-\u009f\u202a-\u202e\u2066-\u2069]/,
+        );
     }
     assert.ok(shown, 'no view shows the hostile text at all');
     await closePage(page);
@@ -67,5 +70,11 @@ test('a case whose path is HTML shows as text', async () => {
 
 test('a recording with hostile frames and annotations shows them as text', async () => {
     const path = hostileSnapshot(join(pageFolder(), 'hostile.pickle'));
-    await lookAtAll(pageOfGmd('hostile-snapshot', (to) => ['report', path, path, '-o', to]));
+    const html = pageOfGmd('hostile-snapshot', (to) => ['report', path, path, '-o', to]);
+    await lookAtAll(html);
+    const page = await openPage(html, '#view=timeline');
+    const { strings } = await page.evaluate(() => window.gmdPage.app.report);
+    assert.ok(strings.includes('a␀b.py'), 'nothing of a name is lost behind a NUL');
+    assert.ok(strings.includes('\u202egnp.exe\u202c \u200f\u05d0\u05d1'));
+    await closePage(page);
 });

@@ -1,12 +1,34 @@
 // Pages that gmd itself writes: a recorded job, a run with a violation, a gate and a campaign.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { closePage, dataFile, openPage, pageOfGmd, settle, stateOf, withPage } from './browser.mjs';
+import {
+    closePage,
+    dataFile,
+    openPage,
+    pageFolder,
+    pageOfGmd,
+    settle,
+    stateOf,
+    withPage,
+} from './browser.mjs';
 
 const faulty = process.env.GMD_TEST_STREAM_POOL;
 const defect = { GMD_DEFECT: 'rmm510' };
 const job = (name) =>
     pageOfGmd(name, (path) => ['report', dataFile(`histories/${name}.pickle.gz`), '-o', path]);
+
+// A snapshot of a program that did not record: segments, and no events.
+const NO_EVENTS = `
+import pickle, sys
+used = dict(address=4194304, size=512, requested_size=512, state="active_allocated", frames=[])
+rest = dict(address=4194816, size=2096640, state="inactive", frames=[])
+segment = dict(device=0, address=4194304, total_size=2097152, allocated_size=512, active_size=512, stream=0,
+               segment_type="small", blocks=[used, rest])
+with open(sys.argv[1], "wb") as file:
+    pickle.dump(dict(segments=[segment], device_traces=[]), file)
+`;
 
 // Each view of a page is opened: none may report an error or be empty.
 async function lookAtAll(path) {
@@ -74,6 +96,47 @@ test('the page of left_free_1.2 says why a request was refused, and that more we
     });
 });
 
+test('the page names the peak as gmd diagnose does', async () => {
+    const text = execFileSync(process.env.GMD, ['diagnose', dataFile('histories/left_free_1.2.pickle.gz')]);
+    const [, peak] = /^Peak: .* event ([\d,]*\d)/m.exec(text.toString());
+    await withPage(job('left_free_1.2'), '#view=state', async (page) => {
+        assert.match(await page.locator('.state .reasons').innerText(), new RegExp(`^Event ${peak}: `));
+    });
+});
+
+test('out-of-memories that a job survived are not counted as findings', async () => {
+    await withPage(job('left_free_1.2'), '', async (page) => {
+        assert.equal(
+            await page.locator('.findings h2').innerText(),
+            '8 requests, each of another line or size, ran out of memory',
+        );
+        const input = await page.locator('.input').innerText();
+        assert.match(input, /nothing else was found, 59 requests were refused .* which the job survived/);
+    });
+});
+
+test('a recording without events cannot be judged, and is not called healthy', async () => {
+    const path = join(pageFolder(), 'no-events.pickle');
+    execFileSync('python3', ['-c', NO_EVENTS, path]);
+    const html = pageOfGmd('no-events', (to) => ['report', path, '-o', to]);
+    await withPage(html, '', async (page) => {
+        assert.equal(await page.locator('.verdict').innerText(), 'not judged');
+        assert.equal(await page.locator('.findings h2').innerText(), 'Nothing can be judged');
+        assert.doesNotMatch(await page.locator('main').innerText(), /healthy/);
+    });
+});
+
+test('a run that passed says how many out-of-memories it survived', async () => {
+    const path = pageOfGmd('survivor', (to) => ['run', dataFile('../page/refused.gmd'), '--html', to, '-q']);
+    await withPage(path, '', async (page) => {
+        assert.equal(await page.locator('.verdict').innerText(), 'pass');
+        assert.match(
+            await page.locator('.input').innerText(),
+            /0 violations, 1 request refused for lack of memory, 2 allocations tried again with the cache emptied/,
+        );
+    });
+});
+
 test('each of 643 refusals of limit_and_empty_cache is marked, and the state says what was refused', async () => {
     await withPage(job('limit_and_empty_cache'), '#view=state', async (page) => {
         const events = await page.evaluate(() =>
@@ -83,9 +146,16 @@ test('each of 643 refusals of limit_and_empty_cache is marked, and the state say
                 .map(({ event }) => event),
         );
         assert.equal(events.length, 643);
+        assert.match(
+            await page.locator('.moment-bar select option').last().textContent(),
+            /^… and \d+ more, marked in the timeline$/,
+        );
         await page.evaluate((event) => window.gmdPage.app.set({ event }), events.at(-1));
         await settle(page);
-        assert.match(await page.locator('.state .reasons').innerText(), /Out of memory at event .* were refused/);
+        assert.match(
+            await page.locator('.state .reasons').innerText(),
+            /Out of memory at event .* were refused/,
+        );
     });
 });
 
@@ -112,10 +182,14 @@ test('a comparison shows how other settings hold the same job', async () => {
             /most reserved 5\.96 GiB and 5\.66 GiB\.$/,
         );
         await page.getByRole('link', { name: 'Compare the two histories' }).click();
-        await page.getByRole('button', { name: 'Both where most was reserved' }).click();
+        await page.getByRole('button', { name: 'Where the upper reserved most' }).click();
         await settle(page);
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            /both after request ([\d,]+) of the same/,
+        );
         const [upper, lower] = await page.locator('.compare .half').allInnerTexts();
-        assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,742/);
+        assert.match(upper, /3\.34 GiB allocated, 5\.96 GiB reserved at event 6,741/);
         assert.match(upper, /Free: 2\.12 GiB in 27 segments without a block, 512 MiB in 39 gaps/);
         assert.match(lower, /Free: 0 B in 0 segments without a block/);
         const marks = await page.evaluate(() =>
@@ -184,7 +258,7 @@ test('a run with a planted early reuse shows both parties', async () => {
         await settle(page);
         assert.match(
             await page.locator('.state .reasons').innerText(),
-            /gap of 32 MiB of stream 1, default pool: the block itself is of stream 2\. Until event 4 block 0 of rmm510\.gmd:4 lay there/,
+            /gap of 32 MiB of stream 1, default pool: the block itself is of stream 2\. Until event 3 block 0 of rmm510\.gmd:4 lay there/,
         );
     });
     await lookAtAll(path);
@@ -211,6 +285,37 @@ function pageOfSearch(name, { allocator, environment, options, cases }) {
         environment,
     );
 }
+
+test('cases that have nothing to do with each other are not offered for comparison', async () => {
+    const path = pageOfGmd('two-cases', (to) => [
+        'run',
+        dataFile('traces/basic.gmd'),
+        dataFile('../faulty/cases/rmm510.gmd'),
+        '--cases',
+        'none',
+        '--html',
+        to,
+        '-q',
+    ]);
+    await withPage(path, '', async (page) => {
+        assert.equal(await page.evaluate(() => window.gmdPage.app.report.histories.length), 2);
+        assert.equal(await page.getByRole('link', { name: /Compare/ }).count(), 0);
+    });
+});
+
+test('runs of one scenario are offered for comparison', async () => {
+    const path = pageOfGmd('two-runs', (to) => [
+        'run',
+        'hidden_state',
+        'leak=true,false',
+        '--html',
+        to,
+        '-q',
+    ]);
+    await withPage(path, '', async (page) => {
+        assert.equal(await page.getByRole('link', { name: 'Compare the two histories' }).count(), 1);
+    });
+});
 
 test('the finding of a gate leads to both parties of an early reuse', async () => {
     const path = pageOfSearch('gate', {
@@ -249,18 +354,29 @@ test('a gate whose cases are not written says why no view shows them', async () 
         cases: 'none',
     });
     await withPage(path, '', async (page) => {
-        assert.match(await page.locator('.finding').first().innerText(), /do not show its blocks: no case was written/);
+        assert.match(
+            await page.locator('.finding').first().innerText(),
+            /do not show its blocks: no case was written/,
+        );
         assert.equal(await page.locator('.evidence').count(), 0);
     });
     await lookAtAll(path);
 });
 
 test('the page of a benchmark leads to its figures, and does not say that nothing was found', async () => {
-    const path = pageOfGmd('bench', (to) =>
-        ['bench', '--filter', 'pair_512B', '--seconds', '0.01', '--quiet', '--html', to]);
+    const path = pageOfGmd('bench', (to) => [
+        'bench',
+        '--filter',
+        'pair_512B',
+        '--seconds',
+        '0.01',
+        '--quiet',
+        '--html',
+        to,
+    ]);
     await withPage(path, '', async (page) => {
         assert.doesNotMatch(await page.locator('main').innerText(), /Nothing was found/);
-        await page.getByRole('link', { name: 'The figures' }).click();
+        await page.getByRole('link', { name: 'See the figures' }).click();
         await settle(page);
         assert.equal((await stateOf(page)).view, 'tables');
     });

@@ -47,6 +47,64 @@ test('the pointer over a band names its block', async () => {
     });
 });
 
+test('the pointer over a band outlines its block over all of its life', async () => {
+    await withPage(small, '#view=timeline', async (page) => {
+        await page.mouse.move(...(await pointOf(page, 0.5, 0.88)));
+        await settle(page);
+        const [outline, life] = await page.evaluate(() => {
+            const { chart } = window.gmdPage.views[1];
+            const { history, plot } = chart;
+            const block = chart.hover.block;
+            let points;
+            const painter = new Proxy(
+                {},
+                { get: (_, name) => (name === 'outline' ? (p) => (points = p) : () => {}) },
+            );
+            chart.paintOverlay(painter, { ...chart.themed }, false);
+            const ends = [history.blockAlloc[block], Math.min(history.blockEnd[block], history.last + 1)];
+            const xs = points.map(([x]) => x);
+            return [
+                [Math.min(...xs), Math.max(...xs)],
+                ends.map((event) => Math.max(chart.x(event), plot.x)),
+            ];
+        });
+        for (const i of [0, 1]) assert.ok(Math.abs(outline[i] - life[i]) <= 2, `${outline} and ${life}`);
+    });
+});
+
+test('the outline of a block is where the block is drawn, at every column', async () => {
+    await withPage(small, '#view=timeline', async (page) => {
+        const wrong = await page.evaluate(() => {
+            const { chart } = window.gmdPage.views[1];
+            const { history, overview } = chart;
+            const bad = [];
+            for (const block of [0, 30, 100, 250]) {
+                let outline;
+                const note = (p) => (outline = p);
+                const painter = new Proxy({}, { get: (_, name) => (name === 'outline' ? note : () => {}) });
+                chart.hover = { block };
+                chart.paintOverlay(painter, { ...chart.themed }, false);
+                for (const c of overview.moments.keys()) {
+                    const live = history.liveBlocks(overview.moments[c]);
+                    if (!live.includes(block)) continue;
+                    const below = live.filter((other) => other < block);
+                    const y = chart.y(below.reduce((sum, other) => sum + history.blockSize[other], 0));
+                    const x = chart.x(
+                        overview.from + ((c + 0.5) * (overview.to - overview.from)) / overview.columns,
+                    );
+                    const lower = outline.slice(outline.length / 2);
+                    const at = lower.findIndex(
+                        ([right], i) => i % 2 === 0 && right >= x && lower[i + 1][0] <= x,
+                    );
+                    if (at < 0 || Math.abs(lower[at][1] - y) > 0.5) bad.push([block, c]);
+                }
+            }
+            return bad;
+        });
+        assert.deepEqual(wrong, []);
+    });
+});
+
 test('a click shows the block with its size, life, stream, pool, category and stack', async () => {
     await withPage(small, '#view=timeline', async (page) => {
         await page.mouse.click(...(await pointOf(page, 0.5, 0.88)));
@@ -107,9 +165,10 @@ test('what a span kept is what its sums say', async () => {
     await withPage(small, '#view=timeline&span=300-600', async (page) => {
         const [kept, expected] = await page.evaluate(() => {
             const history = window.gmdPage.app.history();
+            const [from, to] = [300, 600].map((number) => history.eventOf(number));
             let sum = 0;
             for (let i = 0; i < history.blocks; i++)
-                if (history.blockAlloc[i] >= 300 && history.blockAlloc[i] <= 600 && history.blockEnd[i] > 600)
+                if (history.blockAlloc[i] >= from && history.blockAlloc[i] <= to && history.blockEnd[i] > to)
                     sum += history.blockSize[i];
             const rows = [...document.querySelectorAll('.timeline .moment tbody tr')].map(
                 (row) => row.cells[1].textContent,
@@ -129,10 +188,10 @@ test('keys move the event and the block', async () => {
         const chart = page.locator('.timeline .overlay');
         await chart.press('ArrowRight');
         await settle(page);
-        assert.equal((await stateOf(page)).event, 701);
+        assert.equal((await stateOf(page)).event, 702); // the first has the number 0
         await chart.press('Shift+ArrowLeft');
         await settle(page);
-        assert.equal((await stateOf(page)).event, 691);
+        assert.equal((await stateOf(page)).event, 692);
         await chart.press('ArrowUp');
         await settle(page);
         const { block } = await stateOf(page);

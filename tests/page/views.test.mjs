@@ -49,9 +49,9 @@ test('the state shows every live block in its segment and steps with keys', asyn
             const pieces = segments.flatMap((segment) => segment.pieces);
             return {
                 used: segments.reduce((sum, segment) => sum + segment.used, 0),
-                allocated: history.allocated[700],
+                allocated: history.allocated[history.eventOf(700)],
                 all: pieces.reduce((sum, piece) => sum + piece.size, 0),
-                reserved: history.reserved[700],
+                reserved: history.reserved[history.eventOf(700)],
             };
         });
         assert.equal(sums.used, sums.allocated);
@@ -99,7 +99,7 @@ test('an OOM like an earlier one is marked, and names its size and the first', a
         await settle(page);
         const text = await page.locator('.state .reasons').innerText();
         assert.match(text, /512 MiB were refused\./);
-        assert.match(text, new RegExp(`was at event ${first.toLocaleString('en-US')};`));
+        assert.match(text, new RegExp(`was at event ${(first - 1).toLocaleString('en-US')};`));
     });
 });
 
@@ -107,7 +107,7 @@ test('the flame graph sums to what is allocated, zooms and moves with keys', asy
     await withPage(small, '#view=flame&event=700', async (page) => {
         const [sum, allocated] = await page.evaluate(() => [
             window.gmdPage.views[3].tree.bytes[0],
-            window.gmdPage.app.history().allocated[700],
+            window.gmdPage.app.history().allocated[window.gmdPage.app.history().eventOf(700)],
         ]);
         assert.equal(sum, allocated);
         const canvas = page.locator('.flame .segments canvas');
@@ -125,7 +125,8 @@ test('the flame graph of a difference is that of the sums', async () => {
     await withPage(small, '#view=flame&event=700&from=10&fromHistory=0', async (page) => {
         const [bytes, expected] = await page.evaluate(() => {
             const history = window.gmdPage.app.history();
-            return [window.gmdPage.views[3].tree.bytes, [history.allocated[700], history.allocated[10]]];
+            const [now, before] = [700, 10].map((number) => history.allocated[history.eventOf(number)]);
+            return [window.gmdPage.views[3].tree.bytes, [now, before]];
         });
         assert.deepEqual(bytes, expected);
     });
@@ -139,6 +140,39 @@ test('two histories are compared on one scale, with the difference by line', asy
         });
         assert.equal(upper, lower);
         assert.match(await page.locator('.compare .moment').first().innerText(), /model\.py:31\s+−/);
+    });
+});
+
+test('the moments that are compared are in one iteration, and the view says so', async () => {
+    await withPage(small, '#view=compare', async (page) => {
+        await page.getByRole('button', { name: 'Where the upper reserved most' }).click();
+        await settle(page);
+        const [upper, lower] = await page.evaluate(() => {
+            const { app, views } = window.gmdPage;
+            const at = ({ chart }) =>
+                chart.history.info.iterations.findLastIndex((start) => start <= chart.event);
+            return [at(views[4].upper), at(views[4].lower), app.state];
+        });
+        assert.equal(upper, lower);
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            new RegExp(`both in iteration ${upper + 1}, after as many requests`),
+        );
+    });
+});
+
+test('moments that do not correspond are said to be so', async () => {
+    await withPage(small, '#view=compare&event=700&from=10&fromHistory=1', async (page) => {
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            /upper event 700, lower event 10; these moments do not correspond/,
+        );
+        await page.getByRole('button', { name: 'Align lower to upper' }).click();
+        await settle(page);
+        assert.match(
+            await page.locator('.compare .reasons').innerText(),
+            /upper event 700, .* both in iteration/,
+        );
     });
 });
 
@@ -233,6 +267,30 @@ for (const [number, selector, key, has] of [
         });
     });
 
+test('an event has one number: in the box, in sentences, in lists and in the address', async () => {
+    await withPage(small, '#event=700', async (page) => {
+        assert.equal(await page.locator('.moment-bar input[type=number]').inputValue(), '700');
+        assert.match(await page.locator('.state .reasons').innerText(), /^Event 700: /);
+        assert.match(await page.locator('.state caption').innerText(), /at event 700$/);
+        assert.match(await page.locator('.moment-bar .range').innerText(), /^of 0 to [\d,]+$/);
+        await page.locator('.state .segments canvas').press('ArrowRight');
+        await page.waitForFunction(() => /event=701/.test(location.hash));
+        assert.match(await page.locator('.state .reasons').innerText(), /^Event 701: /);
+    });
+});
+
+test('the state before the first event has no number', async () => {
+    await withPage(small, '#event=start', async (page) => {
+        assert.equal((await stateOf(page)).event, 0);
+        assert.equal(await page.locator('.moment-bar input[type=number]').inputValue(), '');
+        await page.locator('.moment-bar input[type=number]').fill('0');
+        await page.keyboard.press('Enter');
+        await settle(page);
+        assert.equal((await stateOf(page)).event, 1);
+        assert.match(await page.locator('.state .reasons').innerText(), /^Event 0: /);
+    });
+});
+
 test('the address follows the state, and opens it again', async () => {
     await withPage(small, '#view=timeline', async (page) => {
         await page.locator('.timeline .overlay').press('p');
@@ -283,7 +341,7 @@ for (const [fragment, view] of [
         await withPage(small, fragment, async (page) => {
             const state = await stateOf(page);
             assert.equal(state.view, view);
-            if (fragment.includes('event')) assert.equal(state.event, 700);
+            if (fragment.includes('event')) assert.equal(state.event, 701); // the first has the number 0
         });
     });
 
@@ -329,6 +387,30 @@ for (const [view, format] of [
         });
     });
 }
+
+for (const [view, title, scale, legend] of [
+    [
+        'timeline',
+        /synthetic, 12|synthetic, \d+ iterations/,
+        /from the start to event [\d,]+ of [\d,]+ events, memory from 0 B to/,
+        'activation',
+    ],
+    ['state', /synthetic, \d+ iterations/, /a whole row is [\d.]+ MiB/, 'free'],
+    ['flame', /event [\d,]+ of synthetic/, /The whole width: all: [\d.]+ MiB/, 'frames of your own'],
+    ['compare', /Comparison/, /Lower: Shown: from the start/, 'reserved, not allocated'],
+])
+    test(`a saved picture of ${view} has its title, its scale and its legend`, async () => {
+        await withPage(small, `#view=${view}`, async (page) => {
+            const waiting = page.waitForEvent('download');
+            await page.getByRole('button', { name: 'Save SVG' }).click();
+            const svg = readFileSync(await (await waiting).path(), 'utf8');
+            const texts = [...svg.matchAll(/<text [^>]*>([^<]*)</g)].map(([, text]) => text);
+            assert.match(texts[0], /^train\.py on gpu 0 · ./);
+            assert.match(texts[0], title);
+            assert.match(texts.join(' '), scale);
+            assert.ok(texts.includes(legend), texts.slice(-8).join(' | '));
+        });
+    });
 
 test('paper shows a picture of the timeline', async () => {
     await withPage(small, '#view=timeline', async (page) => {

@@ -109,18 +109,15 @@ TEST_F(inside, a_line_profile_has_memlabs_columns)
 TEST_F(inside, a_tensor_shows_what_its_block_uses_beyond_what_was_asked)
 {
     add_tensor("x", 24, 512);
-    assert_contains(
-        show(gmd_inspect_tensors),
-        "  x                           [2, 3]   float32            512.00B    488.00B     7"
-        "  input\n");
+    assert_contains(show(gmd_inspect_tensors),
+                    "  x             [2, 3]  float32          512.00B   488.00B     7  input\n");
 }
 
 TEST_F(inside, a_shared_block_is_counted_once)
 {
     add_tensor("x", 512, 512);
     add_tensor("y", 512, 512)->shares = 0;
-    assert_contains(show(gmd_inspect_tensors),
-                    "  y(->x)                      [2, 3]   float32              0.00B");
+    assert_contains(show(gmd_inspect_tensors), "  y(->x)        [2, 3]  float32            0.00B");
 }
 
 TEST_F(inside, tensors_of_one_kind_are_one_row)
@@ -131,10 +128,8 @@ TEST_F(inside, tensors_of_one_kind_are_one_row)
     add_step(other, GMD_STEP_NAME, "[3]");
     other->shape = gmd_inspection_add_text(seen, "[]");
     const char *text = show(gmd_inspect_tensors);
-    assert_contains(text,
-                    "  losses[*]                   [2, 3]   float32      2       1.00K    976.00B");
-    assert_contains(text,
-                    "  losses[3]                       []   float32            512.00B    508.00B");
+    assert_contains(text, "  losses[*]     [2, 3]  float32      2     1.00K   976.00B");
+    assert_contains(text, "  losses[3]         []  float32          512.00B   508.00B");
 }
 
 TEST_F(inside, what_is_allocated_beyond_the_tensors_is_told)
@@ -207,11 +202,98 @@ TEST_F(inside, the_timeline_has_the_end_and_the_peak_of_each_phase)
     row->peak[GMD_TEMPORARY] = 3 << 20;
     const char *text = show(gmd_inspect_timeline);
     assert_contains(text,
-                    "  step                            1.0         0.0         0.0         0.0    "
-                    "     0.0         0.0         0.0         1.0\n");
+                    "  step                1.0       0.0        0.0         0.0    0.0        0.0"
+                    "        0.0      1.0\n");
     assert_contains(text,
-                    "  step                            1.0         0.0         0.0         0.0    "
-                    "     0.0         3.0         0.0         4.0\n");
+                    "  step                 1.0       0.0        0.0         0.0    0.0        3.0"
+                    "        0.0      4.0\n");
+}
+
+/* --- widths ------------------------------------------------------------------------------ */
+
+static int columns; /* of the terminal; 0: it is none */
+
+static int widest_line(table *write)
+{
+    size_t size;
+    int widest = 0;
+    FILE *out = open_memstream(&screen, &size);
+    assert_non_null(out);
+    write(seen, out, (gmd_terminal){.columns = columns});
+    assert_int_equal(fclose(out), 0);
+    for (const char *line = screen; *line; line += strcspn(line, "\n") + 1) {
+        int length = (int)strcspn(line, "\n");
+        widest = length > widest ? length : widest;
+    }
+    return widest;
+}
+
+static const char long_name[] =
+    "model.layers.encoder_blocks.attention.projections.query_key_value.quantised.weight_scale";
+
+static void fill_with_long_names(uint64_t of_each_category)
+{
+    char label[64];
+    gmd_tensor_row *row = add_tensor(long_name, (uint64_t)3 << 40, (uint64_t)4 << 40);
+    row->shape = gmd_inspection_add_text(seen, "[64, 1024, 4096, 128]");
+    row->category = GMD_OPTIMIZER_STATE;
+    seen->lines[0] = (gmd_line_row){.line = 9999,
+                                    .code = gmd_inspection_add_text(seen, long_name),
+                                    .times = 999999,
+                                    .active_peak = (uint64_t)1023 << 20,
+                                    .reserved_peak = (uint64_t)1023 << 20,
+                                    .change = -((int64_t)1023 << 20)};
+    seen->line_count = 1;
+    snprintf(label, sizeof label, "%.63s", long_name);
+    gmd_phase_row *phase = &seen->phases[seen->phase_count++];
+    phase->label = gmd_inspection_add_text(seen, label);
+    for (int i = 0; i < GMD_CATEGORIES; i++) {
+        phase->end[i] = phase->peak[i] = of_each_category;
+    }
+}
+
+static table *const tables[] = {gmd_inspect_lines, gmd_inspect_tensors, gmd_inspect_retention,
+                                gmd_inspect_timeline};
+
+static void expect_to_fit(int terminal, int width, uint64_t of_each_category)
+{
+    fill_with_long_names(of_each_category);
+    columns = terminal;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        free(screen);
+        screen = NULL;
+        int widest = widest_line(tables[i]);
+        if (widest > width) {
+            fail_msg("%d columns, not %d:\n%s", widest, width, screen);
+        }
+    }
+}
+
+TEST_F(inside, all_tables_fit_into_100_columns_of_a_file)
+{
+    expect_to_fit(0, 100, (uint64_t)13 << 30);
+}
+
+TEST_F(inside, all_tables_fit_into_a_terminal_of_80_columns)
+{
+    expect_to_fit(80, 80, (uint64_t)500 << 20);
+}
+
+TEST_F(inside, a_wide_terminal_shows_long_names_whole)
+{
+    fill_with_long_names(1 << 20);
+    columns = 200;
+    widest_line(gmd_inspect_tensors);
+    assert_contains(screen, long_name);
+}
+
+TEST_F(inside, a_long_name_keeps_both_ends)
+{
+    fill_with_long_names(1 << 20);
+    columns = 0;
+    widest_line(gmd_inspect_retention);
+    assert_contains(screen, "model.layers.encoder_blocks.attent...");
+    assert_contains(screen, ".quantised.weight_scale\n");
 }
 
 TEST_F(inside, a_run_that_died_shows_no_half_of_a_table)

@@ -246,6 +246,22 @@ TEST_F(sample, several_runs_end_in_a_table_of_all_and_one_line_for_the_whole)
         "fail: 2 runs, 2,018 requests in 0.251 s\n");
 }
 
+TEST_F(sample, on_a_narrow_terminal_a_run_stands_above_its_figures)
+{
+    sample_passing.stats.allocated_bytes_peak = (uint64_t)1250 << 20;
+    sample_passing.stats.reserved_bytes_peak = (uint64_t)1260 << 20;
+    const char *text = show((gmd_terminal){.columns = 80}, &sample_passing, &sample_failing);
+    assert_contains(
+        text, "\n  run        allocated    max allocated         reserved     max reserved\n");
+    assert_contains(text, "\n  growth  leak=true\n             200.5 MiB ");
+}
+
+TEST_F(sample, on_a_terminal_a_finding_is_wrapped_between_words)
+{
+    assert_contains(show((gmd_terminal){.columns = 32}, &sample_failing, NULL),
+                    "\n  overlap, request 17: b3 shares\n    512 B with b1\n");
+}
+
 TEST_F(sample, text_from_outside_cannot_move_the_cursor)
 {
     snprintf(sample_failing.name, sizeof sample_failing.name,

@@ -79,6 +79,27 @@ TEST(a_line_that_is_too_long_ends_with_a_whole_character)
     assert_string_equal(line, "abc");
 }
 
+TEST(a_short_copy_of_what_fits_is_whole_with_its_control_characters)
+{
+    char name[16];
+    gmd_utf8_copy_short(name, sizeof name, "a\u202Eb\x07 c.py:12");
+    assert_string_equal(name, "a\u202Eb\x07 c.py:12");
+}
+
+TEST(a_short_copy_lacks_the_middle)
+{
+    char name[16];
+    gmd_utf8_copy_short(name, sizeof name, "/a/very/long/path/train.py");
+    assert_string_equal(name, "/a/v\u2026train.py");
+}
+
+TEST(a_short_copy_has_whole_characters)
+{
+    char name[16]; /* 4 and 8 bytes beside the ellipsis: 2 and 4 of the letters */
+    gmd_utf8_copy_short(name, sizeof name, "\u05D0\u05D1\u05D2\u05D3\u05D4\u05D5\u05D6\u05D7");
+    assert_string_equal(name, "\u05D0\u05D1\u2026\u05D4\u05D5\u05D6\u05D7");
+}
+
 TEST(counts_have_a_comma_before_each_three_digits)
 {
     char text[32];

@@ -60,6 +60,53 @@ TEST(a_call_that_differs_in_one_number_is_not_found)
     gmd_workspaces_close(table);
 }
 
+/* --- other batches ------------------------------------------------------------------------ */
+
+#define LINE(batch, bytes)                                                                         \
+    "conv forward dtype=float32 in=" batch "x64x56x56 weight=128x64x3x3 stride=1x1 padding=1x1 "   \
+    "dilation=1x1 groups=1 layout=contiguous benchmark=off bytes=" bytes "\n"
+
+/* What the table says of the call with another batch; UINT64_MAX: nothing. */
+static uint64_t interpolated(const char *lines, int64_t batch)
+{
+    uint64_t bytes = UINT64_MAX;
+    gmd_workspaces *table = table_of(lines);
+    gmd_workspace_call call = gmd_workspaces_at(table, 0)->call;
+    call.input[0] = batch;
+    bool is_known = gmd_workspaces_interpolate(table, &call, &bytes);
+    gmd_workspaces_close(table);
+    assert_int_equal(is_known, bytes != UINT64_MAX);
+    return bytes;
+}
+
+TEST(a_batch_between_two_that_were_recorded_is_interpolated)
+{
+    assert_int_equal(interpolated(HEAD LINE("32", "900") LINE("8", "300") LINE("1", "7777"), 20),
+                     600);
+}
+
+TEST(a_batch_beyond_all_that_were_recorded_grows_in_proportion)
+{
+    assert_int_equal(interpolated(HEAD LINE("32", "900") LINE("8", "300"), 64), 1800);
+    assert_int_equal(interpolated(HEAD LINE("32", "900") LINE("8", "300"), 4), 150);
+}
+
+TEST(a_call_is_not_interpolated_from_itself)
+{
+    assert_int_equal(interpolated(HEAD LINE("8", "300"), 8), UINT64_MAX);
+}
+
+TEST(trials_are_not_interpolated)
+{
+    uint64_t bytes;
+    gmd_workspaces *table = table_of(HEAD "conv forward " CONV " bytes=123\n");
+    gmd_workspace_call call = gmd_workspaces_at(table, 0)->call;
+    call.input[0] = 3;
+    call.benchmark = 1;
+    assert_false(gmd_workspaces_interpolate(table, &call, &bytes));
+    gmd_workspaces_close(table);
+}
+
 TEST(thousands_of_calls_are_each_found)
 {
     char *text = NULL;

@@ -57,6 +57,21 @@ TEST_F(origins, a_text_may_hold_any_bytes)
     assert_int_equal(length, 3);
 }
 
+TEST_F(origins, a_name_with_a_nul_is_whole)
+{
+    uint32_t number;
+    assert_true(gmd_origins_add_name(&seen, "a\0b\0", 4, &number));
+    assert_string_equal(gmd_origins_text(&seen, number, NULL), "a\u2400b\u2400");
+    assert_int_not_equal(number, text("a"));
+}
+
+TEST_F(origins, a_name_without_one_is_as_it_is)
+{
+    uint32_t number;
+    assert_true(gmd_origins_add_name(&seen, "train.py", 8, &number));
+    assert_int_equal(number, text("train.py"));
+}
+
 TEST_F(origins, a_stack_is_its_frames_in_their_order)
 {
     const uint32_t there[] = {3, 1, 2}, back[] = {2, 1, 3};

@@ -149,8 +149,8 @@ class StreamingRecognizer(nn.Module):
 
 @job("hidden_state")
 def chunks_of_a_recording(run):
-    """Long recordings in chunks, with truncated backpropagation and one step for a recording. Of the LSTM's state only
-    the hidden part is detached; the error about a second backward pass was answered by retain_graph=True. Fixed: both
+    """Long recordings in chunks, with truncated backpropagation and one step for a recording. The hidden part of the
+    LSTM's state is detached; the error about a second backward pass was answered by retain_graph=True. Fixed: both
     parts are detached."""
     model = StreamingRecognizer(detach_cell=run.fixed).to(run.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

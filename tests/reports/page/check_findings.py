@@ -41,7 +41,14 @@ def check_findings_of_gate(work):
     run(GMD, "gate", *options, "--only", "cases/general/cub329", "--out", cases, "--html", to, "--json", result,
         expected=(1,), env=planted)
     page = Page(to)
-    assert [f["title"] for f in page.json["findings"]] == [v["message"] for v in read_json(result)["violations"]]
+    for finding, told in zip(page.json["findings"], read_json(result)["gate"]["findings"]):
+        assert finding["title"].endswith(" (%s)" % told["oracle"]), finding["title"]
+        assert finding["detail"][0] == "%s says: %s." % (told["oracle"], told["message"])
+        where = "at request %d of 0 to %d." % (told["request"], told["case_requests"] - 1)
+        assert finding["detail"][2] == "In the minimised case, " + where, finding["detail"]
+    rows = next(t for t in page.json["tables"] if t["title"] == "Oracles")["rows"]
+    assert [row[2:4] for row in rows if row[0] == "overlap"] == [["fail", 1]]
+    assert page.json["findings"][0]["title"] == "Two live blocks share bytes (overlap)"
     assert page.json["findings"][0]["class"] == "overlap.shared"
     check_parties(page, 0, "overlap")
     assert len(page.json["histories"]) == len(page.json["findings"])
@@ -77,8 +84,9 @@ def check_findings_of_campaign(work):
     check_parties(page, found.index("overlap.shared"), "overlap")
     for finding in page.json["findings"]:
         assert finding["replay"].startswith("gmd run %s --allocator " % finding["case_path"]), finding["replay"]
-        assert re.fullmatch(r"Found after [0-9.]+ s, [0-9]+ times? in all; the case has [0-9]+ requests?\.",
-                            finding["detail"][0]), finding["detail"][0]
+        assert re.fullmatch(r"Found after [0-9.]+ s, [0-9,]+ times? in all\.", finding["detail"][1]), finding["detail"]
+        assert re.fullmatch(r"In the minimised case, at request [0-9]+ of 0 to [0-9]+\."
+                            "|In the minimised case, at the end\\.", finding["detail"][2]), finding["detail"]
     print("a campaign's findings have their blocks")
 
 

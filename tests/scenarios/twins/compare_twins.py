@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `gmd run` with recorded twins, and makes the table of errors.
 
-    compare_twins.py GMD TWINS.json[.gz] [--results FILE] [--rows N] [--workspaces FILE] [--open-held]
+    compare_twins.py GMD TWINS.json[.gz] [--results FILE] [--rows N] [--more-workspaces FILE] [--open-held]
                      [--least SEEN HELD SCENARIOS]
 
 A twin's error is that of its worst phase: how far allocated bytes at the end of a phase, their peak and the reserved
@@ -26,6 +26,7 @@ import catalogue
 
 FIGURES = {"allocated": "allocated", "peak": "max_allocated", "reserved": "reserved"}
 RECORDED = ("label", "allocated", "max_allocated", "reserved", "max_reserved")
+BUILTIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scenarios/workspaces/builtin.txt")
 LEAST = 1 << 20  # errors are shares of at least this
 LIMITS = {"allocated": 0.001, "peak": 0.01, "reserved": 0.01}  # what is counted as right
 
@@ -45,12 +46,25 @@ def run(options, twin, folder):
         with open(path, "w", encoding="utf-8") as file:
             file.write(catalogue.script(twin))
         arguments = [path]
-    more = ["--workspaces", options.workspaces] if options.workspaces else []
+    more = ["--workspaces", options.table] if options.table else []
     done = subprocess.run([options.gmd, "run", *arguments, *more, "--json", "-", "--quiet", "--cases", "none"],
                           capture_output=True, text=True, check=False)
     if done.returncode == 2 or not done.stdout:
         return None, done.stderr.strip().replace(folder + os.sep, "")
     return json.loads(done.stdout)["scenarios"][0], ""
+
+
+def opened(path):
+    return (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8")
+
+
+def joined_table(more, folder):
+    """The built-in table and the lines of another one of the same GPU."""
+    path = os.path.join(folder, "workspaces.txt")
+    with opened(BUILTIN) as builtin, opened(more) as added, open(path, "w", encoding="utf-8") as table:
+        table.write(builtin.read())
+        table.writelines(line for line in added if line.startswith(("conv ", "rnn ")))
+    return path
 
 
 def compare(options, twin, recording, folder):
@@ -93,21 +107,24 @@ def rank(shares, part):
 
 
 def row(name, results):
-    if not results:
-        return f"| {name} | 0 |" + " |" * 12
-    cells = []
+    """A line for each figure."""
+    lines = []
     for figure, limit in LIMITS.items():
         shares = [result.errors[figure][0] for result in results]
         within = sum(share <= limit for share in shares)
-        cells += [percent(rank(shares, 0.5)), percent(rank(shares, 0.95)), percent(max(shares)), f"{within}"]
-    return f"| {name} | {len(results)} | " + " | ".join(cells) + " |"
+        lines.append(f"| {name} | {figure} | {percent(rank(shares, 0.5))} | {percent(rank(shares, 0.95))} | "
+                     f"{percent(max(shares))} | {within} of {len(results)} within {100 * limit:g} % |")
+    return lines
 
 
 def half(name, results):
     """All of them; where a workspace is estimated, it decides the peak and what is reserved."""
     apart = [("no workspace estimated", [each for each in results if not each.estimated]),
              ("some estimated", [each for each in results if each.estimated])]
-    return [row(name, results), *(row(f"{name}, {which}", some) for which, some in apart)]
+    lines = row(name, results)
+    for which, some in apart:
+        lines += row(f"{name}, {which}", some) if 0 < len(some) < len(results) else []
+    return lines
 
 
 def right(results):
@@ -122,8 +139,7 @@ def halves(results):
 
 
 def table(first, rows):
-    heads = [f"{figure}: median | 95 % | worst | within {100 * limit:g} %" for figure, limit in LIMITS.items()]
-    return [f"| {first} | twins | {' | '.join(heads)} |", "| --- |" + " ---: |" * 13, *rows]
+    return [f"| {first} | figure | median | 95 % | worst | right |", "| --- | --- |" + " ---: |" * 4, *rows]
 
 
 def decided(twin):
@@ -135,14 +151,14 @@ def detail(result):
     cells = []
     for figure in FIGURES:
         share, label = result.errors[figure]
-        cells.append(percent(share) + (f" ({label})" if share else ""))
-    return f"| `{result.twin.name}` | {' | '.join(cells)} | {result.estimated or ''} | {decided(result.twin)} |"
+        cells.append(percent(share) + (f", {label}" if share and figure == "allocated" else ""))
+    return f"| `{result.twin.name.removeprefix('scenario_')}` | {' | '.join(cells)} | {result.estimated or ''} | {decided(result.twin)} |"
 
 
 def details(results):
     """Worst first: by allocated, then by peak, then by reserved."""
     worst = sorted(results, key=lambda result: [-result.errors[figure][0] for figure in FIGURES])
-    return ["| twin | allocated (worst phase) | peak | reserved | estimated workspaces | decided by |",
+    return ["| twin | allocated, worst phase | peak | reserved | estimated | decided by |",
             "| --- |" + " ---: |" * 4 + " --- |",
             *map(detail, worst)]
 
@@ -156,7 +172,7 @@ def worst_rows(results, count):
     return chosen
 
 
-def page(options, machine, results, failures):
+def page(options, machine, results, failures, builtin_only):
     seen, held, scenarios = halves(results)
     undecided = [result for result in scenarios if not decided(result.twin)]
     families = sorted({result.twin.family for result in seen})
@@ -167,14 +183,20 @@ def page(options, machine, results, failures):
              "A twin is a program that PyTorch executed on a GPU and `gmd run` on the simulated device. Its error",
              "is that of its worst phase, as a share of the recorded bytes (of 1 MiB, where less was recorded).",
              "Half of the drawn twins, chosen by their names, are held: not looked at while the engine is worked",
-             "on.", "", "## Drawn twins", "",
-             *table("half", [*half("seen", seen), *half("held", held), row("both", seen + held)]), "",
-             "## The seen half by family", "",
-             *table("family", [row(name, [each for each in seen if each.twin.family == name]) for name in families]), "",
+             "on.", "", "## Drawn twins", ""]
+    if builtin_only:
+        seen_so, held_so, _ = halves(builtin_only)
+        lines += ["With the table of workspaces that gmd is built with:", "",
+                  *table("half", [*half("seen", seen_so), *half("held", held_so), *row("both", seen_so + held_so)]), "",
+                  "With the workspaces of their calls recorded, too (`gmd run --unrecorded`, record_workspaces.py):", ""]
+    lines += [*table("half", [*half("seen", seen), *half("held", held), *row("both", seen + held)]), "",
+              "## The seen half by family", "",
+             *table("family", [line for name in families
+                                for line in row(name, [each for each in seen if each.twin.family == name])]), "",
              "The worst of the seen half:", "", *details(worst_rows(seen, options.rows)), ""]
     if options.open_held:
         lines += ["The held half:", "", *details(held), ""]
-    lines += ["## Scenarios with their own parameters", "", *table("", [row("all", scenarios), row("only requests decide", undecided)]), "", *details(scenarios), ""]
+    lines += ["## Scenarios with their own parameters", "", *table("", [*row("all", scenarios), *row("only requests decide", undecided)]), "", *details(scenarios), ""]
     told = [each for each in failures if options.open_held or not each.held]
     if failures:
         lines += [f"{len(failures)} twins could not be compared, {len(failures) - len(told)} of them held:", "",
@@ -188,16 +210,21 @@ def main():
     parser.add_argument("twins")
     parser.add_argument("--results")
     parser.add_argument("--rows", type=int, default=10, help="of the worst twins, by each figure")
-    parser.add_argument("--workspaces")
+    parser.add_argument("--more-workspaces", help="calls that were recorded, beside those of the built-in table")
     parser.add_argument("--open-held", action="store_true")
     parser.add_argument("--least", type=int, nargs=3, metavar=("SEEN", "HELD", "SCENARIOS"), default=(0, 0, 0))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    with (gzip.open if options.twins.endswith(".gz") else open)(options.twins, "rt", encoding="utf-8") as file:
+    with opened(options.twins) as file:
         recorded = json.load(file)
-    results = compare_all(options, recorded["twins"])
+    options.table = None
+    builtin_only = compare_all(options, recorded["twins"]) if options.more_workspaces else []
+    with tempfile.TemporaryDirectory() as folder:
+        options.table = joined_table(options.more_workspaces, folder) if options.more_workspaces else None
+        results = compare_all(options, recorded["twins"])
     failures = [result for result in results if not result.errors]
-    text = page(options, recorded["machine"], [result for result in results if result.errors], failures)
+    text = page(options, recorded["machine"], [result for result in results if result.errors], failures,
+                [result for result in builtin_only if result.errors])
     if options.results:
         with open(options.results, "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""screens.py GMD PLANTED HISTORY - what gate, fuzz, run and diagnose show fits terminals of 80 and 140 columns: what is
+wider is a command or a line to copy, or the path of a file."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+TO_COPY = re.compile(r"^ *(replay|case|for --known|again|accept|PYTORCH_CUDA_ALLOC_CONF)\b")
+
+
+def shown(command, columns, folder):
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "GMD_PLANT": "overlap", "LC_ALL": "C.UTF-8"}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=slave, stderr=subprocess.DEVNULL) as process:
+        os.close(slave)
+        parts = []
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            parts.append(part)
+        process.wait()
+    os.close(master)
+    return b"".join(parts).decode("utf-8").replace("\r\n", "\n").split("\n")
+
+
+def main():
+    gmd, planted, history = (os.path.abspath(each) for each in sys.argv[1:])
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(planted, os.path.join(folder, "libmine.so"))
+        os.symlink(history, os.path.join(folder, "job.pickle.gz"))
+        commands = (["gate", "--allocator", "./libmine.so", "--quick", "--only", "cases", "--verbose"],
+                    ["fuzz", "--allocator", "./libmine.so", "--seed", "1", "--runs", "50", "--verbose"],
+                    ["run", "lora", "--inspect"],
+                    ["run", "hidden_state", "leak=true,false", "iterations=3"],
+                    ["run", "--list"],
+                    ["run", "--list-oracles"],
+                    ["diagnose", "job.pickle.gz"])
+        for command in commands:
+            for columns in (80, 140):
+                lines = shown([gmd, *command], columns, folder)
+                if len(lines) < 8:
+                    wrong.append(f"gmd {' '.join(command)}: hardly anything is shown: {lines}")
+                wrong += [f"gmd {' '.join(command)}: wider than {columns} columns: {line}" for line in lines
+                          if len(line) > columns and not TO_COPY.match(line)]
+    print("\n".join(wrong))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
