@@ -61,14 +61,15 @@ TEST(encoding_gives_back_what_was_decoded)
 TEST(what_a_terminal_acts_on_is_a_space_in_a_line)
 {
     char line[64];
-    /* NOLINTNEXTLINE(misc-misleading-bidirectional): such marks are what it is about */
-    gmd_utf8_copy_line(line, sizeof line,
-                       "a\nb\x1b[1mc\xC2\x9B"
-                       "d\xE2\x80\xA8"
-                       "e\xE2\x80\xAE"
-                       "f\xE2\x81\xA6"
-                       "g\xD8\x9C"
-                       "h\x7F");
+    gmd_utf8_copy_line(
+        line, sizeof line,
+        /* NOLINTNEXTLINE(misc-misleading-bidirectional): they are what it is about */
+        "a\nb\x1b[1mc\xC2\x9B"
+        "d\xE2\x80\xA8"
+        "e\xE2\x80\xAE"
+        "f\xE2\x81\xA6"
+        "g\xD8\x9C"
+        "h\x7F");
     assert_string_equal(line, "a b [1mc d e f g h ");
 }
 
