@@ -59,14 +59,27 @@ static int put_back(void **state)
 FIXTURE(piped, open_pipe, put_back);
 FIXTURE(on_terminal, open_terminal, put_back);
 
-/* What was written to standard error; from now on it goes where it went before. */
+/* What was written to standard error; from now on it goes where it went before. A terminal hands
+ * it over piece by piece and when it likes: a mark tells where it ends. */
 static const char *all_shown(void)
 {
+    static const char mark[] = "[the end]";
+    char *found = NULL;
+    size_t length = 0;
+    fputs(mark, stderr);
     fflush(stderr);
-    fcntl(end, F_SETFL, O_NONBLOCK);
-    ssize_t length = read(end, shown, sizeof shown - 1);
-    shown[length > 0 ? length : 0] = '\0';
     dup2(standard_error, STDERR_FILENO);
+    while (!found && length < sizeof shown - 1) {
+        ssize_t more = read(end, shown + length, sizeof shown - 1 - length);
+        if (more <= 0) {
+            break;
+        }
+        length += (size_t)more;
+        shown[length] = '\0';
+        found = strstr(shown, mark);
+    }
+    assert_non_null(found);
+    *found = '\0';
     return shown;
 }
 
