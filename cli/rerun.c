@@ -90,6 +90,17 @@ static void run_case(cli_rerun *rerun, size_t index, const gmd_violation *violat
     }
 }
 
+/* Its lines without answers, where it was not run: the finding says which of them fails. */
+static void list_without_run(gmd_case_listing *listing, const gmd_violation *violation)
+{
+    gmd_outcome *outcome = violation->case_path[0] ? calloc(1, sizeof *outcome) : NULL;
+    if (outcome) {
+        outcome->violations[outcome->violation_count++] = *violation;
+        gmd_case_listing_read(listing, violation->case_path, outcome, NULL);
+    }
+    free(outcome);
+}
+
 /* NULL: there is no host memory for them. */
 static gmd_case_listing *list_cases(const cli_rerun *rerun, const cli_results *results)
 {
@@ -99,6 +110,8 @@ static gmd_case_listing *list_cases(const cli_rerun *rerun, const cli_results *r
         if (item->outcome) {
             gmd_case_listing_read(&listings[i], violation_of(results, i)->case_path, item->outcome,
                                   item->journal);
+        } else {
+            list_without_run(&listings[i], violation_of(results, i));
         }
     }
     return listings;

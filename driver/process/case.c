@@ -117,6 +117,26 @@ static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *opt
     return status;
 }
 
+static size_t without(const char *name, size_t length, const char *ending)
+{
+    size_t its = strlen(ending);
+    bool is_there = its <= length && strncmp(name + length - its, ending, its) == 0;
+    return is_there ? length - its : length;
+}
+
+/* How much of the workload's name a case's begins with: that of a case which is run again does not
+ * grow. */
+static int bare_length(const gmd_outcome *o)
+{
+    enum { MOST = 80 };
+    char ending[80];
+    snprintf(ending, sizeof ending, "-%s-%" PRIu64, o->violations[0].oracle,
+             o->violations[0].request);
+    size_t length = without(o->name, strlen(o->name), ".gmd");
+    length = without(o->name, length, ending);
+    return (int)gmd_min(length, MOST);
+}
+
 /* NAME-VARIANT-NUMBER-ORACLE-REQUEST.gmd, without spaces and slashes. */
 static void name_case(const gmd_outcome *o, const gmd_run_options *options, char *path, size_t size)
 {
@@ -128,8 +148,9 @@ static void name_case(const gmd_outcome *o, const gmd_run_options *options, char
     if (options->cases.number > 1) {
         snprintf(number, sizeof number, "-%" PRIu32, options->cases.number);
     }
-    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->cases.directory, o->name,
-             variant, number, o->violations[0].oracle, o->violations[0].request);
+    snprintf(path, size, "%s/%.*s%.60s%s-%s-%" PRIu64 ".gmd", options->cases.directory,
+             bare_length(o), o->name, variant, number, o->violations[0].oracle,
+             o->violations[0].request);
 }
 
 static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,

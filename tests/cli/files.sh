@@ -119,8 +119,16 @@ cases_of_files_with_one_name_are_kept_apart() {
     cp "$data/traces/unmet.gmd" a/c.gmd
     { cat "$data/traces/unmet.gmd"; echo "# another"; } >b/c.gmd
     "$gmd" run a/c.gmd b/c.gmd --capacity 2GiB --cases cases --json report >/dev/null
-    [ "$(find cases -name 'c.gmd-*.gmd' | wc -l)" -eq 2 ] || fail "cases: $(ls cases)"
-    [ "$(grep -o 'cases/c.gmd-[a-z0-9-]*.gmd' report | sort -u | wc -l)" -eq 2 ] || fail "$(cat report)"
+    [ "$(find cases -name 'c-*.gmd' | wc -l)" -eq 2 ] || fail "cases: $(ls cases)"
+    [ "$(grep -o 'cases/c-[a-z0-9-]*.gmd' report | sort -u | wc -l)" -eq 2 ] || fail "$(cat report)"
+}
+
+a_case_of_a_case_has_no_longer_name() {
+    cp "$data/traces/unmet.gmd" c.gmd
+    "$gmd" run c.gmd --capacity 2GiB --cases . >/dev/null
+    first=$(ls c-*.gmd)
+    "$gmd" run "$first" --capacity 3GiB --cases . >/dev/null
+    [ "$(ls c-*.gmd)" = "$first" ] || fail "cases: $(ls)"
 }
 
 a_case_that_is_run_again_is_its_own_case() {
