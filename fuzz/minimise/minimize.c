@@ -142,10 +142,14 @@ static void reduce(minimizer *m)
     }
 }
 
-/* The verdict's sentence names blocks, and they have other names now. */
-static void say_it_with_new_names(minimizer *m)
+/* The verdict's sentence names blocks: it is said once more with their new names. Where there is no
+ * time for that, all keep the names that it has. */
+static void name_anew(minimizer *m)
 {
-    if (!m->is_over) {
+    if (minimizer_may_try(m)) {
+        rename_blocks(m->best);
+        renumber_pools(m->best);
+        forget_streams(m->best);
         minimizer_begin(m);
         minimizer_try(m, m->best->count, NULL);
     }
@@ -186,10 +190,7 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity
     }
     reduce(&m);
     result->is_complete = !m.is_over;
-    rename_blocks(trace);
-    renumber_pools(trace);
-    forget_streams(trace);
-    say_it_with_new_names(&m);
+    name_anew(&m);
     free(m.spare);
     return m.status;
 }

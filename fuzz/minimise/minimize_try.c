@@ -146,12 +146,17 @@ static bool find_seed(minimizer *m, const gmd_trace *candidate, uint64_t *seed)
     return *seed < SEEDS_TRIED;
 }
 
+bool minimizer_may_try(const minimizer *m)
+{
+    return !m->is_over && !is_at_limit(m);
+}
+
 bool minimizer_try(minimizer *m, size_t count, const gmd_conditions *header)
 {
     if (!is_in_order(m, count)) {
         return false;
     }
-    if (m->is_over || is_at_limit(m)) {
+    if (!minimizer_may_try(m)) {
         m->is_over = true;
         return false;
     }

@@ -23,6 +23,9 @@ typedef struct minimizer {
  * under those conditions. True: it shows the cause, and is the best now. */
 bool minimizer_try(minimizer *m, size_t count, const gmd_conditions *header);
 
+/* False: the limits are reached, or it was interrupted. */
+bool minimizer_may_try(const minimizer *m);
+
 /* Copies the requests of `best` to `spare`. */
 void minimizer_begin(minimizer *m);
 

@@ -251,6 +251,25 @@ TEST_F(runner, a_limit_ends_it_with_the_smallest_so_far)
     assert_int_equal(result.tries, 3);
 }
 
+TEST_F(runner, where_time_is_over_the_case_has_the_names_of_its_sentence)
+{
+    open_runner(GMD_TEST_PLANTED);
+    gmd_minimize_limits limits = {.tries = 1};
+    gmd_minimized result;
+    gmd_error error = {""};
+    const gmd_outcome *outcome;
+    char block[64];
+    gmd_trace *trace = make_trace("gmd-trace 1\nalloc x 1 s1\nalloc first 1 s1\nfree x\n"
+                                  "alloc second 1 s1\nalloc third 1 s1\n");
+    setenv("GMD_PLANT", "overlap", 1);
+    demand_ok(gmd_runner_run(&runner, trace, &outcome, &error), &error);
+    gmd_identity cause = outcome->violations[0].identity;
+    demand_ok(gmd_minimize(trace, &runner, &cause, &limits, &result, &error), &error);
+    const gmd_request *last = &trace->requests[trace->count - 1];
+    snprintf(block, sizeof block, "block %s of 1 B", trace->blocks.items[last->block]);
+    assert_non_null(strstr(result.violation.message, block));
+}
+
 TEST_F(runner, a_case_without_the_verdict_is_refused)
 {
     open_runner("reference");
