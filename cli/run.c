@@ -5,7 +5,6 @@
 #include "listing.h"
 #include "play.h"
 #include "play_inputs.h"
-#include "rerun.h"
 #include "selection.h"
 #include "sweep.h"
 #include "unrecorded.h"
@@ -457,12 +456,7 @@ static int run(run_arguments *a, const char *directory)
     a->common.run.process.is_interrupted = cli_interruption_awaited();
     cli_results_open(&results, &a->common, "run");
     run_or_tell(a, directory, &results);
-    cli_rerun rerun = {.count = 0};
-    if (a->sweep) { /* its findings are of cases that other processes ran */
-        cli_rerun_findings(&rerun, &results);
-    }
     int exit_status = cli_results_report(&results);
-    cli_rerun_free(&rerun);
     cli_results_free(&results);
     return exit_status;
 }

@@ -144,9 +144,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
         snprintf(o->path, sizeof o->path, "%s", strlen(path) < sizeof o->path ? path : "");
         fill_in(o, &result, &s);
         cli_end_search(o, status, error);
-        if (results->count > 1) { /* one alone is shown with its cases, which are run once more */
-            cli_results_done(results);
-        }
+        cli_results_done(results);
         status = status == GMD_INTERRUPTED ? status : GMD_OK;
     }
     gmd_findings_free(&s.findings);
