@@ -5,11 +5,11 @@ import { DataTable } from './data_table.js';
 import { TimelineChart } from './timeline_chart.js';
 import { blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
-import { chartPicture, chartScale, pictureLegend } from './timeline_view.js';
+import { chartPicture, chartScale } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { legendEntries } from './legend.js';
+import { legendEntries, legendItems, patternsChoice } from './legend.js';
 import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
 import { freeSentence } from './state_reasons.js';
 import { commonMoment, counterpart, mostReserved } from './moments.js';
@@ -111,8 +111,10 @@ export class CompareView {
     controls() {
         const one = chooser('Upper', [], (value) => this.app.set({ history: Number(value) }));
         const other = chooser('Lower', [], (value) => this.choose(Number(value)));
+        const patterns = patternsChoice(this.app);
         this.one = one.select;
         this.other = other.select;
+        this.patterns = patterns.input;
         return element(
             'div',
             { class: 'tools' },
@@ -124,6 +126,7 @@ export class CompareView {
             ),
             button('Align lower to upper', () => this.corresponding(this.app.state.event)),
             button('Difference as a flame graph', () => this.asFlame()),
+            patterns.node,
         );
     }
 
@@ -185,6 +188,7 @@ export class CompareView {
             changed.has('view') ||
             ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
         if (repaint) this.colour(one, other, state);
+        if (repaint || changed.has('patterns')) this.drawLegend(one, other, state);
         const moved = ['range', 'fromRange', 'height'].some((name) => changed.has(name));
         this.fill(this.upper, one, state.event, { top, repaint, moved });
         this.fill(this.lower, other, event, { top, repaint, moved });
@@ -197,8 +201,12 @@ export class CompareView {
         this.upper.colours = coloursOf(one, state.colour);
         this.lower.colours = colourBlocks(other, state.colour, this.upper.colours.legend);
         this.legends = [this.upper.colours.legend, this.lower.colours.legend];
+    }
+
+    drawLegend(one, other, { patterns }) {
         const hasReserved = one.hasReserved || other.hasReserved;
-        replaceChildren(this.legend, legendEntries(this.legends, state.patterns, hasReserved));
+        replaceChildren(this.legend, legendEntries(legendItems(this.legends, patterns, hasReserved)));
+        this.patterns.checked = Boolean(patterns);
     }
 
     fill(half, history, event, { top, repaint, moved }) {
@@ -323,8 +331,9 @@ export class CompareView {
                 `Upper: ${chartScale(upper.chart)}`,
                 `Lower: ${chartScale(lower.chart)}`,
             ],
-            legend: pictureLegend(
+            legend: legendItems(
                 this.legends,
+                true,
                 parts.some(({ chart }) => chart.history.hasReserved),
             ),
         };

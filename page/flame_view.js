@@ -305,7 +305,7 @@ export class FlameView {
 
     legendItems() {
         const colours = themeColours();
-        const item = (name, node) => ({ name, colour: this.colourOf(node, colours) });
+        const item = (name, node) => ({ name, fill: this.colourOf(node, colours) });
         const node = { name: this.needle, bytes: [0, 0], weight: 1, user: false, children: new Map() };
         return this.isDifference()
             ? [

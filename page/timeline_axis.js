@@ -1,7 +1,7 @@
 // What is drawn over the timeline's raster: both axes, marks, the event that is looked at, the span and names of bands.
 
 import { axisStep, formatBytes, formatCount, formatMicroseconds, shortText } from './format.js';
-import { CLASS_FIRST, EDGE } from './timeline_layout.js';
+import { EDGE } from './timeline_layout.js';
 import { iterationsOf } from './moments.js';
 import { inkOn } from './theme.js';
 import { nameOfClass } from './colours.js';
@@ -220,7 +220,7 @@ export function drawBandNames(painter, chart, colours) {
             if (low - high < LABEL_ROWS || named.has(block) || !isFlat(chart, column, (low + high) / 2))
                 continue;
             named.add(block);
-            const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
+            const { colour } = chart.fillOf(chart.classes[block], colours);
             const dimmed = chart.dimmed && !chart.mask[block];
             const names = [history.nameOf(block), nameOfClass(chart.colours, block)].filter(Boolean);
             const text = `${formatBytes(history.blockSize[block])} ${shortText(names.join(' · '), 60)}`;
@@ -228,6 +228,7 @@ export function drawBandNames(painter, chart, colours) {
                 align: 'center',
                 clip: LABEL_WIDTH,
                 size: 10,
+                ground: colour,
             });
         }
     }

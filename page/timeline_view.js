@@ -2,15 +2,14 @@
 
 import { COLOURINGS, coloursOf } from './colours.js';
 import { DataTable } from './data_table.js';
-import { TimelineChart, reservedFill } from './timeline_chart.js';
+import { TimelineChart } from './timeline_chart.js';
 import { blockDetails, blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren } from './dom.js';
 import { formatBytes, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { legendEntries, legendItems } from './legend.js';
+import { legendEntries, legendItems, patternsChoice } from './legend.js';
 import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
-import { themeColours } from './theme.js';
 
 const HELP =
     'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
@@ -49,16 +48,14 @@ export class TimelineView {
     controls() {
         const colour = chooser('Colour by', COLOURINGS, (value) => this.app.set({ colour: value }));
         this.colour = colour.select;
-        this.patterns = element('input', {
-            type: 'checkbox',
-            onchange: () => this.app.set({ patterns: this.patterns.checked }),
-        });
+        const patterns = patternsChoice(this.app);
+        this.patterns = patterns.input;
         const zoom = (factor) => () => this.chart.zoom(factor);
         return element(
             'div',
             { class: 'tools' },
             colour.node,
-            element('label', { class: 'field' }, this.patterns, element('span', {}, 'Patterns')),
+            patterns.node,
             element(
                 'span',
                 { class: 'group', role: 'group', 'aria-label': 'Zoom' },
@@ -136,7 +133,8 @@ export class TimelineView {
 
     drawLegend(state) {
         const { hasReserved } = this.chart.history;
-        replaceChildren(this.legend, legendEntries([this.coloured.legend], state.patterns, hasReserved));
+        const items = legendItems([this.coloured.legend], state.patterns, hasReserved);
+        replaceChildren(this.legend, legendEntries(items));
     }
 
     // The chart moved by itself: the address follows, and the chart must not be told again.
@@ -309,7 +307,7 @@ export class TimelineView {
                 chartScale(chart),
                 this.app.highlight ? `In full colour: ${foundSentence(this.app.highlight)}.` : '',
             ].filter(Boolean),
-            legend: pictureLegend([this.coloured.legend], history.hasReserved),
+            legend: legendItems([this.coloured.legend], true, history.hasReserved),
         };
     }
 }
@@ -327,13 +325,6 @@ export function chartScale({ history, view }) {
         `memory from ${formatBytes(Math.round(view.bottom))} to ${formatBytes(Math.round(view.top))}. ` +
         'The height of a band is the size of its block.'
     );
-}
-
-// Vectors have no patterns: what is reserved only has a plain colour.
-export function pictureLegend(legends, hasReserved) {
-    const colours = themeColours();
-    const reserved = { name: 'reserved, not allocated', colour: reservedFill(colours) };
-    return [...legendItems(legends, false, false), ...(hasReserved ? [reserved] : [])];
 }
 
 export function foundSentence(found) {
