@@ -10,7 +10,7 @@ import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries, legendItems, patternsChoice } from './legend.js';
-import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
+import { groupingOf, linesAt, linesCompared, memorySums, peakName, peakSum } from './line_sums.js';
 import { freeSentence } from './state_reasons.js';
 import { commonMoment, counterpart, mostReserved } from './moments.js';
 import { listenToChart } from './timeline_input.js';
@@ -220,7 +220,7 @@ export class CompareView {
         half.chart.event = event;
         half.title.textContent =
             `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at ${history.eventName(event)}; ` +
-            `peak ${formatBytes(history.allocated[history.peak])}`;
+            peakSum(history);
         half.free.textContent = history.hasReserved ? freeSentence(history, event) : '';
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
         half.chart.schedule();
@@ -234,7 +234,7 @@ export class CompareView {
             element(
                 'p',
                 {},
-                `Lower minus upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
+                `Lower minus upper: ${peakName([one, other])} ${formatSignedBytes(peaks)}, most reserved ` +
                     `${formatSignedBytes(reserved)}, allocated at these moments ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),

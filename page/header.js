@@ -245,7 +245,7 @@ function markOptions(history, marks) {
         .slice(0, MARKS_LISTED)
         .map((mark) => [
             mark.event,
-            `${history.eventName(mark.event).replace('event ', '')}: ${shortText(mark.label ?? mark.kind, 80)}`,
+            `${history.eventName(mark.event).replace('event ', '')}: ${shortText(mark.label ?? mark.kind, 120)}`,
         ]);
     const left = marks.length - listed.length;
     const rest = left > 0 ? [['', `… and ${formatCount(left)} more, marked in the timeline`]] : [];

@@ -5,6 +5,7 @@ import { EDGE } from './timeline_layout.js';
 import { iterationsOf } from './moments.js';
 import { inkOn } from './theme.js';
 import { nameOfClass } from './colours.js';
+import { waitingSum } from './line_sums.js';
 
 export const GUTTER = { left: 66, right: 8, top: 18, bottom: 36 };
 const LABEL_WIDTH = 110,
@@ -17,7 +18,8 @@ const LETTER = 7, // pixels of a mark's name, for each letter
     BETWEEN = 8; // between two names
 const SHORTEST = 14,
     LONGEST = 40; // letters of a name where marks are dense, and where they are not
-const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
+// Other marks bear their names.
+const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak', 'active peak': 'active peak' };
 const LEAST_STEP = 0.5; // pixels of height: a smaller step of an outline is not seen
 const FLUSH = 2; // segments: the allocator, or the program, emptied the cache
 
@@ -29,13 +31,7 @@ export function marksOf(history) {
 
 function listMarks(history) {
     const { info } = history;
-    const marks = [
-        {
-            event: history.peak,
-            kind: 'peak',
-            label: `peak: ${formatBytes(history.allocated[history.peak])} allocated`,
-        },
-    ];
+    const marks = peakMarks(history);
     const [first, repeated] = refusalMarks(history);
     marks.push(...first);
     const iterations = iterationsOf(history);
@@ -45,6 +41,22 @@ function listMarks(history) {
     marks.push(...flushesOf(history));
     for (const { event, name } of iterations) marks.push({ event, kind: 'iteration', label: name });
     return [...marks, ...repeated];
+}
+
+// Findings tell of the peak of what the program held. Where freed blocks wait for streams, the picture is highest at
+// another event: both are marked.
+function peakMarks(history) {
+    const { peak, info } = history;
+    const mark = (event, bytes) => ({ event, kind: 'peak', label: `peak: ${formatBytes(bytes)} allocated` });
+    if (!history.waiting(peak)) return [mark(peak, history.allocated[peak])];
+    const highest = {
+        event: peak,
+        kind: 'active peak',
+        label: `peak of active memory: ${formatBytes(history.allocated[peak])}, with ${waitingSum(history, peak)}`,
+    };
+    return info.peak && info.peak.event !== peak
+        ? [mark(info.peak.event, info.peak.allocated), highest]
+        : [highest];
 }
 
 // Those that findings tell of, and the others, which may be so many that a list must not begin with them.
@@ -120,7 +132,13 @@ export function drawAxes(painter, chart, colours) {
 export function drawMarks(painter, chart, colours) {
     const visible = chart.marks.filter((mark) => inView(mark.event, chart.view));
     // What is serious is named first: other names give way to it.
-    const kinds = [['oom', 'violation'], ['peak'], ['flush'], ['phase', 'annotation'], ['iteration']];
+    const kinds = [
+        ['oom', 'violation'],
+        ['peak', 'active peak'],
+        ['flush'],
+        ['phase', 'annotation'],
+        ['iteration'],
+    ];
     const named = [];
     for (const kind of kinds) {
         const marks = visible.filter((mark) => kind.includes(mark.kind));

@@ -8,7 +8,7 @@ import { button, chooser, element, replaceChildren } from './dom.js';
 import { formatBytes, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
 import { legendEntries, legendItems, patternsChoice } from './legend.js';
-import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
+import { allocatedSum, groupingOf, linesAt, linesInSpan, memorySums, peakSum } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
 
 const HELP =
@@ -118,7 +118,7 @@ export class TimelineView {
         return (
             `Active memory timeline of ${shortText(history.info.name, 80)}. At ${history.eventName(event)}: ` +
             `${memorySums(history, event)}. ` +
-            `Peak ${formatBytes(history.allocated[history.peak])} at ${history.eventName(history.peak)}.`
+            `The picture is highest at ${history.eventName(history.peak)}: ${peakSum(history)}.`
         );
     }
 
@@ -158,7 +158,7 @@ export class TimelineView {
                     element(
                         'div',
                         { class: 'soft' },
-                        `at ${chart.history.eventName(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
+                        `at ${chart.history.eventName(place.event)}: ${allocatedSum(chart.history, place.event)}`,
                     ),
                 );
             const left = Math.max(0, Math.min(x + 14, chart.node.clientWidth - tip.offsetWidth - 4));
@@ -177,7 +177,7 @@ export class TimelineView {
 
     momentTable(history, event) {
         const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
-        const title = `Allocated at ${history.eventName(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
+        const title = `At ${history.eventName(event)}: ${allocatedSum(history, event)}, by ${groupingOf(history).word.toLowerCase()}`;
         return this.lineTable(history, {
             title,
             rows,
