@@ -4,7 +4,7 @@
 import { DataTable } from './data_table.js';
 import { TimelineChart } from './timeline_chart.js';
 import { blockSummary } from './block_details.js';
-import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
+import { button, chooser, element, replaceChildren, setNames } from './dom.js';
 import { chartPicture, chartScale } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatSignedBytes, shortText } from './format.js';
@@ -173,10 +173,10 @@ export class CompareView {
             replaceChildren(this.text, element('p', {}, 'These inputs have no memory history.'));
             return;
         }
-        const options = histories.map((known, i) => [i, shortText(known.name, 60)]);
+        const names = histories.map(({ name }, i) => [i, name]);
         const index = this.otherIndex(state);
-        setOptions(this.one, options, state.history);
-        setOptions(this.other, options, index);
+        setNames(this.one, names, state.history);
+        setNames(this.other, names, index);
         const one = this.app.history(),
             other = this.app.history(index);
         const event = Math.min(

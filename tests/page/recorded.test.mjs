@@ -145,6 +145,36 @@ test('where no block waits for a stream, there is one peak', async () => {
     });
 });
 
+test('the lists of histories show the end of each name, which tells devices apart', async () => {
+    await withPage(job('two_devices_split'), '#view=compare', async (page) => {
+        const lists = await page.evaluate(() =>
+            ['.moment-bar select', '.compare select'].flatMap((selector) =>
+                [...document.querySelectorAll(selector)]
+                    .filter((select) => select.closest('label').textContent.match(/^(History|Upper|Lower)/))
+                    .map((select) => {
+                        const style = getComputedStyle(select);
+                        const context = document.createElement('canvas').getContext('2d');
+                        context.font = style.font;
+                        const texts = [...select.options].map(({ text }) => text);
+                        const sides = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight) + 2;
+                        const room = select.clientWidth - sides;
+                        const wide = texts.filter((text) => context.measureText(text).width > room);
+                        return { texts, wide };
+                    }),
+            ),
+        );
+        assert.equal(lists.length, 3);
+        for (const { texts, wide } of lists) {
+            assert.deepEqual(
+                texts.map((text) => /device \d$/.exec(text)?.[0]).sort(),
+                ['device 0', 'device 1'],
+                texts.join(),
+            );
+            assert.deepEqual(wide, []);
+        }
+    });
+});
+
 test('out-of-memories that a job survived are not counted as findings', async () => {
     await withPage(job('left_free_1.2'), '', async (page) => {
         assert.equal(
