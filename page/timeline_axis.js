@@ -1,6 +1,6 @@
 // What is drawn over the timeline's raster: both axes, marks, the event that is looked at, the span and names of bands.
 
-import { axisStep, formatBytes, formatCount, formatMicroseconds, shortText } from './format.js';
+import { axisStep, formatBytes, formatCount, formatTimes, shortText } from './format.js';
 import { EDGE } from './timeline_layout.js';
 import { iterationsOf } from './moments.js';
 import { inkOn } from './theme.js';
@@ -103,30 +103,38 @@ export function drawAxes(painter, chart, colours) {
         painter.text(formatBytes(at), plot.x - 6, y, colours.soft, { align: 'end' });
     }
     painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
+    drawEventAxis(painter, chart, colours);
+    painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
+}
+
+// Events whose place is a round number, from 0, as recordings of one device number them.
+function roundEvents({ plot, view, history }) {
     const step = axisStep(view.to - view.from, plot.width / 90, false);
+    const events = [];
+    const first = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1;
+    for (let at = first; at <= Math.min(view.to, history.last); at += step) events.push(at);
+    return events;
+}
+
+function drawEventAxis(painter, chart, colours) {
+    const { plot, history } = chart;
     const bottom = plot.y + plot.height;
-    const { history } = chart;
-    // Events whose place is a round number, from 0, as recordings of one device number them.
-    for (
-        let at = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1;
-        at <= Math.min(view.to, history.last);
-        at += step
-    ) {
-        const x = chart.x(at);
-        painter.line(x, bottom, x, bottom + 4, colours.soft);
-        if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;
-        painter.text(formatCount(history.numberOf(at)), x, bottom + 11, colours.soft, { align: 'center' });
-        const time = history.timeOf(at);
-        if (time !== null)
-            painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, {
-                align: 'center',
-                size: 10,
-            });
+    const events = roundEvents(chart);
+    for (const event of events) painter.line(chart.x(event), bottom, chart.x(event), bottom + 4, colours.soft);
+    const hasRoom = (x) => x <= plot.x + plot.width - 20 && x >= plot.x + 14;
+    const named = events.filter((event) => hasRoom(chart.x(event)));
+    for (const event of named) {
+        const number = formatCount(history.numberOf(event));
+        painter.text(number, chart.x(event), bottom + 11, colours.soft, { align: 'center' });
     }
     painter.text('event', plot.x - 6, bottom + 11, colours.soft, { align: 'end' });
-    if (history.timeOf(1) !== null)
-        painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
-    painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
+    if (history.timeOf(1) === null) return;
+    const times = formatTimes(named.map((event) => history.timeOf(event)));
+    named.forEach((event, i) => {
+        const place = { align: 'center', size: 10 };
+        painter.text(times[i], chart.x(event), bottom + 25, colours.soft, place);
+    });
+    painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
 }
 
 export function drawMarks(painter, chart, colours) {
