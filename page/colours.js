@@ -1,5 +1,6 @@
 // Which colour a block has: its category, line, stream, pool or age. A colour never stands alone: each has a pattern
-// and an entry in the legend, and large bands bear their names.
+// (patterns.js), which the reader can switch on and pictures always have, and an entry in the legend, and large bands
+// bear their names.
 
 import { CLASS_FIRST } from './timeline_layout.js';
 import { shortText } from './format.js';
@@ -36,7 +37,6 @@ const DARK = [
 ];
 export const PALETTE_SIZE = LIGHT.length;
 const OTHERS = PALETTE_SIZE - 1;
-export const PATTERNS = 4; // plain, rising lines, falling lines, dots
 
 export const COLOURINGS = [
     ['category', 'Category'],

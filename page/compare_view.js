@@ -4,13 +4,13 @@
 import { DataTable } from './data_table.js';
 import { TimelineChart } from './timeline_chart.js';
 import { blockSummary } from './block_details.js';
-import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
-import { chartPicture, chartScale, pictureLegend } from './timeline_view.js';
+import { button, chooser, element, replaceChildren, setNames } from './dom.js';
+import { chartPicture, chartScale } from './timeline_view.js';
 import { colourBlocks, coloursOf } from './colours.js';
 import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { legendEntries } from './legend.js';
-import { groupingOf, linesAt, linesCompared, memorySums } from './line_sums.js';
+import { legendEntries, legendItems, patternsChoice } from './legend.js';
+import { groupingOf, linesAt, linesCompared, memorySums, peakName, peakSum } from './line_sums.js';
 import { freeSentence } from './state_reasons.js';
 import { commonMoment, counterpart, mostReserved } from './moments.js';
 import { listenToChart } from './timeline_input.js';
@@ -111,8 +111,10 @@ export class CompareView {
     controls() {
         const one = chooser('Upper', [], (value) => this.app.set({ history: Number(value) }));
         const other = chooser('Lower', [], (value) => this.choose(Number(value)));
+        const patterns = patternsChoice(this.app);
         this.one = one.select;
         this.other = other.select;
+        this.patterns = patterns.input;
         return element(
             'div',
             { class: 'tools' },
@@ -124,6 +126,7 @@ export class CompareView {
             ),
             button('Align lower to upper', () => this.corresponding(this.app.state.event)),
             button('Difference as a flame graph', () => this.asFlame()),
+            patterns.node,
         );
     }
 
@@ -170,10 +173,10 @@ export class CompareView {
             replaceChildren(this.text, element('p', {}, 'These inputs have no memory history.'));
             return;
         }
-        const options = histories.map((known, i) => [i, shortText(known.name, 60)]);
+        const names = histories.map(({ name }, i) => [i, name]);
         const index = this.otherIndex(state);
-        setOptions(this.one, options, state.history);
-        setOptions(this.other, options, index);
+        setNames(this.one, names, state.history);
+        setNames(this.other, names, index);
         const one = this.app.history(),
             other = this.app.history(index);
         const event = Math.min(
@@ -185,6 +188,7 @@ export class CompareView {
             changed.has('view') ||
             ['history', 'fromHistory', 'colour', 'query', 'line'].some((name) => changed.has(name));
         if (repaint) this.colour(one, other, state);
+        if (repaint || changed.has('patterns')) this.drawLegend(one, other, state);
         const moved = ['range', 'fromRange', 'height'].some((name) => changed.has(name));
         this.fill(this.upper, one, state.event, { top, repaint, moved });
         this.fill(this.lower, other, event, { top, repaint, moved });
@@ -197,8 +201,12 @@ export class CompareView {
         this.upper.colours = coloursOf(one, state.colour);
         this.lower.colours = colourBlocks(other, state.colour, this.upper.colours.legend);
         this.legends = [this.upper.colours.legend, this.lower.colours.legend];
+    }
+
+    drawLegend(one, other, { patterns }) {
         const hasReserved = one.hasReserved || other.hasReserved;
-        replaceChildren(this.legend, legendEntries(this.legends, state.patterns, hasReserved));
+        replaceChildren(this.legend, legendEntries(legendItems(this.legends, patterns, hasReserved)));
+        this.patterns.checked = Boolean(patterns);
     }
 
     fill(half, history, event, { top, repaint, moved }) {
@@ -212,7 +220,7 @@ export class CompareView {
         half.chart.event = event;
         half.title.textContent =
             `${shortText(history.info.name, 80)}: ${memorySums(history, event)} at ${history.eventName(event)}; ` +
-            `peak ${formatBytes(history.allocated[history.peak])}`;
+            peakSum(history);
         half.free.textContent = history.hasReserved ? freeSentence(history, event) : '';
         half.chart.overlay.setAttribute('aria-label', `Timeline of ${half.title.textContent}`);
         half.chart.schedule();
@@ -226,7 +234,7 @@ export class CompareView {
             element(
                 'p',
                 {},
-                `Lower minus upper: peak ${formatSignedBytes(peaks)}, most reserved ` +
+                `Lower minus upper: ${peakName([one, other])} ${formatSignedBytes(peaks)}, most reserved ` +
                     `${formatSignedBytes(reserved)}, allocated at these moments ` +
                     `${formatSignedBytes(other.allocated[otherEvent] - one.allocated[event])}.`,
             ),
@@ -323,8 +331,9 @@ export class CompareView {
                 `Upper: ${chartScale(upper.chart)}`,
                 `Lower: ${chartScale(lower.chart)}`,
             ],
-            legend: pictureLegend(
+            legend: legendItems(
                 this.legends,
+                true,
                 parts.some(({ chart }) => chart.history.hasReserved),
             ),
         };

@@ -1,5 +1,12 @@
 // Building the document. Every text goes through textContent: nothing of the data is ever read as HTML.
 
+import { shortText } from './format.js';
+
+const NAME_LENGTH = 60, // letters of a name in a list, at most
+    LEAST_LENGTH = 8,
+    TITLE_LENGTH = 200,
+    ARROW = 42; // pixels of a closed list that are not its text
+
 // element('button', { class: 'x', onclick: f, 'aria-label': 't' }, 'text', child...); what is null is left out.
 export function element(tag, properties, ...children) {
     const node = document.createElement(tag);
@@ -44,6 +51,30 @@ export function setOptions(select, options, value) {
         options.map(([key, text]) => element('option', { value: key }, text)),
     );
     select.value = String(value);
+}
+
+// As setOptions, for names of strangers: the list is no wider than the style sheet allows, and a name that does not fit
+// loses its middle. Histories of one file differ at the end, and names that are cut there look the same.
+export function setNames(select, options, value) {
+    const style = getComputedStyle(select);
+    const room = (parseFloat(style.maxWidth) || Infinity) - ARROW;
+    const context = element('canvas').getContext('2d');
+    context.font = style.font;
+    const fits = (text) => context.measureText(text).width <= room;
+    const shown = options.map(([key, name]) => [key, fittingName(name, fits)]);
+    setOptions(select, shown, value);
+    options.forEach(([, name], i) => (select.options[i].title = shortText(name, TITLE_LENGTH)));
+}
+
+function fittingName(name, fits) {
+    let low = LEAST_LENGTH,
+        high = NAME_LENGTH;
+    while (low < high) {
+        const middle = (low + high + 1) >>> 1;
+        if (fits(shortText(name, middle))) low = middle;
+        else high = middle - 1;
+    }
+    return shortText(name, low);
 }
 
 // A small table of facts: [name, value] pairs, those without a value left out.

@@ -3,7 +3,7 @@
 
 import { CanvasPainter } from './painter.js';
 import { DataTable } from './data_table.js';
-import { button, chooser, element, replaceChildren, setOptions } from './dom.js';
+import { button, chooser, element, replaceChildren, setNames } from './dom.js';
 import { flameTree, layoutFlame } from './flame_tree.js';
 import { formatBytes, formatSignedBytes, shortText } from './format.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
@@ -106,12 +106,11 @@ export class FlameView {
     listMoments(state) {
         const options = [['', 'nothing']];
         this.app.report.histories.forEach((known, i) => {
-            const name = shortText(known.name, 40);
             for (const [event, what] of [
                 [known.peak?.event, 'peak'],
                 [known.events - 1, 'end'],
             ])
-                if (event !== undefined) options.push([`${i}:${event}`, `${what} of ${name}`]);
+                if (event !== undefined) options.push([`${i}:${event}`, `${what} of ${known.name}`]);
         });
         const now =
             state.from === null || state.from === undefined
@@ -119,8 +118,8 @@ export class FlameView {
                 : `${state.fromHistory ?? state.history}:${state.from}`;
         const chosen = this.app.history(state.fromHistory ?? state.history);
         if (!options.some(([value]) => value === now))
-            options.push([now, `${chosen.eventName(state.from)} of ${shortText(chosen.info.name, 40)}`]);
-        setOptions(this.compared, options, now);
+            options.push([now, `${chosen.eventName(state.from)} of ${chosen.info.name}`]);
+        setNames(this.compared, options, now);
     }
 
     isDifference() {
@@ -305,7 +304,7 @@ export class FlameView {
 
     legendItems() {
         const colours = themeColours();
-        const item = (name, node) => ({ name, colour: this.colourOf(node, colours) });
+        const item = (name, node) => ({ name, fill: this.colourOf(node, colours) });
         const node = { name: this.needle, bytes: [0, 0], weight: 1, user: false, children: new Map() };
         return this.isDifference()
             ? [

@@ -22,10 +22,20 @@ export function formatCount(count) {
     return Math.round(count).toLocaleString('en-US');
 }
 
-export function formatMicroseconds(us) {
+// MORE: digits behind the point than usual, at most those of a microsecond.
+export function formatMicroseconds(us, more = 0) {
     if (us < 1000) return `${us} µs`;
-    if (us < 1e6) return `${(us / 1e3).toFixed(1)} ms`;
-    return `${(us / 1e6).toFixed(us < 1e8 ? 2 : 0)} s`;
+    if (us < 1e6) return `${(us / 1e3).toFixed(Math.min(1 + more, 3))} ms`;
+    return `${(us / 1e6).toFixed(Math.min((us < 1e8 ? 2 : 0) + more, 6))} s`;
+}
+
+// The times of an axis in order, with as many digits as tell neighbours apart.
+export function formatTimes(times) {
+    for (let more = 0; ; more++) {
+        const texts = times.map((time) => formatMicroseconds(time, more));
+        if (more === 6 || texts.every((text, i) => text !== texts[i - 1] || times[i] === times[i - 1]))
+            return texts;
+    }
 }
 
 export function formatNanoseconds(ns) {

@@ -1,6 +1,6 @@
 // The head of the page: views, history and event, search, the finding that is followed, saving and light or dark.
 
-import { button, chooser, copyText, element, replaceChildren, setOptions } from './dom.js';
+import { button, chooser, copyText, element, replaceChildren, setNames, setOptions } from './dom.js';
 import { findBlocks } from './search.js';
 import { formatCount, shortText } from './format.js';
 import { foundSentence } from './timeline_view.js';
@@ -193,11 +193,8 @@ export class Header {
     updateMoment(state, changed) {
         const history = this.app.history();
         this.root.querySelector('.moment-bar').hidden = state.view === 'findings' || state.view === 'tables';
-        setOptions(
-            this.history,
-            this.app.report.histories.map((known, i) => [i, shortText(known.name, 60)]),
-            state.history,
-        );
+        const names = this.app.report.histories.map(({ name }, i) => [i, name]);
+        setNames(this.history, names, state.history);
         if (changed.has('history') || changed.has('view'))
             setOptions(this.marks, markOptions(history, marksOf(history)), '');
         this.marks.value = '';
@@ -245,7 +242,7 @@ function markOptions(history, marks) {
         .slice(0, MARKS_LISTED)
         .map((mark) => [
             mark.event,
-            `${history.eventName(mark.event).replace('event ', '')}: ${shortText(mark.label ?? mark.kind, 80)}`,
+            `${history.eventName(mark.event).replace('event ', '')}: ${shortText(mark.label ?? mark.kind, 120)}`,
         ]);
     const left = marks.length - listed.length;
     const rest = left > 0 ? [['', `… and ${formatCount(left)} more, marked in the timeline`]] : [];

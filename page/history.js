@@ -132,6 +132,22 @@ export class History {
         return asked ? this.blockAlloc[block] + asked : 0;
     }
 
+    // Bytes at EVENT that the owner has freed and that wait for a stream, PyTorch's active_pending_free: part of what is
+    // allocated there. A free that completes with the next event waited for nobody.
+    waiting(event) {
+        this.waitingSums ??= this.sumWaiting();
+        return this.waitingSums[event];
+    }
+
+    sumWaiting() {
+        const asked = this.ofBlocks('asked'); // events after the allocation
+        const starts = this.blockEnd.map((end, block) => {
+            const freed = this.blockAlloc[block] + asked[block];
+            return asked[block] && freed + 1 < end ? freed : end;
+        });
+        return sumOverTime(starts, this.blockEnd, this.blockSize, this.events);
+    }
+
     timeOf(event) {
         if (!this.info.has_time || !this.columns.has(`${this.prefix}e.time`) || event < 1) return null;
         return this.column('e.time')[event];

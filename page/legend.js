@@ -1,50 +1,34 @@
-// The legend of a timeline: the name of each colour with its pattern.
+// The legend of a timeline or of segments: the name of each colour with its pattern, and the choice of patterns.
 
-import { PATTERNS } from './colours.js';
+import { CanvasPainter } from './painter.js';
+import { blockFill, reservedFill } from './patterns.js';
 import { element } from './dom.js';
 import { themeColours } from './theme.js';
 
-const WIDTH = 18,
-    HEIGHT = 12; // pixels of a swatch
+const WIDTH = 24,
+    HEIGHT = 14; // pixels of a swatch
 
-// [{ name, colour, kind: of its pattern }] of one or more LEGENDS of colourBlocks, each name once; FREE names what is
-// reserved only.
+// [{ name, fill }] of one or more LEGENDS of colourBlocks, each name once; FREE names what is reserved only.
 export function legendItems(legends, patterns, hasReserved, free = 'reserved, not allocated') {
     const colours = themeColours();
     const entries = new Map(legends.flat().map((entry) => [entry.name, entry.index]));
-    const items = [...entries].map(([name, index]) => ({
-        name,
-        colour: colours.blocks[index],
-        kind: patterns ? index % PATTERNS : 0,
-    }));
-    if (hasReserved) items.push({ name: free, colour: colours.cached, kind: 1 });
+    const items = [...entries].map(([name, index]) => ({ name, fill: blockFill(colours, index, patterns) }));
+    if (hasReserved) items.push({ name: free, fill: reservedFill(colours) });
     return items;
 }
 
-export function legendEntries(...legend) {
-    const { ground } = themeColours();
-    return legendItems(...legend).map((item) => legendEntry(item, ground));
+export function legendEntries(items) {
+    return items.map(({ name, fill }) => {
+        const size = { width: String(WIDTH), height: String(HEIGHT) };
+        const swatch = element('canvas', { ...size, 'aria-hidden': 'true' });
+        new CanvasPainter(swatch.getContext('2d')).rect(0, 0, WIDTH, HEIGHT, fill);
+        return element('span', { class: 'entry' }, swatch, name);
+    });
 }
 
-function legendEntry({ name, colour, kind }, ground) {
-    const swatch = element('canvas', { width: String(WIDTH), height: String(HEIGHT), 'aria-hidden': 'true' });
-    drawSwatch(swatch.getContext('2d'), colour, kind, ground);
-    return element('span', { class: 'entry' }, swatch, name);
-}
-
-function drawSwatch(context, colour, kind, ink) {
-    context.fillStyle = colour;
-    context.fillRect(0, 0, WIDTH, HEIGHT);
-    context.strokeStyle = ink;
-    for (let at = -HEIGHT; at < WIDTH + HEIGHT; at += 7) {
-        context.beginPath();
-        if (kind === 1 || kind === 2) {
-            context.moveTo(at, kind === 1 ? HEIGHT : 0);
-            context.lineTo(at + HEIGHT, kind === 1 ? 0 : HEIGHT);
-        } else if (kind === 3 && at >= 0) {
-            context.rect(at + 2, 3, 1, 1);
-            context.rect(at + 2, 8, 1, 1);
-        }
-        context.stroke();
-    }
+// The views share one choice: INPUT shows it.
+export function patternsChoice(app) {
+    const onchange = () => app.set({ patterns: input.checked });
+    const input = element('input', { type: 'checkbox', onchange });
+    return { node: element('label', { class: 'field' }, input, element('span', {}, 'Patterns')), input };
 }

@@ -80,9 +80,31 @@ function named(history, sums) {
     return [...sums.values()].map((sum) => ({ ...sum, name: groupingOf(history).name(sum.line) }));
 }
 
+// What is allocated at EVENT, which is called active where a part of it is freed already.
+export function allocatedSum(history, event) {
+    const bytes = formatBytes(history.allocated[event]);
+    return history.waiting(event)
+        ? `${bytes} active, with ${waitingSum(history, event)}`
+        : `${bytes} allocated`;
+}
+
+export function waitingSum(history, event) {
+    return `${formatBytes(history.waiting(event))} that is freed and waits for a stream`;
+}
+
+// "peak 48.8 MiB", of what the timeline shows.
+export function peakSum(history) {
+    const { peak } = history;
+    return `${peakName([history])} ${formatBytes(history.allocated[peak])}`;
+}
+
+export function peakName(histories) {
+    return histories.some((history) => history.waiting(history.peak)) ? 'peak of active memory' : 'peak';
+}
+
 export function memorySums(history, event) {
     const reserved = history.hasReserved ? `, ${formatBytes(history.reserved[event])} reserved` : '';
-    return `${formatBytes(history.allocated[event])} allocated${reserved}`;
+    return `${allocatedSum(history, event)}${reserved}`;
 }
 
 export function liveSentence(history, event) {

@@ -3,6 +3,7 @@
 
 import { formatCount, shortText } from './format.js';
 import { indexOfMaximum } from './history.js';
+import { peakName } from './line_sums.js';
 
 const REQUESTS = [0, 1, 7]; // kinds of events: allocation, free asked for, out of memory
 
@@ -99,6 +100,6 @@ export function counterpart(one, event, other) {
 export function commonMoment(one, event, other, otherEvent) {
     const found = counterpart(one, event, other);
     if (found?.event === otherEvent) return found.how;
-    if (event === one.peak && otherEvent === other.peak) return 'each at its own peak of allocated memory';
+    if (event === one.peak && otherEvent === other.peak) return `each at its own ${peakName([one, other])}`;
     return 'these moments do not correspond to each other';
 }

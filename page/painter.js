@@ -1,4 +1,7 @@
-// One way to draw for screen, PNG and SVG: rectangles, lines and texts.
+// One way to draw for screen, PNG and SVG: rectangles, lines and texts. A rectangle is filled with a colour, or with a
+// colour and its pattern as patterns.js has it: { colour, ink, kind }.
+
+import { PATTERN_SIZE, inkRuns } from './patterns.js';
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
@@ -6,9 +9,46 @@ function fontOf(place) {
     return `${place?.bold ? '600 ' : ''}${place?.size ?? 11}px ${FONT}`;
 }
 
+// Whether FILL has ink of a pattern.
+function isPatterned(fill) {
+    return typeof fill !== 'string' && fill.kind > 0;
+}
+
+function nameOfFill({ colour, ink, kind }) {
+    return `${kind} ${colour} ${ink}`;
+}
+
+// The rectangle [x, y, width, height] behind a text of WIDTH pixels: letters on a pattern are hard to read.
+function groundOf(x, y, width, place) {
+    const size = place.size ?? 11;
+    const left = x - width * { start: 0, center: 0.5, end: 1 }[place.align ?? 'start'];
+    return [left - 2, y - size / 2, width + 4, size];
+}
+
+function tileOf({ colour, ink, kind }) {
+    const canvas = document.createElement('canvas');
+    canvas.width = canvas.height = PATTERN_SIZE;
+    const context = canvas.getContext('2d');
+    context.fillStyle = colour;
+    context.fillRect(0, 0, PATTERN_SIZE, PATTERN_SIZE);
+    context.fillStyle = ink;
+    for (const [x, y, width] of inkRuns(kind)) context.fillRect(x, y, width, 1);
+    return canvas;
+}
+
 export class CanvasPainter {
     constructor(context) {
         this.context = context;
+        context.imageSmoothingEnabled = false; // patterns stay sharp where the canvas is scaled
+        this.patterns = new Map();
+    }
+
+    styleOf(fill) {
+        if (!isPatterned(fill)) return fill.colour ?? fill;
+        const name = nameOfFill(fill);
+        if (!this.patterns.has(name))
+            this.patterns.set(name, this.context.createPattern(tileOf(fill), 'repeat'));
+        return this.patterns.get(name);
     }
 
     // What DRAW paints has its origin at X and Y.
@@ -27,7 +67,7 @@ export class CanvasPainter {
     rect(x, y, width, height, fill, opacity) {
         const { context } = this;
         context.globalAlpha = opacity ?? 1;
-        context.fillStyle = fill;
+        context.fillStyle = this.styleOf(fill);
         context.fillRect(x, y, width, height);
         context.globalAlpha = 1;
     }
@@ -63,14 +103,17 @@ export class CanvasPainter {
         context.stroke();
     }
 
-    // PLACE: { align: 'start|center|end', size, bold, clip: width, cut: 'start|end' }
+    // PLACE: { align: 'start|center|end', size, bold, clip: width, cut: 'start|end', ground: colour behind the text }
     text(content, x, y, fill, place) {
         const { context } = this;
         context.font = fontOf(place);
+        const shown = place?.clip ? this.clipped(content, place.clip, place.cut) : content;
+        if (place?.ground && shown)
+            this.rect(...groundOf(x, y, context.measureText(shown).width, place), place.ground);
         context.textAlign = place?.align ?? 'start';
         context.textBaseline = 'middle';
         context.fillStyle = fill;
-        context.fillText(place?.clip ? this.clipped(content, place.clip, place.cut) : content, x, y);
+        context.fillText(shown, x, y);
     }
 
     // CONTENT cut to WIDTH pixels. The end stays, it tells lines of one folder apart, unless CUT is 'end'.
@@ -90,11 +133,13 @@ export class CanvasPainter {
     }
 
     classes(rectangles, transform, style) {
-        for (const { x, y, width, height, fill } of rectangles.map((r) => ({
-            ...transform(r),
-            fill: style(r.value),
-        })))
-            this.rect(x, y, width, height, fill);
+        const fills = new Map();
+        for (const rectangle of rectangles) {
+            const { x, y, width, height } = transform(rectangle);
+            const { value } = rectangle;
+            if (!fills.has(value)) fills.set(value, style(value));
+            this.rect(x, y, width, height, fills.get(value));
+        }
     }
 }
 
@@ -109,6 +154,7 @@ export class SvgPainter {
         this.width = width;
         this.height = height;
         this.parts = [];
+        this.patterns = new Map(); // name of a fill -> { id, fill }
         this.measure = new CanvasPainter(document.createElement('canvas').getContext('2d'));
     }
 
@@ -122,11 +168,19 @@ export class SvgPainter {
         return this.measure.widthOf(content, place);
     }
 
+    attributeOf(fill) {
+        if (!isPatterned(fill)) return fill.colour ?? fill;
+        const name = nameOfFill(fill);
+        if (!this.patterns.has(name))
+            this.patterns.set(name, { id: `gmd-pattern-${this.patterns.size + 1}`, fill });
+        return `url(#${this.patterns.get(name).id})`;
+    }
+
     rect(x, y, width, height, fill, opacity) {
         const faint = opacity === undefined ? '' : ` fill-opacity="${opacity}"`;
         this.parts.push(
             `<rect x="${hundredths(x)}" y="${hundredths(y)}" width="${hundredths(width)}" height="${hundredths(height)}" ` +
-                `fill="${fill}"${faint}/>`,
+                `fill="${this.attributeOf(fill)}"${faint}/>`,
         );
     }
 
@@ -156,29 +210,42 @@ export class SvgPainter {
         const anchor = { start: 'start', center: 'middle', end: 'end' }[place?.align ?? 'start'];
         this.measure.context.font = fontOf(place);
         const shown = place?.clip ? this.measure.clipped(content, place.clip, place.cut) : content;
+        if (place?.ground && shown)
+            this.rect(...groundOf(x, y, this.measure.widthOf(shown, place), place), place.ground);
         this.parts.push(
             `<text x="${hundredths(x)}" y="${hundredths(y + size * 0.35)}" fill="${fill}" font-size="${size}" ` +
                 `text-anchor="${anchor}"${place?.bold ? ' font-weight="600"' : ''}>${escapeXml(shown)}</text>`,
         );
     }
 
-    // Many rectangles of few fills: one path for each fill.
+    // Many rectangles of few values: one path for each value.
     classes(rectangles, transform, style) {
         const paths = new Map();
         for (const rectangle of rectangles) {
             const { x, y, width, height } = transform(rectangle);
-            const fill = style(rectangle.value);
+            const { value } = rectangle;
             const path = `M${hundredths(x)} ${hundredths(y)}h${hundredths(width)}v${hundredths(height)}h${hundredths(-width)}z`;
-            if (!paths.has(fill)) paths.set(fill, []);
-            paths.get(fill).push(path);
+            if (!paths.has(value)) paths.set(value, []);
+            paths.get(value).push(path);
         }
-        for (const [fill, path] of paths) this.parts.push(`<path fill="${fill}" d="${path.join('')}"/>`);
+        for (const [value, path] of paths)
+            this.parts.push(`<path fill="${this.attributeOf(style(value))}" d="${path.join('')}"/>`);
     }
 
     toBlob() {
         const head =
             `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" ` +
             `viewBox="0 0 ${this.width} ${this.height}" font-family="sans-serif">`;
-        return new Blob([head, ...this.parts, '<' + '/svg>'], { type: 'image/svg+xml' });
+        const defs = `<defs>${[...this.patterns.values()].map(definitionOf).join('')}</defs>`;
+        return new Blob([head, defs, ...this.parts, '<' + '/svg>'], { type: 'image/svg+xml' });
     }
+}
+
+function definitionOf({ id, fill: { colour, ink, kind } }) {
+    const size = `width="${PATTERN_SIZE}" height="${PATTERN_SIZE}"`;
+    const path = inkRuns(kind).map(([x, y, width]) => `M${x} ${y}h${width}v1h${-width}z`);
+    return (
+        `<pattern id="${id}" ${size} patternUnits="userSpaceOnUse"><rect ${size} fill="${colour}"/>` +
+        `<path fill="${ink}" d="${path.join('')}"/></pattern>`
+    );
 }

@@ -2,13 +2,7 @@
 // then stretched and moved. The patterns are part of the image.
 
 import { CLASS_CACHED, CLASS_FIRST, EDGE, HIGHLIGHT } from './timeline_layout.js';
-
-function patternOf(index, x, y) {
-    const kind = index & 3;
-    if (kind === 1) return ((x + y) & 7) === 0;
-    if (kind === 2) return ((x - y) & 7) === 0;
-    return kind === 3 && ((x & 5) | (y & 5)) === 0;
-}
+import { INK_SHARE, RESERVED, hasInk } from './patterns.js';
 
 function mix(a, b, share) {
     return a.map((value, i) => value + (b[i] - value) * share);
@@ -26,12 +20,12 @@ function lookUp(style) {
     for (let value = 0; value < 256; value++) {
         const index = (value & 63) - CLASS_FIRST;
         if ((value & 63) === CLASS_CACHED) {
-            plain[value] = packed(mix(style.ground, style.cached, 0.25));
-            inked[value] = packed(mix(style.ground, style.cached, 0.9));
+            plain[value] = packed(mix(style.ground, style.cached, RESERVED.colour));
+            inked[value] = packed(mix(style.ground, style.cached, RESERVED.ink));
         }
         if (index < 0 || index >= style.palette.length) continue;
         let color = style.palette[index];
-        let ink = style.patterns ? color.map((part) => part * 0.75) : color;
+        let ink = style.patterns ? color.map((part) => part * INK_SHARE) : color;
         const edge = value & EDGE ? 0.45 : 0;
         const dim = value & HIGHLIGHT ? 0 : style.dim;
         plain[value] = packed(mix(mix(color, style.ground, edge), style.ground, dim));
@@ -50,8 +44,8 @@ function imageOf(raster, style) {
             const value = pixels[c * rows + row];
             const y = rows - 1 - row;
             const index = (value & 63) - CLASS_FIRST;
-            const ink = index === -1 ? ((c + y) & 7) === 0 : index > 0 && patternOf(index, c, y);
-            out[y * columns + c] = ink ? inked[value] : plain[value];
+            const kind = index === CLASS_CACHED - CLASS_FIRST ? RESERVED.kind : index;
+            out[y * columns + c] = kind > 0 && hasInk(kind, c, y) ? inked[value] : plain[value];
         }
     }
     return image;

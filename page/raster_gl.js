@@ -1,7 +1,8 @@
 // Shows rasters of the timeline with WebGL2: a raster is a texture of classes, which one fragment shader turns into
 // colours and patterns while it is stretched and moved. A frame costs the pixels of the canvas and nothing else.
 
-import { EDGE, HIGHLIGHT } from './timeline_layout.js';
+import { CLASS_CACHED, CLASS_FIRST, EDGE, HIGHLIGHT } from './timeline_layout.js';
+import { INK_SHARE, RESERVED, inkShader } from './patterns.js';
 
 const VERTEX = `#version 300 es
 void main() {
@@ -25,25 +26,20 @@ uniform bool u_patterns;
 uniform float u_height;
 out vec4 color;
 
-float pattern(int index, ivec2 p) {
-    int kind = index & 3;
-    if (kind == 1) return ((p.x + p.y) & 7) == 0 ? 0.75 : 1.0;
-    if (kind == 2) return ((p.x - p.y) & 7) == 0 ? 0.75 : 1.0;
-    if (kind == 3) return ((p.x & 5) | (p.y & 5)) == 0 ? 0.75 : 1.0;
-    return 1.0;
-}
+${inkShader()}
 
 void main() {
     ivec2 at = ivec2(floor(gl_FragCoord.xy * u_map.xz + u_map.yw));
     if (at.x < 0 || at.y < 0 || at.x >= u_size.x || at.y >= u_size.y) discard;
     int value = int(texelFetch(u_raster, at.yx, 0).r);
-    int index = (value & 63) - 2;
+    int index = (value & 63) - ${CLASS_FIRST};
     ivec2 p = ivec2(gl_FragCoord.x, u_height - gl_FragCoord.y);
     vec3 c = u_ground;
-    if (index == -1) c = ((p.x + p.y) & 7) == 0 ? mix(u_ground, u_cached, 0.9) : mix(u_ground, u_cached, 0.25);
+    if ((value & 63) == ${CLASS_CACHED})
+        c = mix(u_ground, u_cached, has_ink(${RESERVED.kind}, p) ? ${RESERVED.ink} : ${RESERVED.colour});
     if (index >= 0) {
         c = u_palette[index];
-        if (u_patterns) c *= pattern(index, p);
+        if (u_patterns && has_ink(index, p)) c *= ${INK_SHARE};
         if ((value & ${EDGE}) != 0) c = mix(c, u_ground, 0.45);
         if ((value & ${HIGHLIGHT}) == 0) c = mix(c, u_ground, u_dim);
     }

@@ -2,13 +2,14 @@
 
 import { CanvasPainter, SvgPainter } from './painter.js';
 import { download, element } from './dom.js';
+import { legendEntries } from './legend.js';
 import { shortText } from './format.js';
 import { themeColours } from './theme.js';
 
 const FRAME = 12,
     HEADING = 22,
     LINE = 18,
-    SWATCH = 14; // pixels
+    SWATCH = 24; // pixels
 
 // A name of a file from a title of a stranger.
 function fileName(title, view, ending) {
@@ -46,7 +47,7 @@ function wrapped(text, width, painter) {
     return lines;
 }
 
-// PICTURE of a view: { width, height, paint(painter), heading, notes: [sentence], legend: [{ name, colour }] }, as a
+// PICTURE of a view: { width, height, paint(painter), heading, notes: [sentence], legend: [{ name, fill }] }, as a
 // picture of its own: heading and notes above, the legend below.
 function framed(picture, title, measure) {
     const { width } = picture;
@@ -78,7 +79,7 @@ function paintHead(painter, heading, notes, width, colours) {
 
 function paintLegend(painter, legend, width, colours) {
     for (const { item, x, row } of legend) {
-        painter.rect(x, row * LINE + 2, SWATCH, LINE - 8, item.colour);
+        painter.rect(x, row * LINE + 2, SWATCH, LINE - 6, item.fill);
         const place = { clip: width / 2 };
         painter.text(item.name, x + SWATCH + 6, (row + 0.5) * LINE - 1, colours.text, place);
     }
@@ -107,7 +108,8 @@ export function saveImage(view, title, format) {
     return true;
 }
 
-// Paper is light and narrower than the screen: while it is printed, a picture stands for each canvas.
+// Paper is light and narrower than the screen, and nobody can point at a block there: while it is printed, a picture
+// with patterns and its legend stand for each canvas.
 export function preparePrint(views, current) {
     let pictures = [];
     window.addEventListener('beforeprint', () => {
@@ -120,8 +122,9 @@ export function preparePrint(views, current) {
             alt: canvas.getAttribute('aria-label'),
             src: drawn(picture).toDataURL(),
         });
-        canvas.parentElement.after(image);
-        pictures.push(image);
+        const legend = element('div', { class: 'legend printed' }, legendEntries(picture.legend));
+        canvas.parentElement.after(image, legend);
+        pictures.push(image, legend);
     });
     window.addEventListener('afterprint', () => {
         for (const image of pictures) image.remove();

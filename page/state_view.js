@@ -16,7 +16,8 @@ import {
 import { coloursOf } from './colours.js';
 import { formatAddress, formatBytes, formatCount, plural, shortText } from './format.js';
 import { layoutSegments, partsOf, partsOfPiece, pieceAt } from './state_layout.js';
-import { legendEntries, legendItems } from './legend.js';
+import { blockFill, reservedFill } from './patterns.js';
+import { legendEntries, legendItems, patternsChoice } from './legend.js';
 import { liveSentence, memorySums } from './line_sums.js';
 import { highlightOf } from './search.js';
 import { inkOn, mixColours, themeColours } from './theme.js';
@@ -35,6 +36,8 @@ export class StateView {
         this.area = element('div', { class: 'segments' }, this.canvas, this.tip);
         this.text = element('div', { class: 'reasons', role: 'status' });
         this.legend = element('div', { class: 'legend', role: 'group', 'aria-label': 'Colours' });
+        const patterns = patternsChoice(app);
+        this.patterns = patterns.input;
         this.side = element('div', { class: 'side' });
         this.list = element('div', { class: 'moment' });
         this.root = element(
@@ -48,6 +51,7 @@ export class StateView {
                 'Keys: ← → event (Shift: 10), N B next and previous allocation, ↑ ↓ block, P peak, Home, End. ' +
                     'Crossed out: freed, but a stream may still use it.',
             ),
+            element('div', { class: 'tools' }, patterns.node),
             this.legend,
             element('div', { class: 'columns' }, this.list, this.side),
         );
@@ -121,7 +125,9 @@ export class StateView {
         this.canvas.style.height = `${height}px`;
         const context = this.canvas.getContext('2d');
         context.scale(ratio, ratio);
-        this.paint(new CanvasPainter(context));
+        const { patterns } = this.app.state;
+        this.patterns.checked = Boolean(patterns);
+        this.paint(new CanvasPainter(context), patterns);
         this.drawLegend();
         this.canvas.setAttribute(
             'aria-label',
@@ -139,12 +145,16 @@ export class StateView {
         return colours.legend.filter(({ index }) => seen.has(index));
     }
 
-    drawLegend() {
-        const entries = legendEntries([this.liveLegend()], false, this.history.hasReserved, 'free');
-        replaceChildren(this.legend, entries, element('span', { class: 'soft' }, this.scaleSentence()));
+    legendItems(patterns) {
+        return legendItems([this.liveLegend()], patterns, this.history.hasReserved, 'free');
     }
 
-    paint(painter) {
+    drawLegend() {
+        const items = this.legendItems(this.app.state.patterns);
+        replaceChildren(this.legend, legendEntries(items), element('span', { class: 'soft' }, this.scaleSentence()));
+    }
+
+    paint(painter, patterns) {
         const colours = themeColours();
         const { layout, history } = this;
         painter.rect(0, 0, layout.width + 2, Math.max(layout.height, 40), colours.ground);
@@ -169,23 +179,15 @@ export class StateView {
                 14,
                 colours.soft,
             );
-        for (const bar of layout.bars) this.paintBar(painter, bar, colours);
+        for (const bar of layout.bars) this.paintBar(painter, bar, colours, patterns);
     }
 
-    paintBar(painter, bar, colours) {
+    paintBar(painter, bar, colours, patterns) {
         const { layout } = this;
         const { segment } = bar;
         const chosen = this.segment === segment.index;
-        for (const part of partsOf(layout, bar, 0, segment.size)) {
-            painter.rect(
-                part.x,
-                part.y,
-                part.width,
-                part.height,
-                mixColours(colours.ground, colours.cached, 0.3),
-            );
-            hatch(painter, part, colours.cached);
-        }
+        for (const part of partsOf(layout, bar, 0, segment.size))
+            painter.rect(part.x, part.y, part.width, part.height, reservedFill(colours));
         let drawn = -1; // a pixel that is full needs no second block
         for (const piece of segment.pieces) {
             if (piece.block === null) continue;
@@ -194,7 +196,9 @@ export class StateView {
             drawn = Math.max(drawn, end);
             const parts = partsOfPiece(layout, bar, piece);
             const named = parts.find((part) => part.width > SIZE_WIDTH);
-            for (const part of parts) this.paintBlock(painter, piece, part, part === named, colours);
+            const fill = this.fillOf(piece.block, colours, patterns);
+            for (const part of parts)
+                this.paintBlock(painter, piece, part, { isNamed: part === named, colours, fill });
         }
         for (const part of partsOf(layout, bar, 0, segment.size))
             painter.frame(
@@ -207,12 +211,16 @@ export class StateView {
             );
     }
 
-    paintBlock(painter, { block, size, shared, covered }, part, isNamed, colours) {
-        const { history, found } = this;
+    fillOf(block, colours, patterns) {
+        const dim = this.found && !this.found.mask[block] ? DIMMED : 0;
+        return blockFill(colours, this.colours.classes[block] - CLASS_FIRST, patterns, dim);
+    }
+
+    paintBlock(painter, { block, size, shared, covered }, part, { isNamed, colours, fill }) {
+        const { history } = this;
+        const { colour } = fill;
         const { block: selected, event } = this.app.state;
-        let colour = colours.blocks[this.colours.classes[block] - CLASS_FIRST];
-        if (found && !found.mask[block]) colour = mixColours(colour, colours.ground, DIMMED);
-        painter.rect(part.x, part.y, part.width, part.height, colour);
+        painter.rect(part.x, part.y, part.width, part.height, fill);
         if (part.width > 3)
             painter.frame(
                 part.x + 0.5,
@@ -230,7 +238,8 @@ export class StateView {
             const name = history.nameOf(block);
             const text = name === null ? formatBytes(size) : `${formatBytes(size)} ${shortText(name, 24)}`;
             const middle = part.y + part.height / (covered ? 4 : 2);
-            painter.text(text, part.x + 4, middle, inkOn(colour), { size: 10, clip: part.width - 6 });
+            const place = { size: 10, clip: part.width - 6, ground: colour };
+            painter.text(text, part.x + 4, middle, inkOn(colour), place);
         }
         if (block === selected) painter.frame(part.x, part.y, part.width, part.height, colours.text, 3);
     }
@@ -378,37 +387,20 @@ export class StateView {
         if (!this.layout) return null;
         const { history, layout } = this;
         const { event } = this.app.state;
-        const colours = themeColours();
-        const free = { name: 'free', colour: mixColours(colours.ground, colours.cached, 0.3) };
         return {
             width: layout.width + 2,
             height: Math.max(layout.height, 40),
-            paint: (painter) => this.paint(painter),
+            paint: (painter) => this.paint(painter, true), // nobody can point at a block there
             heading: shortText(history.info.name, 120),
             notes: [
                 `The allocator at ${history.eventName(event)}: ${memorySums(history, event)}; ${liveSentence(history, event)}.`,
                 this.scaleSentence(),
             ],
-            legend: [
-                ...legendItems([this.liveLegend()], false, false),
-                ...(history.hasReserved ? [free] : []),
-            ],
+            legend: this.legendItems(true),
         };
     }
 
     scaleSentence() {
         return `Each bar is a segment; a whole row is ${formatBytes(Math.round(this.layout.rowBytes))}.`;
     }
-}
-
-function hatch(painter, part, colour) {
-    if (part.width < 6) return;
-    for (let x = part.x + 4; x < part.x + part.width - 2; x += 8)
-        painter.line(
-            x,
-            part.y + part.height - 1,
-            Math.min(x + 6, part.x + part.width - 1),
-            part.y + 1,
-            colour,
-        );
 }

@@ -1,10 +1,11 @@
 // What is drawn over the timeline's raster: both axes, marks, the event that is looked at, the span and names of bands.
 
-import { axisStep, formatBytes, formatCount, formatMicroseconds, shortText } from './format.js';
-import { CLASS_FIRST, EDGE } from './timeline_layout.js';
+import { axisStep, formatBytes, formatCount, formatTimes, shortText } from './format.js';
+import { EDGE } from './timeline_layout.js';
 import { iterationsOf } from './moments.js';
 import { inkOn } from './theme.js';
 import { nameOfClass } from './colours.js';
+import { waitingSum } from './line_sums.js';
 
 export const GUTTER = { left: 66, right: 8, top: 18, bottom: 36 };
 const LABEL_WIDTH = 110,
@@ -17,7 +18,8 @@ const LETTER = 7, // pixels of a mark's name, for each letter
     BETWEEN = 8; // between two names
 const SHORTEST = 14,
     LONGEST = 40; // letters of a name where marks are dense, and where they are not
-const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak' }; // other marks bear their names
+// Other marks bear their names.
+const MARK_SIGNS = { oom: 'OOM', violation: 'violation', peak: 'peak', 'active peak': 'active peak' };
 const LEAST_STEP = 0.5; // pixels of height: a smaller step of an outline is not seen
 const FLUSH = 2; // segments: the allocator, or the program, emptied the cache
 
@@ -29,13 +31,7 @@ export function marksOf(history) {
 
 function listMarks(history) {
     const { info } = history;
-    const marks = [
-        {
-            event: history.peak,
-            kind: 'peak',
-            label: `peak: ${formatBytes(history.allocated[history.peak])} allocated`,
-        },
-    ];
+    const marks = peakMarks(history);
     const [first, repeated] = refusalMarks(history);
     marks.push(...first);
     const iterations = iterationsOf(history);
@@ -45,6 +41,22 @@ function listMarks(history) {
     marks.push(...flushesOf(history));
     for (const { event, name } of iterations) marks.push({ event, kind: 'iteration', label: name });
     return [...marks, ...repeated];
+}
+
+// Findings tell of the peak of what the program held. Where freed blocks wait for streams, the picture is highest at
+// another event: both are marked.
+function peakMarks(history) {
+    const { peak, info } = history;
+    const mark = (event, bytes) => ({ event, kind: 'peak', label: `peak: ${formatBytes(bytes)} allocated` });
+    if (!history.waiting(peak)) return [mark(peak, history.allocated[peak])];
+    const highest = {
+        event: peak,
+        kind: 'active peak',
+        label: `peak of active memory: ${formatBytes(history.allocated[peak])}, with ${waitingSum(history, peak)}`,
+    };
+    return info.peak && info.peak.event !== peak
+        ? [mark(info.peak.event, info.peak.allocated), highest]
+        : [highest];
 }
 
 // Those that findings tell of, and the others, which may be so many that a list must not begin with them.
@@ -91,36 +103,50 @@ export function drawAxes(painter, chart, colours) {
         painter.text(formatBytes(at), plot.x - 6, y, colours.soft, { align: 'end' });
     }
     painter.text('memory', plot.x - 6, plot.y - 9, colours.soft, { align: 'end' });
+    drawEventAxis(painter, chart, colours);
+    painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
+}
+
+// Events whose place is a round number, from 0, as recordings of one device number them.
+function roundEvents({ plot, view, history }) {
     const step = axisStep(view.to - view.from, plot.width / 90, false);
+    const events = [];
+    const first = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1;
+    for (let at = first; at <= Math.min(view.to, history.last); at += step) events.push(at);
+    return events;
+}
+
+function drawEventAxis(painter, chart, colours) {
+    const { plot, history } = chart;
     const bottom = plot.y + plot.height;
-    const { history } = chart;
-    // Events whose place is a round number, from 0, as recordings of one device number them.
-    for (
-        let at = Math.max(Math.ceil((view.from - 1) / step), 0) * step + 1;
-        at <= Math.min(view.to, history.last);
-        at += step
-    ) {
-        const x = chart.x(at);
-        painter.line(x, bottom, x, bottom + 4, colours.soft);
-        if (x > plot.x + plot.width - 20 || x < plot.x + 14) continue;
-        painter.text(formatCount(history.numberOf(at)), x, bottom + 11, colours.soft, { align: 'center' });
-        const time = history.timeOf(at);
-        if (time !== null)
-            painter.text(formatMicroseconds(time), x, bottom + 25, colours.soft, {
-                align: 'center',
-                size: 10,
-            });
+    const events = roundEvents(chart);
+    for (const event of events) painter.line(chart.x(event), bottom, chart.x(event), bottom + 4, colours.soft);
+    const hasRoom = (x) => x <= plot.x + plot.width - 20 && x >= plot.x + 14;
+    const named = events.filter((event) => hasRoom(chart.x(event)));
+    for (const event of named) {
+        const number = formatCount(history.numberOf(event));
+        painter.text(number, chart.x(event), bottom + 11, colours.soft, { align: 'center' });
     }
     painter.text('event', plot.x - 6, bottom + 11, colours.soft, { align: 'end' });
-    if (history.timeOf(1) !== null)
-        painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
-    painter.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, colours.rule);
+    if (history.timeOf(1) === null) return;
+    const times = formatTimes(named.map((event) => history.timeOf(event)));
+    named.forEach((event, i) => {
+        const place = { align: 'center', size: 10 };
+        painter.text(times[i], chart.x(event), bottom + 25, colours.soft, place);
+    });
+    painter.text('time', plot.x - 6, bottom + 25, colours.soft, { align: 'end', size: 10 });
 }
 
 export function drawMarks(painter, chart, colours) {
     const visible = chart.marks.filter((mark) => inView(mark.event, chart.view));
     // What is serious is named first: other names give way to it.
-    const kinds = [['oom', 'violation'], ['peak'], ['flush'], ['phase', 'annotation'], ['iteration']];
+    const kinds = [
+        ['oom', 'violation'],
+        ['peak', 'active peak'],
+        ['flush'],
+        ['phase', 'annotation'],
+        ['iteration'],
+    ];
     const named = [];
     for (const kind of kinds) {
         const marks = visible.filter((mark) => kind.includes(mark.kind));
@@ -220,7 +246,7 @@ export function drawBandNames(painter, chart, colours) {
             if (low - high < LABEL_ROWS || named.has(block) || !isFlat(chart, column, (low + high) / 2))
                 continue;
             named.add(block);
-            const colour = colours.blocks[chart.colours.classes[block] - CLASS_FIRST];
+            const { colour } = chart.fillOf(chart.classes[block], colours);
             const dimmed = chart.dimmed && !chart.mask[block];
             const names = [history.nameOf(block), nameOfClass(chart.colours, block)].filter(Boolean);
             const text = `${formatBytes(history.blockSize[block])} ${shortText(names.join(' · '), 60)}`;
@@ -228,6 +254,7 @@ export function drawBandNames(painter, chart, colours) {
                 align: 'center',
                 clip: LABEL_WIDTH,
                 size: 10,
+                ground: colour,
             });
         }
     }

@@ -22,7 +22,8 @@ import {
 import { GlRasterPainter, hasGpu } from './raster_gl.js';
 import { CanvasRasterPainter } from './raster_2d.js';
 import { CanvasPainter } from './painter.js';
-import { colourParts, mixColours, themeColours } from './theme.js';
+import { blockFill, reservedFill } from './patterns.js';
+import { colourParts, themeColours } from './theme.js';
 import { element } from './dom.js';
 
 const SLICE = 6; // ms of a frame for computing a raster while the reader moves
@@ -361,7 +362,7 @@ export class TimelineChart {
         return Object.create(this, { raster: { value: this.isFull() ? this.overview : this.raster } });
     }
 
-    // The same picture as vectors, for SVG, PNG and print.
+    // The same picture as vectors, for SVG, PNG and print: nobody can point at a block there, so it has patterns.
     paint(painter) {
         const colours = themeColours();
         const raster = this.newRaster(this.view, 0);
@@ -380,16 +381,12 @@ export class TimelineChart {
         this.paintOverlay(painter, colours, true);
     }
 
+    // What pictures fill a value of a raster with.
     fillOf(value, colours) {
         if ((value & 63) === CLASS_CACHED) return reservedFill(colours);
-        const colour = colours.blocks[(value & 63) - CLASS_FIRST];
-        return this.dimmed && !(value & HIGHLIGHT) ? mixColours(colour, colours.ground, DIM) : colour;
+        const dim = this.dimmed && !(value & HIGHLIGHT) ? DIM : 0;
+        return blockFill(colours, (value & 63) - CLASS_FIRST, true, dim);
     }
-}
-
-// The colour of memory that is reserved only, in pictures.
-export function reservedFill(colours) {
-    return mixColours(colours.ground, colours.cached, 0.3);
 }
 
 // The address may ask for one: #renderer=canvas or #renderer=webgl, as the tests do.

@@ -2,15 +2,14 @@
 
 import { COLOURINGS, coloursOf } from './colours.js';
 import { DataTable } from './data_table.js';
-import { TimelineChart, reservedFill } from './timeline_chart.js';
+import { TimelineChart } from './timeline_chart.js';
 import { blockDetails, blockSummary } from './block_details.js';
 import { button, chooser, element, replaceChildren } from './dom.js';
 import { formatBytes, plural, shortText } from './format.js';
 import { highlightOf } from './search.js';
-import { legendEntries, legendItems } from './legend.js';
-import { groupingOf, linesAt, linesInSpan, memorySums } from './line_sums.js';
+import { legendEntries, legendItems, patternsChoice } from './legend.js';
+import { allocatedSum, groupingOf, linesAt, linesInSpan, memorySums, peakSum } from './line_sums.js';
 import { listenToChart } from './timeline_input.js';
-import { themeColours } from './theme.js';
 
 const HELP =
     'Wheel: zoom · Shift+wheel: zoom height · drag: pan · Shift+drag: select a span · click: block. Keys: ' +
@@ -49,16 +48,14 @@ export class TimelineView {
     controls() {
         const colour = chooser('Colour by', COLOURINGS, (value) => this.app.set({ colour: value }));
         this.colour = colour.select;
-        this.patterns = element('input', {
-            type: 'checkbox',
-            onchange: () => this.app.set({ patterns: this.patterns.checked }),
-        });
+        const patterns = patternsChoice(this.app);
+        this.patterns = patterns.input;
         const zoom = (factor) => () => this.chart.zoom(factor);
         return element(
             'div',
             { class: 'tools' },
             colour.node,
-            element('label', { class: 'field' }, this.patterns, element('span', {}, 'Patterns')),
+            patterns.node,
             element(
                 'span',
                 { class: 'group', role: 'group', 'aria-label': 'Zoom' },
@@ -121,7 +118,7 @@ export class TimelineView {
         return (
             `Active memory timeline of ${shortText(history.info.name, 80)}. At ${history.eventName(event)}: ` +
             `${memorySums(history, event)}. ` +
-            `Peak ${formatBytes(history.allocated[history.peak])} at ${history.eventName(history.peak)}.`
+            `The picture is highest at ${history.eventName(history.peak)}: ${peakSum(history)}.`
         );
     }
 
@@ -136,7 +133,8 @@ export class TimelineView {
 
     drawLegend(state) {
         const { hasReserved } = this.chart.history;
-        replaceChildren(this.legend, legendEntries([this.coloured.legend], state.patterns, hasReserved));
+        const items = legendItems([this.coloured.legend], state.patterns, hasReserved);
+        replaceChildren(this.legend, legendEntries(items));
     }
 
     // The chart moved by itself: the address follows, and the chart must not be told again.
@@ -160,7 +158,7 @@ export class TimelineView {
                     element(
                         'div',
                         { class: 'soft' },
-                        `at ${chart.history.eventName(place.event)}: ${formatBytes(chart.history.allocated[place.event])} allocated`,
+                        `at ${chart.history.eventName(place.event)}: ${allocatedSum(chart.history, place.event)}`,
                     ),
                 );
             const left = Math.max(0, Math.min(x + 14, chart.node.clientWidth - tip.offsetWidth - 4));
@@ -179,7 +177,7 @@ export class TimelineView {
 
     momentTable(history, event) {
         const rows = linesAt(history, event).map(({ name, bytes, count }) => [name, bytes, count]);
-        const title = `Allocated at ${history.eventName(event)}: ${formatBytes(history.allocated[event])}, by ${groupingOf(history).word.toLowerCase()}`;
+        const title = `At ${history.eventName(event)}: ${allocatedSum(history, event)}, by ${groupingOf(history).word.toLowerCase()}`;
         return this.lineTable(history, {
             title,
             rows,
@@ -309,7 +307,7 @@ export class TimelineView {
                 chartScale(chart),
                 this.app.highlight ? `In full colour: ${foundSentence(this.app.highlight)}.` : '',
             ].filter(Boolean),
-            legend: pictureLegend([this.coloured.legend], history.hasReserved),
+            legend: legendItems([this.coloured.legend], true, history.hasReserved),
         };
     }
 }
@@ -327,13 +325,6 @@ export function chartScale({ history, view }) {
         `memory from ${formatBytes(Math.round(view.bottom))} to ${formatBytes(Math.round(view.top))}. ` +
         'The height of a band is the size of its block.'
     );
-}
-
-// Vectors have no patterns: what is reserved only has a plain colour.
-export function pictureLegend(legends, hasReserved) {
-    const colours = themeColours();
-    const reserved = { name: 'reserved, not allocated', colour: reservedFill(colours) };
-    return [...legendItems(legends, false, false), ...(hasReserved ? [reserved] : [])];
 }
 
 export function foundSentence(found) {

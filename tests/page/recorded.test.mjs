@@ -104,6 +104,77 @@ test('the page names the peak as gmd diagnose does', async () => {
     });
 });
 
+test('where freed blocks wait for streams, the peak of findings and that of the picture are told apart', async () => {
+    await withPage(job('streams_expand'), '#view=timeline', async (page) => {
+        const { summary, marks, first, sizes } = await page.evaluate(() => {
+            const { app } = window.gmdPage;
+            const history = app.history();
+            const asked = history.ofBlocks('asked');
+            const sum = (blocks) => blocks.reduce((bytes, block) => bytes + history.blockSize[block], 0);
+            const live = history.liveBlocks(history.peak);
+            const isFreed = (block) => asked[block] && history.blockAlloc[block] + asked[block] <= history.peak;
+            return {
+                summary: app.report.inputs[0].summary,
+                marks: history.marks.filter(({ kind }) => /peak/.test(kind)).map(({ label }) => label),
+                first: app.state.event === history.marks[0].event,
+                sizes: [sum(live), sum(live.filter(isFreed))].map((bytes) => (bytes / 2 ** 20).toFixed(1)),
+            };
+        });
+        const [, peak] = /peak ([\d.]+ MiB) allocated/.exec(summary);
+        assert.equal(marks[0], `peak: ${peak} allocated`);
+        const [active, freed] = sizes;
+        const waits = `with ${freed} MiB that is freed and waits for a stream`;
+        assert.equal(marks[1], `peak of active memory: ${active} MiB, ${waits}`);
+        assert.ok(first, 'the page opens at the peak that findings tell of');
+        const listed = await page.locator('.moment-bar select').last().textContent();
+        for (const mark of marks) assert.ok(listed.includes(`: ${mark}`), `${mark} is not in ${listed}`);
+        await page.locator('.timeline .overlay').press('p');
+        await settle(page);
+        const sums = await page.locator('.sums').innerText();
+        assert.ok(sums.startsWith(`${active} MiB active, ${waits}, `), sums);
+    });
+});
+
+test('where no block waits for a stream, there is one peak', async () => {
+    await withPage(job('resnet50_leak'), '#view=timeline', async (page) => {
+        const marks = await page.evaluate(() =>
+            window.gmdPage.app.history().marks.filter(({ kind }) => /peak/.test(kind)),
+        );
+        assert.equal(marks.length, 1);
+        assert.match(marks[0].label, /^peak: [\d.]+ MiB allocated$/);
+    });
+});
+
+test('the lists of histories show the end of each name, which tells devices apart', async () => {
+    await withPage(job('two_devices_split'), '#view=compare', async (page) => {
+        const lists = await page.evaluate(() =>
+            ['.moment-bar select', '.compare select'].flatMap((selector) =>
+                [...document.querySelectorAll(selector)]
+                    .filter((select) => select.closest('label').textContent.match(/^(History|Upper|Lower)/))
+                    .map((select) => {
+                        const style = getComputedStyle(select);
+                        const context = document.createElement('canvas').getContext('2d');
+                        context.font = style.font;
+                        const texts = [...select.options].map(({ text }) => text);
+                        const sides = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight) + 2;
+                        const room = select.clientWidth - sides;
+                        const wide = texts.filter((text) => context.measureText(text).width > room);
+                        return { texts, wide };
+                    }),
+            ),
+        );
+        assert.equal(lists.length, 3);
+        for (const { texts, wide } of lists) {
+            assert.deepEqual(
+                texts.map((text) => /device \d$/.exec(text)?.[0]).sort(),
+                ['device 0', 'device 1'],
+                texts.join(),
+            );
+            assert.deepEqual(wide, []);
+        }
+    });
+});
+
 test('out-of-memories that a job survived are not counted as findings', async () => {
     await withPage(job('left_free_1.2'), '', async (page) => {
         assert.equal(

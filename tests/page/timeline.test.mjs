@@ -246,6 +246,22 @@ for (const [query, least, most] of [
     });
 }
 
+for (const range of ['0-2500', '1000-1012', '2000-2100'])
+    test(`no two times of the axis read the same: events ${range}`, async () => {
+        await withPage(small, `#view=timeline&range=${range}`, async (page) => {
+            const times = await page.evaluate(() => {
+                const { chart } = window.gmdPage.views[1];
+                const texts = [];
+                const methods = { text: (content) => texts.push(content), widthOf: () => 0 };
+                const painter = new Proxy({}, { get: (_, name) => methods[name] ?? (() => {}) });
+                chart.paintOverlay(painter, { ...chart.themed }, false);
+                return texts.filter((text) => /^[\d.]+ (µs|ms|s)$/.test(text));
+            });
+            assert.ok(times.length > 4, `${times}`);
+            assert.deepEqual([...new Set(times)], times);
+        });
+    });
+
 for (const colouring of ['category', 'line', 'stream', 'pool', 'age']) {
     test(`colours by ${colouring} have a legend`, async () => {
         await withPage(small, '#view=timeline', async (page) => {
