@@ -5,6 +5,7 @@
 #include "listing.h"
 #include "play.h"
 #include "play_inputs.h"
+#include "probe.h"
 #include "selection.h"
 #include "sweep.h"
 #include "unrecorded.h"
@@ -171,6 +172,22 @@ static void check_placement(const run_arguments *a, struct argp_state *state)
     }
 }
 
+static void check_unrecorded(const run_arguments *a, struct argp_state *state)
+{
+    const char *path = a->unrecorded_path;
+    if (path && strcmp(path, "-") == 0) {
+        if (cli_stdout_reports(&a->common)) {
+            argp_error(state, "only one report can go to standard output");
+        }
+    } else if (path) {
+        cli_need_writable(state, "--unrecorded", path, NULL, 0);
+        cli_refuse_overwriting(state, &a->common, path);
+        if (a->workspaces_path && cli_is_same_file(path, a->workspaces_path)) {
+            argp_error(state, "--unrecorded %s: is the same file as --workspaces", path);
+        }
+    }
+}
+
 static void check_arguments(const run_arguments *a, struct argp_state *state)
 {
     check_placement(a, state);
@@ -178,10 +195,7 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->workspaces_path) {
         cli_refuse_overwriting(state, &a->common, a->workspaces_path);
     }
-    if (a->unrecorded_path) {
-        cli_need_writable(state, "--unrecorded", a->unrecorded_path, NULL, 0);
-        cli_refuse_overwriting(state, &a->common, a->unrecorded_path);
-    }
+    check_unrecorded(a, state);
     if (!a->input_count && !a->lists && !a->lists_oracles) {
         argp_error(state, "expected a scenario or a .gmd trace; --list shows the scenarios");
     }

@@ -60,10 +60,11 @@ static size_t place_of(const gmd_workspaces *table, int64_t batch)
     return low;
 }
 
+/* RNNs, which are not interpolated, have their batch elsewhere, and 0 here. */
 static bool note_batch(gmd_workspaces *table, int64_t batch)
 {
     size_t at = place_of(table, batch);
-    if (at < table->batch_count && table->batches[at] == batch) {
+    if (batch == 0 || (at < table->batch_count && table->batches[at] == batch)) {
         return true;
     }
     if (!GMD_GROW(&table->batches, &table->batch_capacity, table->batch_count + 1)) {

@@ -60,8 +60,6 @@ static struct tensor *rectified(struct engine *engine, struct tensor *x)
     return result;
 }
 
-/* `out += identity` and every ReLU are in place: a block keeps only what its convolutions and
- * normalisations wrote. */
 /* A convolution and its normalisation; as a variable in Python does, `input` lives until both are
  * done. Takes it over. */
 static struct tensor *conv_bn(struct engine *engine, struct module *const part[2],
@@ -73,6 +71,8 @@ static struct tensor *conv_bn(struct engine *engine, struct module *const part[2
     return out;
 }
 
+/* `out += identity` and every ReLU are in place: a block keeps only what its convolutions and
+ * normalisations wrote. */
 static int bottleneck_forward(struct engine *engine, struct module *module, struct tensor **inputs,
                               int count, struct tensor *results[MODULE_MAX_RESULTS])
 {

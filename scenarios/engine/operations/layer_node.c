@@ -19,6 +19,18 @@ struct node *layer_node(struct engine *engine, const char *name, backward_fn bac
     return node;
 }
 
+void layer_node_keep(struct engine *engine, struct node *node, struct tensor *const kept[],
+                     size_t count, struct tensor *result)
+{
+    if (node) {
+        for (size_t i = 0; i < count; i++) {
+            node_save(node, kept[i]);
+        }
+        node_result(node, 0, result);
+        node_drop(engine, node);
+    }
+}
+
 bool same_types(struct engine *engine, const char *what, const struct tensor *input,
                 const struct tensor *weight)
 {

@@ -10,6 +10,11 @@
 struct node *layer_node(struct engine *engine, const char *name, backward_fn backward,
                         struct tensor *input, struct tensor *weight, struct tensor *bias);
 
+/* The last of what is recorded: the node keeps these for its way back, in this order, and gives the
+ * result. `node` is taken over; NULL: nothing is recorded. */
+void layer_node_keep(struct engine *engine, struct node *node, struct tensor *const kept[],
+                     size_t count, struct tensor *result);
+
 /* Weights are of the input's type; false after engine_misuse(). */
 bool same_types(struct engine *engine, const char *what, const struct tensor *input,
                 const struct tensor *weight);

@@ -72,14 +72,7 @@ struct tensor *native_batch_norm(struct engine *engine, struct tensor *input, st
     }
     struct node *node =
         layer_node(engine, "NativeBatchNormBackward", native_backward, input, weight, bias);
-    if (node) {
-        node_save(node, input);
-        node_save(node, weight);
-        node_save(node, mean);
-        node_save(node, deviation);
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
+    layer_node_keep(engine, node, (struct tensor *[]){input, weight, mean, deviation}, 4, result);
     tensor_drop(engine, mean);
     tensor_drop(engine, deviation);
     return result;

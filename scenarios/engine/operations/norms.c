@@ -47,13 +47,8 @@ static struct tensor *normalise(struct engine *engine, const char *name, struct 
     if (node) {
         node->recipe.number[NORM_FORMAT] = format;
         node->recipe.number[NORM_INPUT_COPY] = read == input ? 0 : tensor_bytes(input);
-        node_save(node, input);
-        node_save(node, weight);
-        node_save(node, mean);
-        node_save(node, deviation);
-        node_result(node, 0, result);
-        node_drop(engine, node);
     }
+    layer_node_keep(engine, node, (struct tensor *[]){input, weight, mean, deviation}, 4, result);
     tensor_drop(engine, mean);
     tensor_drop(engine, deviation);
     tensor_drop(engine, read);
@@ -190,13 +185,8 @@ static struct tensor *group_norm(struct engine *engine, struct tensor *input, st
         layer_node(engine, "NativeGroupNormBackward", group_norm_backward, input, weight, bias);
     if (node) {
         node->recipe.number[GROUPS] = (uint64_t)groups;
-        node_save(node, input);
-        node_save(node, weight);
-        node_save(node, mean);
-        node_save(node, deviation);
-        node_result(node, 0, result);
-        node_drop(engine, node);
     }
+    layer_node_keep(engine, node, (struct tensor *[]){input, weight, mean, deviation}, 4, result);
     tensor_drop(engine, mean);
     tensor_drop(engine, deviation);
     return result;
@@ -243,13 +233,7 @@ static struct tensor *fused_rms_norm(struct engine *engine, struct tensor *input
     struct tensor *deviation = tensor_new(engine, &rows, DTYPE_FLOAT32);
     struct node *node =
         layer_node(engine, "FusedRmsNormBackward", rms_norm_backward, input, weight, NULL);
-    if (node) {
-        node_save(node, input);
-        node_save(node, weight);
-        node_save(node, deviation);
-        node_result(node, 0, result);
-        node_drop(engine, node);
-    }
+    layer_node_keep(engine, node, (struct tensor *[]){input, weight, deviation}, 3, result);
     tensor_drop(engine, read);
     tensor_drop(engine, deviation);
     return result;

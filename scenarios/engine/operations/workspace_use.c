@@ -2,25 +2,23 @@
 
 #include "gmd_min.h"
 
-#define MIB ((uint64_t)1 << 20)
-
 /* The one place where the errors of the models stand: how far they were off on calls of cuDNN that
- * they were not made from, as shares of the call's tensors and bytes beside them.
+ * they were not made from, as shares of the call's tensors.
  *
  * All are of calls that integrations/workspaces recorded on an H200 (issue 21), by
- * tests/scenarios/workspace_errors: medians of 150 random convolutions and 40 random RNNs that were
+ * tests/scenarios/workspace_errors: medians of 100 random convolutions and 40 random RNNs that were
  * held, the worst of all 3,906 calls that the models were not made from. Other batches: 2,436
  * calls, each estimated from all batches but its own. The trials were judged on 70 other calls;
  * theirs are the errors on all. */
 static const struct model_error {
-    struct {
-        double share;
-        uint64_t bytes;
-    } median, worst;
+    double median, worst;
 } errors[WORKSPACE_MODELS] = {
-    [MODEL_CONV_FORWARD] = {{0.22, 0}, {9.03, 0}}, [MODEL_CONV_BACKWARD] = {{0.68, 0}, {227, 0}},
-    [MODEL_CONV_TRIALS] = {{0.032, 0}, {104, 0}},  [MODEL_CONV_OTHER_BATCH] = {{0, 0}, {15.6, 0}},
-    [MODEL_RNN] = {{0, 0}, {0.52, 4096}},          [MODEL_RNN_NARROW] = {{1.11, 0}, {38.4, 0}},
+    [MODEL_CONV_FORWARD] = {0.22, 9.03},
+    [MODEL_CONV_BACKWARD] = {0.68, 227},
+    [MODEL_CONV_TRIALS] = {0.032, 104},
+    [MODEL_CONV_OTHER_BATCH] = {0, 15.6},
+    [MODEL_RNN] = {0, 0.52},
+    [MODEL_RNN_NARROW] = {1.11, 38.4},
 };
 
 /* The table that gmd is built with is read when the first call asks for it. */
@@ -72,11 +70,9 @@ uint64_t workspace_count(struct engine *engine, const uint64_t *recorded,
     }
     const struct model_error *error = &errors[estimate.model];
     double tensors = (double)estimate.tensors;
-    uint64_t median = (uint64_t)(tensors * error->median.share) + error->median.bytes;
-    uint64_t worst = (uint64_t)(tensors * error->worst.share) + error->worst.bytes;
     use->estimated++;
-    use->median_error = gmd_max(use->median_error, median);
-    use->worst_error = gmd_max(use->worst_error, worst);
+    use->median_error = gmd_max(use->median_error, (uint64_t)(tensors * error->median));
+    use->worst_error = gmd_max(use->worst_error, (uint64_t)(tensors * error->worst));
     return estimate.bytes;
 }
 
