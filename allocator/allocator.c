@@ -18,13 +18,21 @@
 #include "walk.h"
 
 #include "gmd_assert.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* A request may still read settings that were replaced: they stay until the end. */
+typedef struct settings_version {
+    settings values;
+    struct settings_version *before; /* NULL: it is the first one */
+    char *conf;                      /* what they were given as */
+} settings_version;
+
 struct gmd_allocator {
-    settings settings;
-    char *conf; /* what they were given as */
+    settings_version first;
+    settings_version *_Atomic settings; /* those in force */
     stacks *stacks;
     int device_count;
     device_allocator devices[];
@@ -35,7 +43,7 @@ struct gmd_allocator {
 static void open_device(device_allocator *d, int device, const gmd_allocator *a)
 {
     d->device = device;
-    d->settings = &a->settings;
+    d->settings = &a->settings->values;
     d->stacks = a->stacks;
     d->limit_bytes = UINT64_MAX;
     pthread_mutex_init(&d->lock, NULL);
@@ -57,8 +65,13 @@ static gmd_allocator *make(int device_count)
 
 static void free_allocator(gmd_allocator *a)
 {
+    for (settings_version *v = a->settings, *before; v != &a->first; v = before) {
+        before = v->before;
+        free(v->conf);
+        free(v);
+    }
+    free(a->first.conf);
     stacks_destroy(a->stacks);
-    free(a->conf);
     free(a);
 }
 
@@ -77,13 +90,13 @@ gmd_status gmd_allocator_create(gmd_allocator **allocator, int device_count, con
     if (!a) {
         return gmd_fail(error, GMD_NO_MEMORY, "reference allocator: no host memory");
     }
-    a->conf = strdup(conf ? conf : "");
+    a->first = (settings_version){.values = parsed, .conf = strdup(conf ? conf : "")};
+    a->settings = &a->first;
     a->stacks = stacks_create();
-    if (!a->conf || !a->stacks) {
+    if (!a->first.conf || !a->stacks) {
         free_allocator(a);
         return gmd_fail(error, GMD_NO_MEMORY, "reference allocator: no host memory");
     }
-    a->settings = parsed;
     a->device_count = device_count;
     for (int i = 0; i < device_count; i++) {
         open_device(&a->devices[i], i, a);
@@ -185,6 +198,94 @@ static device_allocator *device_at(gmd_allocator *allocator, int device)
     return device >= 0 && device < allocator->device_count ? &allocator->devices[device] : NULL;
 }
 
+/* --- other settings while it is in use ------------------------------------------------------ */
+
+/* What segments that are there already were made by. NULL: nothing that matters differs. */
+static const char *fixed_difference(const settings *now, const settings *then)
+{
+    return now->expandable_segments != then->expandable_segments ? "expandable_segments"
+           : now->max_split_bytes != then->max_split_bytes       ? "max_split_size_mb"
+           : now->expandable_segments && now->large_segment_bytes != then->large_segment_bytes
+               ? "large_segment_size_mb"
+               : NULL;
+}
+
+static gmd_status check_change(const gmd_allocator *a, const settings *now, const settings *then,
+                               gmd_error *error)
+{
+    const char *fixed = fixed_difference(now, then);
+    bool is_limit_new = now->memory_fraction < then->memory_fraction ||
+                        now->memory_fraction > then->memory_fraction;
+    for (int i = 0; i < a->device_count; i++) {
+        const device_allocator *d = &a->devices[i];
+        if (fixed && (statistics_reserved(&d->stats) || d->segments)) {
+            return gmd_fail(error, GMD_FAILED,
+                            "%s cannot change while memory of device %d is reserved; settings "
+                            "that are not given fall back to their defaults",
+                            fixed, i);
+        }
+        if (is_limit_new && d->is_limit_known) {
+            return gmd_fail(error, GMD_FAILED,
+                            "per_process_memory_fraction cannot change any more; "
+                            "set_per_process_memory_fraction() can");
+        }
+    }
+    return GMD_OK;
+}
+
+static void use_settings(device_allocator *d, const settings *values)
+{
+    d->settings = values;
+    if (d->is_limit_known) {
+        device_set_limit(d, d->limit_bytes); /* whether ages are counted follows the settings */
+    }
+}
+
+static void each_device(gmd_allocator *a, void (*each)(device_allocator *))
+{
+    for (int i = 0; i < a->device_count; i++) {
+        each(&a->devices[i]);
+    }
+}
+
+/* NULL: no host memory. */
+static settings_version *new_version(settings_version *before, const settings *values,
+                                     const char *conf)
+{
+    settings_version *v = malloc(sizeof *v);
+    char *copy = strdup(conf ? conf : "");
+    if (!v || !copy) {
+        free(v);
+        free(copy);
+        return NULL;
+    }
+    *v = (settings_version){.values = *values, .before = before, .conf = copy};
+    return v;
+}
+
+gmd_status gmd_allocator_change_settings(gmd_allocator *allocator, const char *conf,
+                                         gmd_error *error)
+{
+    each_device(allocator, device_enter);
+    settings values;
+    settings_version *before = allocator->settings, *v = NULL;
+    gmd_status status = settings_parse_later(&values, &before->values, conf, error);
+    if (status == GMD_OK) {
+        status = check_change(allocator, &before->values, &values, error);
+    }
+    if (status == GMD_OK && !(v = new_version(before, &values, conf))) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "settings: no host memory");
+    }
+    if (v) {
+        allocator->settings = v;
+        for (int i = 0; i < allocator->device_count; i++) {
+            use_settings(&allocator->devices[i], &v->values);
+        }
+    }
+    each_device(allocator, device_leave);
+    return status;
+}
+
 /* --- requests ---------------------------------------------------------------------------- */
 
 void *gmd_allocator_malloc(gmd_allocator *allocator, size_t size, int device, cudaStream_t stream)
@@ -216,6 +317,12 @@ bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStr
     return free_elsewhere(allocator, ptr, device, stream);
 }
 
+uint64_t gmd_allocator_block_size(gmd_allocator *allocator, int device, const void *ptr)
+{
+    device_allocator *d = device_at(allocator, device);
+    return d ? requests_block_size(d, ptr) : 0;
+}
+
 bool gmd_allocator_record_stream(gmd_allocator *allocator, void *ptr, cudaStream_t stream)
 {
     for (int i = 0; ptr && i < allocator->device_count; i++) {
@@ -241,6 +348,12 @@ void gmd_allocator_empty_cache(gmd_allocator *allocator)
     }
 }
 
+bool gmd_allocator_empty_pool(gmd_allocator *allocator, int device, const uint64_t id[2])
+{
+    device_allocator *d = device_at(allocator, device);
+    return d && requests_empty_pool(d, id);
+}
+
 bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction, int device)
 {
     device_allocator *d = device_at(allocator, device);
@@ -256,7 +369,7 @@ bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction
 
 uint64_t gmd_allocator_device_request(const gmd_allocator *allocator, size_t size)
 {
-    const settings *s = &allocator->settings;
+    const settings *s = &allocator->settings->values;
     return settings_device_request(s, settings_block_size(s, size));
 }
 
@@ -487,6 +600,47 @@ gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_e
     return GMD_OK;
 }
 
+/* Names with commas between, as a set of 1 << history_kind. */
+static gmd_status event_set(uint32_t *kinds, const char *names, gmd_error *error)
+{
+    *kinds = 0;
+    for (const char *at = names; *at;) {
+        history_kind kind;
+        size_t length = strcspn(at, ",");
+        if (!snapshot_event_named(at, length, &kind)) {
+            return gmd_fail(error, GMD_BAD_INPUT, "history: '%.*s' is no event of a snapshot",
+                            (int)gmd_min(length, 100), at);
+        }
+        *kinds |= 1u << kind;
+        at += length + (at[length] == ',');
+    }
+    return GMD_OK;
+}
+
+gmd_status gmd_allocator_skip_events(gmd_allocator *allocator, const char *names, gmd_error *error)
+{
+    uint32_t kinds = 0;
+    gmd_status status = event_set(&kinds, names, error);
+    for (int i = 0; status == GMD_OK && i < allocator->device_count; i++) {
+        device_allocator *d = &allocator->devices[i];
+        device_enter(d);
+        d->skipped = kinds;
+        device_leave(d);
+    }
+    return status;
+}
+
+void gmd_allocator_set_metadata(gmd_allocator *allocator, const char *text)
+{
+    stacks_set_note(allocator->stacks, text);
+    for (int i = 0; *text && i < allocator->device_count; i++) {
+        device_allocator *d = &allocator->devices[i];
+        device_enter(d);
+        history_carry_notes(d);
+        device_leave(d);
+    }
+}
+
 void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *source,
                                     void *context)
 {
@@ -495,10 +649,11 @@ void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *
 
 gmd_status gmd_allocator_dump_snapshot(gmd_allocator *allocator, const char *path, gmd_error *error)
 {
+    const settings_version *version = allocator->settings;
     const snapshot_source from = {.devices = allocator->devices,
                                   .device_count = allocator->device_count,
-                                  .settings = &allocator->settings,
-                                  .conf = allocator->conf,
+                                  .settings = &version->values,
+                                  .conf = version->conf,
                                   .stacks = allocator->stacks};
     return snapshot_write(&from, path, error);
 }

@@ -62,9 +62,9 @@ typedef struct memory_callback {
 struct device_allocator {
     _Alignas(64) pthread_mutex_t lock; /* a cache line, as heaps have: see allocator.c */
     int device;
-    const settings *settings;
-    _Atomic uint32_t attention; /* ATTEND_ bits */
-    _Atomic uint64_t captures;  /* a recording's epoch and gmd_stacks; 0: no stacks are taken */
+    const settings *_Atomic settings; /* others take their place under exclusive access only */
+    _Atomic uint32_t attention;       /* ATTEND_ bits */
+    _Atomic uint64_t captures; /* a recording's epoch and gmd_stacks; 0: no stacks are taken */
     heap *_Atomic heap_cache[HEAP_CACHE_SIZE];
     heap *heaps;       /* of all pools */
     pool default_pool; /* first of the list of pools */
@@ -85,7 +85,15 @@ struct device_allocator {
     uint32_t quirks;
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
+    uint32_t skipped; /* events that the next recording leaves out: 1 << history_kind */
+    bool has_notes;   /* a thread's requests were noted: events carry it */
 };
+
+/* Those in force, any time: a request that reads them twice may see two. */
+static inline const settings *device_settings(const device_allocator *d)
+{
+    return atomic_load_explicit(&d->settings, memory_order_acquire);
+}
 
 static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
 {

@@ -169,10 +169,23 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
       "",                                                                                          \
       "keeps the latest `max_entries` events (0: none) with the stacks of a `gmd_stacks`. 0: "     \
       "done")                                                                                      \
+    X(int, skip_events, (const char *names, char *message, size_t message_size), "",               \
+      "histories that are recorded from now on leave these events out: names as in a snapshot, "   \
+      "with commas between. 0: done")                                                              \
+    X(void, set_metadata, (const char *text), "",                                                  \
+      "a text that the events of this thread carry from now on in the history; empty: none")       \
     X(void, set_stack_source, (gmd_stack_source * source, void *context), "",                      \
       "who tells a thread's stack, for the history; null: nobody")                                 \
     X(int, dump_snapshot, (const char *path, char *message, size_t message_size), "",              \
       "writes the file that `torch.cuda._memory_viz` reads. 0: done")                              \
+    X(uint64_t, block_size, (int device, const void *ptr), "",                                     \
+      "bytes of the live block, which may be more than were asked for; 0: none")                   \
+    X(int, empty_pool, (int device, const uint64_t id[2]), "",                                     \
+      "the memory of this private pool in which no block lies goes back to the device. 0: done")   \
+    X(int, change_settings, (const char *conf, char *message, size_t message_size), "",            \
+      "settings while it is in use: of those not named, max_split_size_mb, "                       \
+      "roundup_power2_divisions and garbage_collection_threshold fall back to their defaults. 0: " \
+      "done")                                                                                      \
     X(int, yield_memory, (int device, char *message, size_t message_size), "",                     \
       "lends the memory to other processes: live blocks are copied to the host, and all of it "    \
       "goes back to the device. 0: done")                                                          \

@@ -30,6 +30,12 @@ typedef struct gmd_allocator gmd_allocator;
 gmd_status gmd_allocator_create(gmd_allocator **allocator, int device_count, const char *conf,
                                 gmd_error *error);
 
+/* Other settings from now on; those that `conf` does not name are as settings_parse_later has them.
+ * What segments are made by (expandable_segments, max_split_size_mb) changes only while nothing is
+ * reserved. GMD_FAILED or GMD_BAD_INPUT: nothing is changed, and the message names the setting. */
+gmd_status gmd_allocator_change_settings(gmd_allocator *allocator, const char *conf,
+                                         gmd_error *error);
+
 /* Gives everything back to the device, live blocks included, and frees the allocator. NULL is fine.
  */
 void gmd_allocator_destroy(gmd_allocator *allocator);
@@ -48,6 +54,9 @@ bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStr
 /* The live block is used by work on `stream`, too, up to its free. False: no live block of this
  * allocator, or no host memory. */
 bool gmd_allocator_record_stream(gmd_allocator *allocator, void *ptr, cudaStream_t stream);
+
+/* Bytes of a live block, which may be more than were asked for; 0: it is none of this device. */
+uint64_t gmd_allocator_block_size(gmd_allocator *allocator, int device, const void *ptr);
 
 /* To be called before a stream of `device` is destroyed that blocks were allocated or recorded on:
  * waits for its work, so that no block depends on the handle afterwards. CUDA does not say of a
@@ -94,12 +103,17 @@ bool gmd_allocator_is_yielded(gmd_allocator *allocator, int device);
 /* --- private pools ----------------------------------------------------------------------- */
 
 /* From now on requests on the streams that `accepts` (NULL: all) go to the pool of that name, which
- * is made where there is none, and held once more. False: they do already, no host memory, or no
+ * is made where there is none, and held once more. Where several accept a stream, the latest has
+ * it, as in torch 2.11. False: they do already, no host memory, or no
  * such device. `context` is the caller's until gmd_allocator_end_pool gives it back. */
 bool gmd_allocator_begin_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
                               gmd_stream_filter *accepts, void *context);
 bool gmd_allocator_end_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
                             void **context);
+
+/* Waits for pending frees and gives back what is free in this pool, and in no other, unless graphs
+ * hold its addresses. False: there is no such pool. */
+bool gmd_allocator_empty_pool(gmd_allocator *allocator, int device, const uint64_t id[2]);
 
 /* Takes back one begin's hold: once nobody holds the pool, its memory is given back when it is free
  * and the cache is emptied. False: nobody holds it. */
@@ -146,6 +160,14 @@ bool gmd_allocator_walk(gmd_allocator *allocator, int device, gmd_walk_fn *visit
  * says; 0: none any more. What was recorded before is dropped. GMD_NO_MEMORY: it is off. */
 gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_entries,
                                         gmd_stacks which, gmd_error *error);
+
+/* Events that recordings begun from now on leave out, by their names in snapshots with commas
+ * between ("free_requested,snapshot"); "": none. GMD_BAD_INPUT: a name is not one. */
+gmd_status gmd_allocator_skip_events(gmd_allocator *allocator, const char *names, gmd_error *error);
+
+/* A text that the events of this thread's requests carry from now on, as user_metadata in
+ * snapshots; "": none. */
+void gmd_allocator_set_metadata(gmd_allocator *allocator, const char *text);
 
 /* Who tells stacks, in place of the native frames that are taken otherwise; NULL: nobody. */
 void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *source,

@@ -26,6 +26,9 @@ typedef enum gmd_snapshot_action {
     GMD_SNAPSHOT_ACTIONS
 } gmd_snapshot_action;
 
+/* As the file has it: "free_requested". */
+const char *gmd_snapshot_action_name(gmd_snapshot_action action);
+
 /* Whose stacks they are is the caller's to know; 0: no stack. */
 typedef struct gmd_snapshot_file_segment {
     int device;

@@ -16,6 +16,10 @@ bool history_open(device_allocator *d, heap *h)
         return true;
     }
     h->history = history_ring_create(d->history.max_entries, d->history.epoch);
+    if (h->history) {
+        h->history->skipped = d->skipped;
+        h->history->notes = d->has_notes ? d->stacks : NULL;
+    }
     return h->history != NULL;
 }
 
@@ -69,6 +73,16 @@ bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which)
     uint64_t captures = (uint64_t)d->history.epoch << 32 | (uint64_t)which;
     atomic_store_explicit(&d->captures, captures, memory_order_relaxed);
     return true;
+}
+
+void history_carry_notes(device_allocator *d)
+{
+    d->has_notes = true;
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        if (h->history) {
+            h->history->notes = d->stacks;
+        }
+    }
 }
 
 /* --- events ------------------------------------------------------------------------------- */

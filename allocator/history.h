@@ -14,6 +14,9 @@ bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which)
 bool history_open(device_allocator *d, heap *h);
 void history_retire(device_allocator *d, heap *h);
 
+/* Events carry the notes of their threads (stacks_set_note) from now on. */
+void history_carry_notes(device_allocator *d);
+
 /* The latest max_entries events in the order in which they happened. False: no host memory. */
 bool history_collect(const device_allocator *d, history_event **events, size_t *count);
 

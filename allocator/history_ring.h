@@ -21,20 +21,24 @@ typedef enum history_kind {
     HISTORY_SEGMENT_UNMAP,
     HISTORY_OOM, /* address: the device's free bytes */
     HISTORY_SNAPSHOT,
+    HISTORY_KINDS
 } history_kind;
 
 typedef struct history_entry {
     uint64_t ticks; /* of the processor's clock */
     uint64_t address, size;
     uint32_t stack; /* 0: none */
-    uint32_t kind;
+    uint32_t kind : 8;
+    uint32_t note : 24; /* see stacks_set_note; 0: none */
 } history_entry;
 
 struct history_ring {
-    uint64_t count;     /* of all events so far */
-    uint64_t mask;      /* entries - 1, a power of two - 1 */
-    uint64_t most_mask; /* what the ring may grow to */
-    uint32_t epoch;     /* of the stacks that are kept, see stacks.h; 0: none are */
+    uint64_t count;      /* of all events so far */
+    uint64_t mask;       /* entries - 1, a power of two - 1 */
+    uint64_t most_mask;  /* what the ring may grow to */
+    uint32_t epoch;      /* of the stacks that are kept, see stacks.h; 0: none are */
+    uint32_t skipped;    /* events that are left out: 1 << history_kind */
+    const stacks *notes; /* whose notes the events carry; NULL: nobody made any */
     history_entry entries[];
 };
 
@@ -63,12 +67,16 @@ static inline void history_put(heap *h, history_kind kind, uint64_t ticks, uint6
                                uint64_t size, uint32_t stack)
 {
     history_ring *r = h->history;
+    if (__builtin_expect(r->skipped >> kind & 1, 0)) {
+        return;
+    }
     history_entry *e = &r->entries[r->count & r->mask];
     e->ticks = ticks;
     e->address = address;
     e->size = size;
     e->stack = stack;
-    e->kind = (uint32_t)kind;
+    e->kind = (uint32_t)kind & 0xff;
+    e->note = __builtin_expect(r->notes != NULL, 0) ? stacks_note(r->notes) & 0xffffff : 0;
     if (__builtin_expect(!(++r->count & r->mask), 0)) {
         history_turn(h);
     }

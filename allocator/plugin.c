@@ -151,6 +151,11 @@ void gmd_forget_stream(int device, cudaStream_t stream)
     }
 }
 
+uint64_t gmd_block_size(int device, const void *ptr)
+{
+    return get() ? gmd_allocator_block_size(instance, device, ptr) : 0;
+}
+
 void gmd_empty_cache(void)
 {
     if (get()) {
@@ -220,6 +225,11 @@ int gmd_release_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
 }
 
+int gmd_empty_pool(int device, const uint64_t id[2])
+{
+    return get() && gmd_allocator_empty_pool(instance, device, id) ? 0 : -1;
+}
+
 /* --- history, lending -------------------------------------------------------------------- */
 
 static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
@@ -236,6 +246,16 @@ static int report_no_device(char *message, size_t message_size)
     return -1;
 }
 
+int gmd_change_settings(const char *text, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_change_settings(instance, text, &error), &error, message,
+                  message_size);
+}
+
 int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t message_size)
 {
     gmd_error error = {""};
@@ -245,6 +265,23 @@ int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t m
     gmd_status status =
         gmd_allocator_record_history(instance, max_entries, (gmd_stacks)stacks, &error);
     return report(status, &error, message, message_size);
+}
+
+int gmd_skip_events(const char *names, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_skip_events(instance, names, &error), &error, message,
+                  message_size);
+}
+
+void gmd_set_metadata(const char *text)
+{
+    if (get()) {
+        gmd_allocator_set_metadata(instance, text);
+    }
 }
 
 void gmd_set_stack_source(gmd_stack_source *source, void *context)

@@ -12,7 +12,7 @@ static bool is_same(const uint64_t a[2], const uint64_t b[2])
     return a[0] == b[0] && a[1] == b[1];
 }
 
-static pool *find_pool(device_allocator *d, const uint64_t id[2])
+pool *private_pools_find(device_allocator *d, const uint64_t id[2])
 {
     pool *p = d->default_pool.next;
     while (p && !is_same(p->id, id)) {
@@ -24,7 +24,7 @@ static pool *find_pool(device_allocator *d, const uint64_t id[2])
 /* The pool of that name, made where there is none; NULL: no host memory. */
 static pool *hold_pool(device_allocator *d, const uint64_t id[2])
 {
-    pool *p = find_pool(d, id);
+    pool *p = private_pools_find(d, id);
     if (!p && (p = calloc(1, sizeof *p))) {
         *p = (pool){.next = d->default_pool.next, .id = {id[0], id[1]}};
         d->default_pool.next = p;
@@ -48,9 +48,8 @@ pool *private_pools_route(device_allocator *d, cudaStream_t stream)
 bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_filter *accepts,
                          void *context)
 {
-    route **link = &d->routes;
-    for (; *link; link = &(*link)->next) { /* the route that was made first is asked first */
-        if (is_same((*link)->to->id, id)) {
+    for (const route *made = d->routes; made; made = made->next) {
+        if (is_same(made->to->id, id)) {
             return false;
         }
     }
@@ -60,8 +59,8 @@ bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_f
         free(r);
         return false;
     }
-    *r = (route){.to = p, .accepts = accepts, .context = context};
-    *link = r;
+    *r = (route){.next = d->routes, .to = p, .accepts = accepts, .context = context};
+    d->routes = r; /* the latest is asked first: of nested pools the innermost gets the request */
     device_attend(d, ATTEND_ROUTES, true);
     return true;
 }
@@ -83,7 +82,7 @@ bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context
 
 bool private_pools_let_go(device_allocator *d, const uint64_t id[2])
 {
-    pool *p = find_pool(d, id);
+    pool *p = private_pools_find(d, id);
     if (!p || !p->holders) {
         return false;
     }
@@ -156,18 +155,35 @@ static bool is_routed_to(const device_allocator *d, const pool *p)
     return r;
 }
 
+/* Gives the link to the next pool. */
+static pool **release_free_at(device_allocator *d, pool **link)
+{
+    pool *p = *link;
+    if (!private_pools_keeps_segments(p)) {
+        segments_release_pool(d, p);
+    }
+    if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {
+        drop_pool(d, link);
+        return link;
+    }
+    return &p->next;
+}
+
 void private_pools_release_free(device_allocator *d)
 {
     for (pool **link = &d->default_pool.next; *link;) {
-        pool *p = *link;
-        if (!private_pools_keeps_segments(p)) {
-            segments_release_pool(d, p);
-        }
-        if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {
-            drop_pool(d, link);
-        } else {
-            link = &p->next;
-        }
+        link = release_free_at(d, link);
+    }
+}
+
+void private_pools_release_free_of(device_allocator *d, pool *p)
+{
+    pool **link = &d->default_pool.next;
+    while (*link && *link != p) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        release_free_at(d, link);
     }
 }
 

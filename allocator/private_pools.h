@@ -23,8 +23,14 @@ bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context
 /* One holder less. False: there is no such pool, or nobody holds it. */
 bool private_pools_let_go(device_allocator *d, const uint64_t id[2]);
 
+/* NULL: there is none of that name; the default pool has none. */
+pool *private_pools_find(device_allocator *d, const uint64_t id[2]);
+
 /* Gives back what is free in pools that may give back, and drops those that nobody needs. */
 void private_pools_release_free(device_allocator *d);
+
+/* The same for one of them. */
+void private_pools_release_free_of(device_allocator *d, pool *p);
 
 /* Its addresses are in graphs. */
 bool private_pools_keeps_segments(const pool *p);

@@ -28,9 +28,8 @@ typedef struct request {
 /* The two requests for a cached block, malloc_cached and free_cached, are one function each for the
  * compiler: calls and saved registers were a tenth of their time. What is cold stays outside. */
 
-static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_t requested)
+static block *occupy_cached(const settings *s, heap *h, uint64_t size, uint64_t requested)
 {
-    const settings *s = d->settings;
     free_set *set = &h->sets[size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
     block **found = blocks_find(s, set, size);
     if (!found || !blocks_have_room_to_occupy(s, h, *found, size, requested) ||
@@ -52,14 +51,15 @@ static inline void leave_cached(heap *h)
 __attribute__((flatten)) static void *malloc_cached(device_allocator *d, uint64_t requested,
                                                     cudaStream_t stream)
 {
+    const settings *s = device_settings(d);
     heap *h = device_cached_heap(d, stream);
-    uint64_t size = settings_block_size(d->settings, requested);
-    if (!h || size >= d->settings->max_split_bytes || !heap_try_enter(h)) {
+    uint64_t size = settings_block_size(s, requested);
+    if (!h || size >= s->max_split_bytes || !heap_try_enter(h)) {
         return NULL;
     }
     uint64_t address = 0;
     if (!atomic_load_explicit(&d->attention, memory_order_relaxed) && !h->is_idle) {
-        block *b = occupy_cached(d, h, size, requested);
+        block *b = occupy_cached(s, h, size, requested);
         address = b ? places_address(&d->places, b->address) : 0;
     }
     leave_cached(h);
@@ -254,9 +254,9 @@ void *requests_malloc(device_allocator *d, size_t size, cudaStream_t stream)
 
 /* --- frees ------------------------------------------------------------------------------- */
 
-static bool is_simple_free(const device_allocator *d, const heap *h, const block *b)
+static bool is_simple_free(const settings *s, const heap *h, const block *b)
 {
-    return !(b->set_and_state & BLOCK_USED) && b->size < d->settings->max_split_bytes &&
+    return !(b->set_and_state & BLOCK_USED) && b->size < s->max_split_bytes &&
            blocks_have_room_to_release(h, b);
 }
 
@@ -280,9 +280,10 @@ __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t a
     }
     block_map_slot *slot =
         h->is_idle ? NULL : block_map_find(&h->allocated, places_place(&d->places, address));
-    bool is_freed = slot && is_simple_free(d, h, block_map_block(*slot));
+    const settings *s = device_settings(d);
+    bool is_freed = slot && is_simple_free(s, h, block_map_block(*slot));
     if (is_freed) {
-        free_block(d->settings, h, slot, block_map_block(*slot));
+        free_block(s, h, slot, block_map_block(*slot));
     }
     leave_cached(h);
     return is_freed;
@@ -323,6 +324,16 @@ bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     device_note_caller(d, GMD_STACKS_ALL);
     return free_cached(d, address, stream) || free_alone(d, address, stream);
+}
+
+uint64_t requests_block_size(device_allocator *d, const void *ptr)
+{
+    heap *h = NULL;
+    device_enter(d);
+    block_map_slot *slot = find_live(d, (uint64_t)(uintptr_t)ptr, &h);
+    uint64_t size = slot ? block_map_block(*slot)->size : 0;
+    device_leave(d);
+    return size;
 }
 
 bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
@@ -377,4 +388,19 @@ void requests_empty_cache(device_allocator *d)
         pending_drop_events(d);
     }
     device_leave(d);
+}
+
+bool requests_empty_pool(device_allocator *d, const uint64_t id[2])
+{
+    device_note_caller(d, GMD_STACKS_ALL);
+    device_enter(d);
+    pool *p = private_pools_find(d, id);
+    if (p && !private_pools_are_captured(d)) {
+        d->stats.num_sync_all_streams++;
+        pending_settle(d);
+        private_pools_release_free_of(d, p);
+        pending_drop_events(d);
+    }
+    device_leave(d);
+    return p;
 }

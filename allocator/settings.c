@@ -362,19 +362,15 @@ static gmd_status take_setting(reader *r, settings *s)
     return status;
 }
 
-gmd_status settings_parse(settings *out, const char *conf, gmd_error *error)
+static gmd_status parse_over(settings *s, const char *conf, gmd_error *error)
 {
-    settings s = {.max_split_bytes = UINT64_MAX,
-                  .max_non_split_rounding_bytes = 20 * GMD_MIB,
-                  .large_segment_bytes = 20 * GMD_MIB,
-                  .memory_fraction = 1};
     gmd_error unread = {.text = ""};
     reader r = {.conf = conf ? conf : "", .error = error ? error : &unread};
     r.at = r.conf;
     r.error->text[0] = '\0'; /* stays empty where a name is not known */
     advance(&r);
     while (r.token[0]) {
-        gmd_status status = take_setting(&r, &s);
+        gmd_status status = take_setting(&r, s);
         if (status == GMD_OK && r.token[0]) {
             status = take_mark(&r, ',');
         }
@@ -382,9 +378,36 @@ gmd_status settings_parse(settings *out, const char *conf, gmd_error *error)
             return status;
         }
     }
+    s->rounds_up = false;
     for (int i = 0; i < ROUNDUP_INTERVALS; i++) {
-        s.rounds_up = s.rounds_up || s.roundup_divisions[i] > 1;
+        s->rounds_up = s->rounds_up || s->roundup_divisions[i] > 1;
     }
-    *out = s;
     return GMD_OK;
+}
+
+gmd_status settings_parse(settings *out, const char *conf, gmd_error *error)
+{
+    settings s = {.max_split_bytes = UINT64_MAX,
+                  .max_non_split_rounding_bytes = 20 * GMD_MIB,
+                  .large_segment_bytes = 20 * GMD_MIB,
+                  .memory_fraction = 1};
+    gmd_status status = parse_over(&s, conf, error);
+    if (status == GMD_OK) {
+        *out = s;
+    }
+    return status;
+}
+
+gmd_status settings_parse_later(settings *out, const settings *before, const char *conf,
+                                gmd_error *error)
+{
+    settings s = *before;
+    s.max_split_bytes = UINT64_MAX;
+    s.gc_threshold = 0;
+    memset(s.roundup_divisions, 0, sizeof s.roundup_divisions);
+    gmd_status status = parse_over(&s, conf, error);
+    if (status == GMD_OK) {
+        *out = s;
+    }
+    return status;
 }

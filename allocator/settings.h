@@ -34,6 +34,12 @@ typedef struct settings {
 /* NULL and "" are the defaults. GMD_BAD_INPUT names the token and what was expected. */
 gmd_status settings_parse(settings *out, const char *conf, gmd_error *error);
 
+/* Settings that follow others while the allocator is in use. As in torch 2.11, max_split_size_mb,
+ * roundup_power2_divisions and garbage_collection_threshold fall back to their defaults where
+ * `conf` does not name them; the others stay as they were. */
+gmd_status settings_parse_later(settings *out, const settings *before, const char *conf,
+                                gmd_error *error);
+
 /* Both saturate below UINT64_MAX, where no device can serve: the request then fails like any that
  * is too large (a wrap to zero here would hand out a block that is too short, pytorch#182446). */
 uint64_t settings_block_size(const settings *s, uint64_t requested);

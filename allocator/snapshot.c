@@ -139,27 +139,44 @@ static void put_segments(gmd_snapshot_file *f, const device_state *states, int c
     gmd_snapshot_file_end_segments(f);
 }
 
+static const gmd_snapshot_action actions[] = {
+    [HISTORY_ALLOC] = GMD_SNAPSHOT_ALLOC,
+    [HISTORY_FREE_REQUESTED] = GMD_SNAPSHOT_FREE_REQUESTED,
+    [HISTORY_FREE_COMPLETED] = GMD_SNAPSHOT_FREE_COMPLETED,
+    [HISTORY_SEGMENT_ALLOC] = GMD_SNAPSHOT_SEGMENT_ALLOC,
+    [HISTORY_SEGMENT_FREE] = GMD_SNAPSHOT_SEGMENT_FREE,
+    [HISTORY_SEGMENT_MAP] = GMD_SNAPSHOT_SEGMENT_MAP,
+    [HISTORY_SEGMENT_UNMAP] = GMD_SNAPSHOT_SEGMENT_UNMAP,
+    [HISTORY_OOM] = GMD_SNAPSHOT_OOM,
+    [HISTORY_SNAPSHOT] = GMD_SNAPSHOT_SNAPSHOT,
+};
+
+bool snapshot_event_named(const char *name, size_t length, history_kind *kind)
+{
+    for (int i = 0; i < HISTORY_KINDS; i++) {
+        const char *known = gmd_snapshot_action_name(actions[i]);
+        if (strlen(known) == length && memcmp(known, name, length) == 0) {
+            *kind = (history_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void put_event(gmd_snapshot_file *f, const device_state *of, const history_event *event)
 {
-    static const gmd_snapshot_action actions[] = {
-        [HISTORY_ALLOC] = GMD_SNAPSHOT_ALLOC,
-        [HISTORY_FREE_REQUESTED] = GMD_SNAPSHOT_FREE_REQUESTED,
-        [HISTORY_FREE_COMPLETED] = GMD_SNAPSHOT_FREE_COMPLETED,
-        [HISTORY_SEGMENT_ALLOC] = GMD_SNAPSHOT_SEGMENT_ALLOC,
-        [HISTORY_SEGMENT_FREE] = GMD_SNAPSHOT_SEGMENT_FREE,
-        [HISTORY_SEGMENT_MAP] = GMD_SNAPSHOT_SEGMENT_MAP,
-        [HISTORY_SEGMENT_UNMAP] = GMD_SNAPSHOT_SEGMENT_UNMAP,
-        [HISTORY_OOM] = GMD_SNAPSHOT_OOM,
-        [HISTORY_SNAPSHOT] = GMD_SNAPSHOT_SNAPSHOT,
-    };
     const history_entry *e = &event->entry;
+    const writer *w = f->context;
+    gmd_snapshot_file_text metadata = {0};
+    metadata.bytes = stacks_note_text(w->stacks, e->note, &metadata.length);
     gmd_snapshot_file_event_of(
         f, &(gmd_snapshot_file_event){.action = actions[e->kind],
                                       .address = e->address,
                                       .size = e->size,
                                       .stream = (uintptr_t)event->stream,
                                       .time_us = ticks_to_us(e->ticks, &of->start, &of->end),
-                                      .stack = e->stack});
+                                      .stack = e->stack,
+                                      .metadata = metadata});
 }
 
 static void put_traces(gmd_snapshot_file *f, const device_state *states, int count)

@@ -17,4 +17,7 @@ typedef struct snapshot_source {
  * before anything is written. Errors name the path. */
 gmd_status snapshot_write(const snapshot_source *from, const char *path, gmd_error *error);
 
+/* The event that a snapshot calls so. False: there is none. */
+bool snapshot_event_named(const char *name, size_t length, history_kind *kind);
+
 #endif

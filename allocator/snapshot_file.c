@@ -53,6 +53,23 @@ enum name { NAMES(NAME_ID) NAME_COUNT };
 
 static const char *const name_texts[NAME_COUNT] = {NAMES(NAME_TEXT)};
 
+static const enum name action_names[GMD_SNAPSHOT_ACTIONS] = {
+    [GMD_SNAPSHOT_ALLOC] = NAME_ALLOC,
+    [GMD_SNAPSHOT_FREE_REQUESTED] = NAME_FREE_REQUESTED,
+    [GMD_SNAPSHOT_FREE_COMPLETED] = NAME_FREE_COMPLETED,
+    [GMD_SNAPSHOT_SEGMENT_ALLOC] = NAME_SEGMENT_ALLOC,
+    [GMD_SNAPSHOT_SEGMENT_FREE] = NAME_SEGMENT_FREE,
+    [GMD_SNAPSHOT_SEGMENT_MAP] = NAME_SEGMENT_MAP,
+    [GMD_SNAPSHOT_SEGMENT_UNMAP] = NAME_SEGMENT_UNMAP,
+    [GMD_SNAPSHOT_OOM] = NAME_OOM,
+    [GMD_SNAPSHOT_SNAPSHOT] = NAME_SNAPSHOT,
+};
+
+const char *gmd_snapshot_action_name(gmd_snapshot_action action)
+{
+    return name_texts[action_names[action]];
+}
+
 _Static_assert(NAME_COUNT <= GMD_SNAPSHOT_FILE_NAMES, "there is room for every name");
 
 /* --- parts -------------------------------------------------------------------------------- */
@@ -199,20 +216,9 @@ void gmd_snapshot_file_begin_device(gmd_snapshot_file *f)
 
 void gmd_snapshot_file_event_of(gmd_snapshot_file *f, const gmd_snapshot_file_event *e)
 {
-    static const enum name actions[GMD_SNAPSHOT_ACTIONS] = {
-        [GMD_SNAPSHOT_ALLOC] = NAME_ALLOC,
-        [GMD_SNAPSHOT_FREE_REQUESTED] = NAME_FREE_REQUESTED,
-        [GMD_SNAPSHOT_FREE_COMPLETED] = NAME_FREE_COMPLETED,
-        [GMD_SNAPSHOT_SEGMENT_ALLOC] = NAME_SEGMENT_ALLOC,
-        [GMD_SNAPSHOT_SEGMENT_FREE] = NAME_SEGMENT_FREE,
-        [GMD_SNAPSHOT_SEGMENT_MAP] = NAME_SEGMENT_MAP,
-        [GMD_SNAPSHOT_SEGMENT_UNMAP] = NAME_SEGMENT_UNMAP,
-        [GMD_SNAPSHOT_OOM] = NAME_OOM,
-        [GMD_SNAPSHOT_SNAPSHOT] = NAME_SNAPSHOT,
-    };
     pickle_next(&f->out, &f->inner);
     pickle_begin_dict(&f->out);
-    put_named_name(f, NAME_ACTION, actions[e->action]);
+    put_named_name(f, NAME_ACTION, action_names[e->action]);
     put_named_number(f, e->action == GMD_SNAPSHOT_OOM ? NAME_DEVICE_FREE : NAME_ADDR, e->address);
     put_named_number(f, NAME_SIZE, e->size);
     put_named_number(f, NAME_STREAM, e->stream);

@@ -39,6 +39,11 @@ static _Thread_local struct {
     bool is_asking; /* the source allocates or frees itself: such a request has no stack */
 } caller;
 
+static _Thread_local struct {
+    const stacks *owner;
+    uint32_t number;
+} thread_note;
+
 /* --- the stacks that are known ------------------------------------------------------------ */
 
 static uint64_t hash_of(const void *data, size_t size, bool is_text)
@@ -229,6 +234,33 @@ void stacks_take(stacks *s, uint32_t epoch, bool is_wanted)
 uint32_t stacks_current(uint32_t epoch)
 {
     return caller.epoch == epoch ? caller.stack : 0;
+}
+
+/* --- notes -------------------------------------------------------------------------------- */
+
+void stacks_set_note(stacks *s, const char *text)
+{
+    thread_note.owner = s;
+    thread_note.number = keep(s, text, strlen(text), true);
+}
+
+uint32_t stacks_note(const stacks *s)
+{
+    return thread_note.owner == s ? thread_note.number : 0;
+}
+
+const char *stacks_note_text(stacks *s, uint32_t note, size_t *length)
+{
+    if (!note) {
+        *length = 0;
+        return "";
+    }
+    pthread_mutex_lock(&s->lock);
+    const known_stack *k = note <= s->count ? &s->known[note - 1] : NULL;
+    const char *text = k ? k->data : "";
+    *length = k ? k->size : 0;
+    pthread_mutex_unlock(&s->lock);
+    return text;
 }
 
 /* --- telling them ------------------------------------------------------------------------- */

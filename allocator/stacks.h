@@ -35,6 +35,13 @@ void stacks_take(stacks *s, uint32_t epoch, bool is_wanted);
 /* What was taken for the thread's current request; 0: none, or for another recording. */
 uint32_t stacks_current(uint32_t epoch);
 
+/* A text that the thread's events carry from now on; "": none. It is kept as stacks are. */
+void stacks_set_note(stacks *s, const char *text);
+
+/* Its number; 0: none. */
+uint32_t stacks_note(const stacks *s);
+const char *stacks_note_text(stacks *s, uint32_t note, size_t *length);
+
 /* Stacks are numbered from 1 to this. */
 uint32_t stacks_count(stacks *s);
 

@@ -1,6 +1,7 @@
 /* advise.c - gmd advise SNAPSHOT: the allocator settings that a recorded job needs least memory
  * with. */
 #include "commands.h"
+#include "inputs.h"
 #include "options.h"
 #include "page.h"
 #include "reading.h"
@@ -139,6 +140,7 @@ static error_t parse_advise(int key, char *text, struct argp_state *state)
         a->quiet = true;
         return 0;
     case ARGP_KEY_ARG:
+        cli_refuse_trace(state, text);
         if (r->path) {
             argp_error(state, "expected one snapshot, found '%s' as well", text);
         }

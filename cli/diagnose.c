@@ -1,6 +1,7 @@
 /* diagnose.c - gmd diagnose SNAPSHOT: what is wrong in a recorded job, where, why, and the fix. */
 #include "commands.h"
 #include "distinct.h"
+#include "inputs.h"
 #include "options.h"
 #include "page.h"
 #include "reading.h"
@@ -131,6 +132,7 @@ static error_t parse_diagnose(int key, char *text, struct argp_state *state)
         a->reading.shows_progress = false;
         return 0;
     case ARGP_KEY_ARG:
+        cli_refuse_trace(state, text);
         if (a->input_count == GMD_COMPARED_MAX) {
             argp_error(state, "expected at most %d snapshots", GMD_COMPARED_MAX);
         } else {

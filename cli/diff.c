@@ -1,6 +1,7 @@
 /* diff.c - gmd diff BEFORE AFTER: what grew between two recordings, or two results, by line. */
 #include "commands.h"
 #include "distinct.h"
+#include "inputs.h"
 #include "options.h"
 #include "page.h"
 #include "reading.h"
@@ -117,6 +118,7 @@ static error_t parse_diff(int key, char *text, struct argp_state *state)
         a->reading.shows_progress = false;
         return 0;
     case ARGP_KEY_ARG:
+        cli_refuse_trace(state, text);
         if (a->input_count == 2) {
             argp_error(state, "expected two snapshots, found '%s' as well", text);
         } else {

@@ -23,9 +23,10 @@ static void write_line(FILE *out, const cli_found *to, const gmd_finding *findin
                 finding->violation.oracle);
         gmd_utf8_put_line(finding->unwritten, memory);
     } else {
-        int at = fprintf(memory, "found after %.1f s: %s, request %" PRIu64 ": ",
-                         gmd_clock_s() - to->start, finding->violation.oracle,
-                         finding->violation.request);
+        char moment[GMD_MOMENT_TEXT];
+        int at =
+            fprintf(memory, "found after %.1f s: %s, %s: ", gmd_clock_s() - to->start,
+                    finding->violation.oracle, gmd_violation_moment(&finding->violation, moment));
         gmd_put_flowing(memory, gmd_terminal_for(out, false), 2, &at, finding->violation.message);
     }
     putc('\n', memory);

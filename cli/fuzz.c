@@ -3,6 +3,7 @@
 #include "course.h"
 #include "found.h"
 #include "fuzz_exhaustive.h"
+#include "inputs.h"
 #include "interruption.h"
 #include "probe.h"
 #include "progress.h"
@@ -38,7 +39,7 @@ enum {
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
-#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
+#define HANG_SECONDS     0.5 /* of a request, while a hang is minimised */
 #define CONF_MAX         16
 #define SEARCH_LEAST     1.0 /* seconds */
 
@@ -169,7 +170,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         a->common.run.cases.directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case ARGP_KEY_ARG:
-        argp_error(state, "expected no arguments, found '%s'", text);
+        cli_refuse_argument(state, text);
         return 0;
     case ARGP_KEY_END:
         check_options(state, a);
@@ -267,15 +268,17 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
 static void note_figures(gmd_outcome *o, const gmd_search_result *result)
 {
     snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-             "%" PRIu64 " sequences in %" PRIu64 " rounds", result->status.runs,
-             result->status.rounds);
+             "%" PRIu64 " sequence%s in %" PRIu64 " round%s", result->status.runs,
+             result->status.runs == 1 ? "" : "s", result->status.rounds,
+             result->status.rounds == 1 ? "" : "s");
     gmd_outcome_note_known(o);
     if (result->status.features) {
-        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-                 "%" PRIu32
-                 " features of the allocator's state, %zu inputs in the corpus; the last "
-                 "new one came %.0f s before the end",
-                 result->status.features, result->status.inputs, result->status.fresh_seconds);
+        snprintf(
+            o->notes[o->note_count++], sizeof o->notes[0],
+            "%" PRIu32 " feature%s of the allocator's state, %zu input%s in the corpus; the last "
+            "new one came %.0f s before the end",
+            result->status.features, result->status.features == 1 ? "" : "s", result->status.inputs,
+            result->status.inputs == 1 ? "" : "s", result->status.fresh_seconds);
     }
     if (result->unreadable) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
@@ -293,8 +296,8 @@ static void note_figures(gmd_outcome *o, const gmd_search_result *result)
     }
     if (result->faults_planted) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-                 "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
-                 result->faults_unfired);
+                 "planted faults: %" PRIu64 ", of them never fired: %" PRIu64,
+                 result->faults_planted, result->faults_unfired);
     }
     gmd_outcome_note_troubles(o, result->troubles.restarts, result->troubles.left_behind);
     if (result->replaced) {
@@ -328,11 +331,14 @@ static void note_findings(gmd_outcome *o, const gmd_findings *findings)
 {
     for (size_t i = 0; i < findings->count && o->note_count < GMD_NOTE_MAX; i++) {
         const gmd_finding *f = &findings->items[i];
+        bool is_smallest = !f->unfinished[0];
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%s, first in sequence %" PRIu64 " after %.3f s and %" PRIu64
-                 " times in all: %zu requests, minimised in %.2f s",
-                 f->violation.oracle, f->run, f->seconds, f->hits, f->requests,
-                 f->minimize_seconds);
+                 " time%s in all: %zu request%s, %s%s%.2f s%s",
+                 f->violation.oracle, f->run, f->seconds, f->hits, f->hits == 1 ? "" : "s",
+                 f->requests, f->requests == 1 ? "" : "s",
+                 is_smallest ? "minimised" : f->unfinished, is_smallest ? " in " : " (",
+                 f->minimize_seconds, is_smallest ? "" : ")");
     }
 }
 
@@ -436,6 +442,7 @@ static gmd_status run_campaign(fuzz_arguments *a, progress *shown, cli_results *
         options.seconds = DEFAULT_SECONDS;
     }
     run = gmd_search_hurried(&run, options.seconds);
+    cli_keep_budget(results, run.process.call_budget_s);
     shown->seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);

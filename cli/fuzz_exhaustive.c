@@ -134,6 +134,8 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
         given->has_capacity ? run.conditions.capacity_bytes : DEFAULT_CAPACITY;
     run.conditions.device_count = 1;
     run.conditions.interleave = (gmd_schedule){0};
+    cli_keep_budget(results,
+                    gmd_options_hurried(&run, GMD_EXHAUSTIVE_HANG_S).process.call_budget_s);
     cli_found found = {.options = given, .command = "fuzz", .start = gmd_clock_s()};
     snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, scope->depth);
     gmd_findings findings = {.out_directory = run.cases.directory,

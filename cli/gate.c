@@ -1,6 +1,7 @@
 /* gate.c - gmd gate: a fixed battery with a verdict, for a CI. */
 #include "commands.h"
 #include "found.h"
+#include "inputs.h"
 #include "interruption.h"
 #include "probe.h"
 #include "progress.h"
@@ -148,7 +149,7 @@ static error_t parse_gate(int key, char *text, struct argp_state *state)
         a->gate.rounds_file = text;
         return 0;
     case ARGP_KEY_ARG:
-        argp_error(state, "expected no arguments, found '%s'", text);
+        cli_refuse_argument(state, text);
         return 0;
     case ARGP_KEY_END:
         return check_arguments(a, state);

@@ -3,6 +3,7 @@
 #include "gmd_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool overrides_conditions(const cli_options *given)
 {
@@ -66,4 +67,20 @@ void cli_refuse_result(struct argp_state *state, const char *input)
                    "FILE'",
                    input, input);
     }
+}
+
+void cli_refuse_trace(struct argp_state *state, const char *input)
+{
+    if (gmd_text_ends_with(input, ".gmd")) {
+        argp_error(state, "%s: is a trace of requests, and no recorded job; 'gmd run %s' runs it",
+                   input, input);
+    }
+}
+
+void cli_refuse_argument(struct argp_state *state, const char *text)
+{
+    bool is_library = strstr(text, ".so") != NULL;
+    argp_error(state, "expected no arguments, found '%s'%s%s%s", text,
+               is_library ? "; the allocator is named by --allocator " : "",
+               is_library && !strchr(text, '/') ? "./" : "", is_library ? text : "");
 }

@@ -14,5 +14,9 @@ gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options 
 bool cli_is_result(const char *input);
 /* Where such a file is no input. */
 void cli_refuse_result(struct argp_state *state, const char *input);
+/* Likewise a trace, for commands that read recordings. */
+void cli_refuse_trace(struct argp_state *state, const char *input);
+/* Where a command takes no arguments: a library is one for --allocator. */
+void cli_refuse_argument(struct argp_state *state, const char *text);
 
 #endif

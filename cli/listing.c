@@ -81,7 +81,10 @@ gmd_status cli_list_one(const char *name, const char *directory, gmd_error *erro
     }
     char tags[128];
     join_tags(scenario, tags, sizeof tags);
-    printf("%s: %s\n", gmd_scenario_name(scenario), gmd_scenario_summary(scenario));
+    int at = printf("%s: ", gmd_scenario_name(scenario));
+    gmd_put_flowing(stdout, gmd_terminal_for(stdout, false), 4, &at,
+                    gmd_scenario_summary(scenario));
+    putchar('\n');
     if (*tags) {
         printf("    tags: %s\n", tags);
     }

@@ -1,5 +1,6 @@
 #include "commands.h"
 #include "gmd_log.h"
+#include "gmd_report_text.h"
 #include "gmd_spelling.h"
 #include "interruption.h"
 #include "options.h"
@@ -34,16 +35,23 @@ static const subcommand subcommands[] = {
 
 static void print_help(FILE *out)
 {
-    fprintf(out,
-            "gmd %s - GPU memory diagnosis: a test suite for GPU memory allocators\n\n"
-            "usage: gmd COMMAND [ARGUMENTS]\n\n",
-            GMD_VERSION);
+    const gmd_terminal terminal = gmd_terminal_for(out, false);
+    int columns = terminal.columns && terminal.columns < 78 ? terminal.columns : 78;
+    gmd_put_wrapped(out, columns, 0,
+                    "gmd " GMD_VERSION
+                    " - GPU memory diagnosis: a test suite for GPU memory allocators");
+    fputs("\nusage: gmd COMMAND [ARGUMENTS]\n\n", out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
-        fprintf(out, "  gmd %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+        int column = fprintf(out, "  gmd %-8s ", subcommands[i].name), at = column;
+        gmd_put_flowing(out, terminal, column, &at, subcommands[i].summary);
+        putc('\n', out);
     }
-    fprintf(out, "\n'gmd COMMAND --help' lists a command's arguments and options.\n"
-                 "Exit status: 0 nothing wrong found, 1 a finding, 2 bad usage or unreadable\n"
-                 "input, 3 gmd failed or was interrupted.\n");
+    putc('\n', out);
+    gmd_put_wrapped(out, columns, 0,
+                    "'gmd COMMAND --help' lists a command's arguments and options.");
+    gmd_put_wrapped(out, columns, 0,
+                    "Exit status: 0 nothing wrong found, 1 a finding, 2 bad usage or unreadable "
+                    "input, 3 gmd failed or was interrupted.");
 }
 
 /* At the end of any command, and of argp's --help, which ends the program itself. */

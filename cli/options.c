@@ -7,6 +7,7 @@
 #include "gmd_promises.h"
 #include "gmd_size.h"
 #include "gmd_store.h"
+#include "gmd_terminal.h"
 #include "gmd_torch.h"
 
 #include <errno.h>
@@ -531,9 +532,21 @@ void cli_word_subject(const cli_options *options, char *text, size_t size)
     memmove(text, text + strspn(text, " "), strlen(text + strspn(text, " ")) + 1);
 }
 
+/* argp folds its help at 79 columns, or where ARGP_HELP_FMT says. */
+static void fold_help(void)
+{
+    const gmd_terminal terminal = gmd_terminal_for(stdout, false);
+    char format[40];
+    if (terminal.columns && terminal.columns < 80) {
+        snprintf(format, sizeof format, "rmargin=%d", terminal.columns - 1);
+        setenv("ARGP_HELP_FMT", format, 0); /* the user's own wins */
+    }
+}
+
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
     argp_err_exit_status = CLI_EXIT_USAGE;
+    fold_help();
     if (cli_tell_unknown_option(argp, argc, argv)) {
         return CLI_EXIT_USAGE;
     }

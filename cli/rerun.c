@@ -1,7 +1,8 @@
 #include "rerun.h"
 
+#include "inputs.h"
 #include "interruption.h"
-#include "play_inputs.h"
+#include "play.h"
 
 #include "gmd_clock.h"
 #include "gmd_findings.h"
@@ -32,15 +33,18 @@ static cli_options options_for_cases(const cli_options *given)
     return options;
 }
 
+/* A gate's, or those of the latest outcome. */
 static size_t finding_count(const cli_results *results)
 {
-    return results->gate ? results->gate->finding_count : results->items[0]->violation_count;
+    return results->gate    ? results->gate->finding_count
+           : results->count ? results->items[results->count - 1]->violation_count
+                            : 0;
 }
 
 static const gmd_violation *violation_of(const cli_results *results, size_t index)
 {
     return results->gate ? &results->gate->findings[index].violation
-                         : &results->items[0]->violations[index];
+                         : &results->items[results->count - 1]->violations[index];
 }
 
 /* Why a case is not run; NULL: it is. */
@@ -64,11 +68,25 @@ static const char *refusal(const cli_rerun *rerun, const gmd_violation *violatio
                : NULL;
 }
 
+/* What fails before the run is an outcome of its own. */
+static void play_case(const char *path, const cli_options *options, cli_results *runs)
+{
+    gmd_trace trace = {0};
+    gmd_error error = {""};
+    gmd_run_options run = options->run;
+    const cli_plan plan = {.options = options, .repeat = 1};
+    gmd_status status = cli_read_trace(&trace, path, options, &run, &error);
+    if (status == GMD_OK) {
+        status = cli_play_trace(&plan, path, &run, &trace, runs, &error);
+    }
+    cli_results_end(runs, path, status, &error);
+    gmd_trace_free(&trace);
+}
+
 /* The outcome of a case that cannot be run says why. */
 static void run_case(cli_rerun *rerun, size_t index, const gmd_violation *violation,
                      const cli_options *options)
 {
-    char *no_params[1] = {NULL};
     cli_options hurried = *options;
     cli_results *runs = &rerun->runs;
     size_t before = runs->count;
@@ -76,7 +94,7 @@ static void run_case(cli_rerun *rerun, size_t index, const gmd_violation *violat
         hurried.run = gmd_options_hurried(&options->run, HANG_SECONDS);
     }
     runs->options = &hurried;
-    cli_run_input(&hurried, violation->case_path, no_params, 0, runs);
+    play_case(violation->case_path, &hurried, runs);
     runs->options = options;
     gmd_rerun *item = &rerun->items[index];
     if (runs->count == before) {
@@ -117,36 +135,63 @@ static gmd_case_listing *list_cases(const cli_rerun *rerun, const cli_results *r
     return listings;
 }
 
-void cli_rerun_findings(cli_rerun *rerun, cli_results *results)
+/* Whether somebody sees the findings of a command, or of a part of it. */
+static bool is_shown(const cli_options *given)
 {
-    const cli_options *given = results->options;
-    bool is_shown = given->html_path || given->markdown_path || !given->quiet;
-    size_t count = is_shown && (results->gate || results->count == 1) ? finding_count(results) : 0;
-    if (!count) {
-        return;
-    }
-    cli_options options = options_for_cases(results->options);
+    return given->html_path || given->markdown_path || !given->quiet;
+}
+
+/* False: there is no host memory for it. */
+static bool run_cases(cli_rerun *rerun, const cli_results *results, const cli_options *options)
+{
+    size_t count = finding_count(results);
     double start = gmd_clock_s();
-    cli_results_open(&rerun->runs, &options, "run");
+    cli_results_open(&rerun->runs, options, "run");
     rerun->runs.keeps_journals = true;
     rerun->items = calloc(count, sizeof *rerun->items);
     rerun->reasons = calloc(count, sizeof *rerun->reasons);
     if (!rerun->items || !rerun->reasons) {
-        return;
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         const gmd_violation *violation = violation_of(results, i);
-        const char *reason = refusal(rerun, violation, &options, start);
+        const char *reason = refusal(rerun, violation, options, start);
         rerun->items[i].reason = reason ? reason : rerun->reasons[i];
         if (!reason) {
-            run_case(rerun, i, violation, &options);
+            run_case(rerun, i, violation, options);
         }
         rerun->count++;
     }
     rerun->runs.options = NULL;
-    results->listings[0] = list_cases(rerun, results);
-    results->reruns = rerun->items;
-    results->rerun_count = rerun->count;
+    return true;
+}
+
+void cli_rerun_findings(cli_rerun *rerun, cli_results *results)
+{
+    bool is_one = results->gate || results->count == 1;
+    if (!is_one || !finding_count(results) || !is_shown(results->options)) {
+        return;
+    }
+    const cli_options options = options_for_cases(results->options);
+    if (run_cases(rerun, results, &options)) {
+        results->listings[0] = list_cases(rerun, results);
+        results->reruns = rerun->items;
+        results->rerun_count = rerun->count;
+    }
+}
+
+void cli_rerun_latest(cli_results *results)
+{
+    cli_rerun rerun = {.count = 0};
+    if (!finding_count(results) || !is_shown(results->options)) {
+        return;
+    }
+    cli_options options = options_for_cases(results->options);
+    options.html_path = NULL; /* its page has no histories of them */
+    if (run_cases(&rerun, results, &options)) {
+        results->listings[results->count - 1] = list_cases(&rerun, results);
+    }
+    cli_rerun_free(&rerun);
 }
 
 void cli_rerun_free(cli_rerun *rerun)

@@ -1,5 +1,5 @@
-/* rerun.h - runs the cases of what a gate or a campaign found once more, for the answers that stand
- * beside its findings, and for the histories that its page shows. */
+/* rerun.h - runs the cases of what a gate, a campaign or a sweep found once more, for the answers
+ * that stand beside its findings, and for the histories that its page shows. */
 #ifndef GMD_CLI_RERUN_H
 #define GMD_CLI_RERUN_H
 
@@ -20,6 +20,10 @@ typedef struct cli_rerun {
  * has a reason: there are too many, the time is over, no case was written. Without host memory
  * there are none. `rerun` must outlive the reports. */
 void cli_rerun_findings(cli_rerun *rerun, cli_results *results);
+
+/* Likewise the cases of the latest outcome, a sweep's, for the lines beside its findings only. */
+void cli_rerun_latest(cli_results *results);
+
 void cli_rerun_free(cli_rerun *rerun);
 
 #endif

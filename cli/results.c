@@ -308,6 +308,7 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
                         .found = results->found,
                         .found_count = results->found_count,
                         .replay_options = results->replay_options,
+                        .hang_s = results->hang_s,
                         .reruns = results->reruns,
                         .rerun_count = results->rerun_count};
 }

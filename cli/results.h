@@ -40,6 +40,7 @@ typedef struct cli_results {
     const char *speaker;         /* whom errors name: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
     const char *replay_options;  /* of a campaign (gmd_report.h); NULL: it is none */
+    double hang_s;               /* likewise */
     const gmd_rerun *reruns;     /* of what it or a campaign found; NULL: none */
     size_t rerun_count;
 } cli_results;

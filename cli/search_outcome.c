@@ -63,6 +63,16 @@ void cli_keep_found(cli_results *results, const gmd_findings *findings)
     }
 }
 
+void cli_keep_budget(cli_results *results, double budget_s)
+{
+    cli_options defaults;
+    cli_options_init(&defaults);
+    bool is_usual = !(budget_s < defaults.run.process.call_budget_s ||
+                      budget_s > defaults.run.process.call_budget_s);
+    results->hang_s = is_usual ? 0 : budget_s;
+    cli_options_free(&defaults);
+}
+
 void cli_end_search(gmd_outcome *o, gmd_status status, const gmd_error *error)
 {
     if (status == GMD_OK) {

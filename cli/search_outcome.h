@@ -15,6 +15,10 @@ void cli_add_findings(gmd_outcome *outcome, const gmd_findings *findings, const 
 /* Keeps for reports how a campaign came upon each of its findings; without host memory, nothing. */
 void cli_keep_found(cli_results *results, const gmd_findings *findings);
 
+/* Has the commands that show a hang again say --timeout where `budget_s`, which a request had at
+ * most, is not what 'gmd run' gives it. */
+void cli_keep_budget(cli_results *results, double budget_s);
+
 /* The search did not come to its end: what it found stays. GMD_OK: it did. */
 void cli_end_search(gmd_outcome *outcome, gmd_status status, const gmd_error *error);
 

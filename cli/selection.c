@@ -4,6 +4,7 @@
 #include "gmd_spelling.h"
 #include "gmd_text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,33 +107,48 @@ static gmd_status add_group(cli_selection *selection, const char *tag, const cha
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-/* A file of another kind is what another command reads. */
-static bool is_other_file(const char *name)
+static gmd_status refuse_file(const char *name, bool is_folder, gmd_error *error)
 {
-    struct stat status;
-    return !gmd_text_ends_with(name, ".lua") && stat(name, &status) == 0 && S_ISREG(status.st_mode);
+    return gmd_fail(error, GMD_BAD_INPUT,
+                    "%.300s is %sneither a .gmd trace nor a .lua scenario; a recorded history "
+                    "(.pickle, .pickle.gz) is what 'gmd replay' and 'gmd diagnose' read, a "
+                    "result (.json) 'gmd report'",
+                    name, is_folder ? "a folder, and " : "");
+}
+
+static gmd_status refuse_missing(const char *name, gmd_error *error)
+{
+    bool is_history = gmd_text_ends_with(name, ".pickle") || gmd_text_ends_with(name, ".gz");
+    return gmd_fail(error, GMD_BAD_INPUT, "%.300s: cannot be read: %s%s", name, strerror(errno),
+                    is_history ? "; 'gmd replay' and 'gmd diagnose' read recorded histories" : "");
+}
+
+/* A file of another kind is what another command reads, and a path that leads nowhere is no
+ * scenario that is misspelt; but a folder may be called as a scenario is. */
+static gmd_status check_named(const char *name, const char *directory, gmd_error *error)
+{
+    struct stat info;
+    bool is_there = stat(name, &info) == 0, is_folder = is_there && S_ISDIR(info.st_mode);
+    bool is_path =
+        strchr(name, '/') || gmd_text_ends_with(name, ".pickle") || gmd_text_ends_with(name, ".gz");
+    if (!gmd_text_ends_with(name, ".lua") && !is_there && is_path) {
+        return refuse_missing(name, error);
+    }
+    if (!gmd_text_ends_with(name, ".lua") && is_there && !is_folder) {
+        return refuse_file(name, false, error);
+    }
+    gmd_scenario *scenario = NULL;
+    gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
+    gmd_scenario_close(scenario);
+    return status != GMD_OK && is_folder ? refuse_file(name, true, error) : status;
 }
 
 static gmd_status add_named(cli_selection *selection, const char *name, const char *directory,
                             gmd_error *error)
 {
-    if (!gmd_text_ends_with(name, ".gmd")) {
-        if (is_other_file(name)) {
-            return gmd_fail(
-                error, GMD_BAD_INPUT,
-                "%.300s is neither a .gmd trace nor a .lua scenario; a recorded history "
-                "(.pickle, .pickle.gz) is what 'gmd replay' and 'gmd diagnose' read, a "
-                "result (.json) 'gmd report'",
-                name);
-        }
-        gmd_scenario *scenario = NULL;
-        gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
-        gmd_scenario_close(scenario);
-        if (status != GMD_OK) {
-            return status;
-        }
-    }
-    return add(selection, name, false, error);
+    gmd_status status =
+        gmd_text_ends_with(name, ".gmd") ? GMD_OK : check_named(name, directory, error);
+    return status == GMD_OK ? add(selection, name, false, error) : status;
 }
 
 gmd_status cli_select(cli_selection *selection, const char *const *inputs, size_t count,

@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include "found.h"
+#include "rerun.h"
 #include "search_outcome.h"
 
 #include "gmd_clock.h"
@@ -72,6 +73,7 @@ static void show_minimising(void *context, size_t requests, uint64_t tries)
 static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweeping *s)
 {
     o->requests = s->runner->requests;
+    o->seconds = gmd_clock_s() - s->start;
     cli_add_findings(o, &s->findings, &s->runner->judged);
     o->known_count = s->runner->known;
     gmd_outcome_note_known(o);
@@ -82,10 +84,10 @@ static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweepi
                  "not swept: the case fails without any fault");
         return;
     }
-    snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-             "%" PRIu64 " calls of the allocator, %" PRIu64
-             " runs with one or more of them failing",
-             result->calls, result->runs);
+    snprintf(
+        o->notes[o->note_count++], sizeof o->notes[0],
+        "%" PRIu64 " call%s of the allocator, %" PRIu64 " run%s with one or more of them failing",
+        result->calls, result->calls == 1 ? "" : "s", result->runs, result->runs == 1 ? "" : "s");
     if (result->not_judged) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " runs were not judged: the fault hit the driver's own calls as well",
@@ -144,6 +146,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
         snprintf(o->path, sizeof o->path, "%s", strlen(path) < sizeof o->path ? path : "");
         fill_in(o, &result, &s);
         cli_end_search(o, status, error);
+        cli_rerun_latest(results);
         cli_results_done(results);
         status = status == GMD_INTERRUPTED ? status : GMD_OK;
     }

@@ -61,6 +61,9 @@ typedef struct gmd_sim_config {
     uint64_t seed;           /* of GMD_SIM_RANDOM */
     gmd_sim_placement placement;
     gmd_sim_schedule schedule;
+    /* The handle of a destroyed stream or event goes to the next one that is made on its device, as
+     * an H200 does it. Else none comes again, so that each use of a stale one is noticed. */
+    bool reuses_handles;
     bool backed;          /* device memory holds data: copies and memsets really move bytes */
     bool free_is_lenient; /* breaks the device on purpose: cudaFree does not wait for queued work */
     /* GMD_SIM_RECORDED, kept by reference until the next reset: a cudaMalloc gets the address of

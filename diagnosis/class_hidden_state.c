@@ -147,6 +147,7 @@ enum { NUMBER_BYTES = 4096 };
 /* What an iteration keeps, and the first block after it that is no temporary one. */
 typedef struct kept_pass {
     const gmd_lifetime *first, *last; /* blocks that stay; NULL: there is none */
+    uint32_t large, like_last;        /* more than a number; of the size of the last of these */
     const gmd_lifetime *result;
     bool is_trained; /* backward() frees something that was made in between */
 } kept_pass;
@@ -176,10 +177,18 @@ static void note_block(const gmd_facts *f, const bool *grows, const gmd_lifetime
 {
     uint32_t born = gmd_iteration_of(&f->iterations, l->born);
     if (is_kept(f, grows, l, born)) {
-        *p = (kept_pass){.first = p->first ? p->first : l, .last = l};
+        bool is_large = l->requested > NUMBER_BYTES;
+        bool is_alike = is_large && p->last && p->last->requested == l->requested;
+        *p = (kept_pass){.first = p->first ? p->first : l,
+                         .last = is_large || !p->last ? l : p->last,
+                         .large = p->large + is_large,
+                         .like_last = is_alike   ? p->like_last + 1
+                                      : is_large ? 1
+                                                 : p->like_last};
     } else if (p->last && !p->result) {
-        p->is_trained = p->is_trained || is_freed_by_backward(f, l);
-        p->result = freed_in(f, l) > born ? l : NULL;
+        bool is_result = freed_in(f, l) > born;
+        p->is_trained = p->is_trained || (!is_result && is_freed_by_backward(f, l));
+        p->result = is_result ? l : NULL;
     }
 }
 
@@ -221,20 +230,30 @@ static bool may_be_state(const gmd_lifetime *l, const gmd_lifetime *kept, uint64
            (l->requested == kept->requested && l->requested > NUMBER_BYTES);
 }
 
-/* Whether it goes once the next iteration has made all that it keeps, or has begun to. What a
- * module made may be on its way through the model then. `backward`: the line that calls it. */
+/* Whether it goes once the next iteration has made all that it keeps, or has begun to; by the
+ * backward() of that one, where a model took it. What a module made may be on its way through the
+ * model then. `backward`: the line that calls it. */
 static bool is_replaced_result(const gmd_facts *f, const kept_pass *p, const kept_pass *next,
                                uint64_t least_bytes, uint32_t backward)
 {
     const gmd_lifetime *l = p->result;
     if (!l || !next->last || p->is_trained || !may_be_state(l, p->last, least_bytes) ||
-        l->freed == GMD_NEVER || is_freed_by_backward(f, l) ||
+        l->freed == GMD_NEVER ||
         freed_in(f, l) != gmd_iteration_of(&f->iterations, next->last->born)) {
         return false;
     }
     bool is_of_module = gmd_places_parts(&f->places, l->origin) & GMD_PART_MODULE;
     const gmd_lifetime *taken_by = is_of_module ? next->last : next->first;
     return l->freed > taken_by->born && (is_of_module || is_of_same_work(f, l, p->last, backward));
+}
+
+/* Whether what stays are values of the state's own size on the way to it: the graph of a recursion
+ * that the program spells out, of which no module makes anything. */
+static bool is_recursion(const kept_pass *p)
+{
+    enum { LEAST_BLOCKS = 3 };
+    return p->large >= LEAST_BLOCKS && p->like_last == p->large &&
+           p->result->requested == p->last->requested;
 }
 
 /* Whether each iteration keeps a graph, but not what the graph is of, which goes when the next one
@@ -246,6 +265,7 @@ static bool keeps_no_results(const class_view *view)
     uint64_t of_kept = growth_of(view, NULL).bytes_per_iteration * OF_KEPT_PERCENT / 100;
     uint32_t end = f->iterations.other, replaced = 0;
     uint32_t backward = line_of_backward(f);
+    bool may_be_of_modules = may_be_graph(view);
     kept_pass *passes = calloc((size_t)end + 1, sizeof *passes);
     bool *grows = list_growing_stacks(view);
     for (size_t i = 0; passes && grows && i < f->recording.lifetime_count; i++) {
@@ -257,12 +277,12 @@ static bool keeps_no_results(const class_view *view)
     }
     for (uint32_t i = 0; passes && grows && i + 1 < end; i++) {
         replaced += is_replaced_result(f, &passes[i], &passes[i + 1],
-                                       gmd_max(of_kept, NUMBER_BYTES), backward);
+                                       gmd_max(of_kept, NUMBER_BYTES), backward) &&
+                    (may_be_of_modules || is_recursion(&passes[i]));
     }
     free(passes);
     free(grows);
-    return end > 2 && f->places.has_modules && may_be_graph(view) &&
-           replaced * 100 >= (end - 2) * LEAST_PERCENT;
+    return end > 2 && f->places.has_modules && replaced * 100 >= (end - 2) * LEAST_PERCENT;
 }
 
 /* --- a state that stays beside the graph that it enters --------------------------------------- */
@@ -285,9 +305,9 @@ static void list_kept(const class_view *view, const bool *grows, kept_sum *sums)
             if (l->born == GMD_BEFORE || at >= end || !is_kept(f, grows, l, at)) {
                 continue;
             }
-            if (is_second) {
+            if (is_second && sums[at].last) {
                 sums[at].like_last += l->requested == sums[at].last->requested;
-            } else {
+            } else if (!is_second) {
                 sums[at].last = l;
                 sums[at].bytes += l->size;
             }

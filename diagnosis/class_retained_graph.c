@@ -13,7 +13,7 @@ bool look_for_retained_graph(const class_view *view, gmd_job_finding *finding)
     if (!is_growth_material(view, all)) {
         return false;
     }
-    bool is_graph = all.blocks_per_iteration >= MANY_BLOCKS;
+    bool is_graph = all.blocks_per_iteration >= MANY_BLOCKS && all.lines > 1; /* else results */
     blame_growth(finding, view, NULL);
     finding->confidence = weigh(view, is_graph ? 0.9 : 0.8);
     say_evidence(finding,

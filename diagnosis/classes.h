@@ -48,6 +48,7 @@ typedef struct growth {
     uint64_t blocks;
     uint64_t blocks_per_iteration; /* on average, rounded up */
     uint64_t blocks_at_a_time;     /* in an iteration that adds some, likewise */
+    uint32_t lines;                /* of requests: groups */
     bool is_of_other_loop;         /* most of it is of the loop after the optimizer's steps */
     bool is_of_constructors;       /* most of it is allocated as objects of the program are made */
     bool is_of_layers;             /* a good part of it is allocated as layers are made */

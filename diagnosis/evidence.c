@@ -62,6 +62,7 @@ static growth sum_growth(const class_view *view, group_test *test, bool with_exp
             g.bytes += group->most;
             g.bytes_per_iteration += rate_of(view, group);
             g.grown += group->grown;
+            g.lines++;
             g.blocks += group->blocks;
             g.blocks_per_iteration += (group->blocks + iterations - 1) / iterations;
             g.blocks_at_a_time += (group->blocks + group->rises - 1) / group->rises;

@@ -177,7 +177,9 @@ static void measure_changes(ends_range range, const group_end *ends, retained_gr
             g->last_rise_in = i;
             g->rises++;
             g->risen += size;
-            g->risen_late += i - range.from > (range.to - range.from) / 2 ? size : 0;
+            bool is_late = i - range.from > (range.to - range.from) / 2;
+            g->risen_late += is_late ? size : 0;
+            g->late_rises += is_late;
             g->largest_rise = gmd_max(size, g->largest_rise);
         } else if (change < 0) {
             g->falls++;
@@ -283,12 +285,27 @@ static bool is_full(const retained_group *g)
     return g->replaced > 0 && g->compared - 1 - g->last_rise > g->longest_pause;
 }
 
+/* Whether rises that still come in most iterations, by amounts that vary, are less in the second
+ * half by chance: as counts of rises, the halves are within sqrt(3) standard deviations. */
+static bool is_less_by_chance(const retained_group *g)
+{
+    enum { MOST_ITERATIONS_PERCENT = 60 };
+    const double most_variances = 3;
+    uint32_t late_iterations = g->compared / 2;
+    double late = (double)g->risen_late, early = (double)g->risen - late;
+    double usual = (double)g->risen / g->rises;
+    return g->late_rises * 100 >= late_iterations * MOST_ITERATIONS_PERCENT &&
+           (early - late) * (early - late) <= most_variances * usual * (double)g->risen;
+}
+
 /* Whether it grows by ever less: a cache that has most of what it will ever be asked for. */
 static bool slows_down(const retained_group *g)
 {
     enum { LEAST_RISES = 8, LATE_PERCENT = 60 }; /* of what came in the first half */
-    return g->may_be_slowing || (g->rises >= LEAST_RISES &&
-                                 g->risen_late * 100 < (g->risen - g->risen_late) * LATE_PERCENT);
+    uint64_t early = g->risen - g->risen_late;
+    return g->may_be_slowing ||
+           (g->rises >= LEAST_RISES && g->risen_late * 100 < early * LATE_PERCENT &&
+            !is_less_by_chance(g));
 }
 
 /* Whether what goes is made up for, all the time: a queue that grows at one end faster than it is

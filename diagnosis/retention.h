@@ -24,6 +24,7 @@ typedef struct retained_group {
     uint32_t rises, falls; /* ends with more, with less than the one before */
     uint64_t risen;        /* bytes, by all rises */
     uint64_t risen_late;   /* likewise, in the second half */
+    uint32_t late_rises;   /* how many of the rises are in it */
     uint64_t largest_rise, largest_fall, largest_drop; /* bytes */
     uint32_t drops;       /* times when more goes than an iteration adds */
     uint32_t runs[3];     /* iterations up to the first drop; from one to the next the fewest

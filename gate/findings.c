@@ -15,7 +15,7 @@
 #define MINIMIZE_FEW     4
 #define MINIMIZE_HASTE   2
 #define MINIMIZE_TRIES   1500
-#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
+#define HANG_SECONDS     0.5 /* of a request, while a hang is minimised */
 
 /* --- while parts run --------------------------------------------------------------------- */
 

@@ -17,11 +17,14 @@ import pickle
 import re
 import sys
 import tempfile
+import threading
+import warnings
 
 __all__ = [
-    "GmdError", "dump_snapshot", "empty_cache", "install", "installed", "max_memory_allocated",
-    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
-    "record_memory_history", "reset_peak_memory_stats", "set_per_process_memory_fraction", "snapshot",
+    "GmdError", "change_settings", "dump_snapshot", "empty_cache", "install", "installed",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+    "record_memory_history", "reset_accumulated_memory_stats", "reset_peak_memory_stats",
+    "set_metadata", "set_per_process_memory_fraction", "snapshot", "watch",
 ]
 
 _LIBRARY = "libgmd_allocator.so"
@@ -29,6 +32,9 @@ _HOOKS = "libgmd_torch_hooks.so"
 _MESSAGE_BYTES = 1000
 _STAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64)
 _STACK = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_EXPLAIN = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64,
+                            ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+_TRACE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _STACKS = {None: 0, "state": 1, "alloc": 1, "all": 2}  # gmd_stacks, by torch's names of contexts
 
 _state = None  # of install
@@ -42,9 +48,13 @@ class _State:
     def __init__(self, torch, library, hooks, path):
         self.torch, self.library, self.hooks, self.path = torch, library, hooks, path
         self.allocator = None  # the object that PyTorch was given: it must outlive its tensors
-        self.stack_source = None  # likewise for what the library calls
-        self.fractions = {}
-        self.max_split_bytes = -1
+        self.stack_source = self.explain = self.traces = None  # likewise for what the library calls
+        self.fractions = {}  # set since, by device
+        self.conf = ""
+        self.counted = {}  # by device: the figures that reset_accumulated_memory_stats() began at
+        self.observers = []  # of out-of-memory, for torch
+        self.is_recording = False
+        self.metadata = threading.local()  # .text: the thread's
 
 
 # --- finding the libraries ----------------------------------------------------------------------
@@ -147,7 +157,7 @@ def _default_conf():
 
 def _hand_over(torch, library, hooks, hooks_path):
     """Makes PyTorch use the library; returns the object that it holds."""
-    wrapper = torch.cuda.memory.CUDAPluggableAllocator(hooks_path, "gmd_torch_malloc", "gmd_free")
+    wrapper = torch.cuda.memory.CUDAPluggableAllocator(hooks_path, "gmd_torch_malloc", "gmd_torch_free")
     target = wrapper.allocator()
     target.set_init_fn(_address(library, "gmd_init"))
     target.set_reset_fn(_address(library, "gmd_empty_cache"))
@@ -197,9 +207,9 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     except BaseException:
         _state = None
         raise
-    split = re.search(r"max_split_size_mb\s*:\s*(\d+)", conf)
-    state.max_split_bytes = int(split[1]) << 20 if split else -1
-    _answer_cache_info(hooks)
+    state.conf = conf
+    _answer_questions(hooks)
+    _tell_refusals()
     if answer_torch:
         _answer_torch(torch)
     if history:
@@ -214,15 +224,92 @@ def _dump_on_oom(prefix, limit):
                        ctypes.c_uint(max(0, limit)))
 
 
-def _answer_cache_info(hooks):
-    """cudnn.benchmark asks PyTorch's allocator for its largest block, which pluggable ones refuse."""
+def _answer_questions(hooks):
+    """What PyTorch's class for pluggable allocators refuses to answer, or answers itself."""
+    message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+    if hooks.gmd_torch_answer(message, ctypes.c_size_t(_MESSAGE_BYTES)) != 0:
+        print(f"gmd_torch: with this PyTorch these do not work: {message.value.decode(errors='replace')}",
+              file=sys.stderr)
+    if not hooks.gmd_torch_tells_profiler():
+        print("gmd_torch: with this PyTorch torch.profiler(profile_memory=True) sees no memory", file=sys.stderr)
+
+
+def _setting(name):
+    """What the settings last said of it, as text; None: nothing."""
+    found = re.findall(rf"(?:^|,)\s*{name}\s*:\s*([^,\[]+)", _installed().conf)
+    return found[-1].strip() if found else None
+
+
+def change_settings(conf):
+    """Settings while CUDA is in use: torch.cuda.memory._set_allocator_settings(). max_split_size_mb,
+    roundup_power2_divisions and garbage_collection_threshold fall back to their defaults where conf does not
+    name them, as with PyTorch's own allocator. GmdError: what cannot change any more, and why."""
+    change = _function("gmd_change_settings", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    _call_with_message(change, conf.encode())
+    _installed().conf = conf
+
+
+# --- out of memory ------------------------------------------------------------------------------
+
+
+def _tell_refusals():
+    """A refused request asks here what else its message says, and who wants to know."""
+    state = _installed()
+    state.explain = _EXPLAIN(_explain)
+    state.hooks.gmd_torch_explain_with(state.explain)
+    atexit.register(state.hooks.gmd_torch_explain_with, None)
+
+
+def _explain(device, asked, total, free, path, text, room):
     try:
-        _call_with_message(hooks.gmd_torch_answer_cache_info)
-    except GmdError as error:
-        print(f"gmd_torch: torch.backends.cudnn.benchmark will fail: {error}", file=sys.stderr)
+        for observer in _installed().observers:
+            observer(device, asked, _allowed(device, total), free)
+        lines = _diagnosis(path.decode(errors="surrogateescape")) if path else []
+        said = "".join("\n  " + line for line in lines).encode(errors="replace")[:room]
+        ctypes.memmove(text, said, len(said))
+        return len(said)
+    except Exception as error:  # pylint: disable=broad-except # nothing may be raised into C++
+        print(f"gmd_torch: out of memory could not be explained: {error!r}", file=sys.stderr)
+        return 0
+
+
+def _allowed(device, total):
+    """What PyTorch's own allocator calls the device's total: where a limit is set, that."""
+    fraction = _torch_fraction(device)
+    return int(fraction * total) if fraction < 1 else total
+
+
+def _diagnosis(path):
+    """Five lines on the last out-of-memory of a snapshot."""
+    try:
+        import gmd_torch_watch
+    except ImportError:
+        return ["gmd_torch_watch.py, which says why, is not beside gmd_torch.py"]
+    return gmd_torch_watch.explain_snapshot(path, near=_installed().path)
+
+
+def watch(**options):
+    """Warns of a leak during training: gmd_torch_watch.watch(). PyTorch's own allocator will do, too."""
+    import gmd_torch_watch
+    return gmd_torch_watch.watch(**options)
 
 
 # --- figures ------------------------------------------------------------------------------------
+
+
+class _Stats(ctypes.Structure):  # gmd_stats
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
+        "allocated_bytes", "allocated_bytes_peak", "reserved_bytes", "reserved_bytes_peak", "active_bytes",
+        "active_bytes_peak", "inactive_split_bytes", "requested_bytes", "allocation_count", "segment_count",
+        "num_alloc_retries", "num_ooms")]
+
+
+def _allocated_bytes(index):
+    """One figure, at the cost of one."""
+    stats = _Stats(struct_size=ctypes.sizeof(_Stats))
+    if _installed().library.gmd_get_stats(ctypes.c_int(index), ctypes.byref(stats)) != 0:
+        raise GmdError(f"there is no CUDA device {index}")
+    return stats.allocated_bytes
 
 
 def _device_index(device):
@@ -245,7 +332,10 @@ def _figures(index):
     if emit(index, _STAT(keep), None) != 0:
         raise GmdError(f"there is no CUDA device {index}")
     # PyTorch counts this setting among the figures; -1: no limit.
-    figures.setdefault("max_split_size", _installed().max_split_bytes)
+    split = _setting("max_split_size_mb")
+    figures.setdefault("max_split_size", int(split) << 20 if split else -1)
+    for name, count in _installed().counted.get(index, {}).items():
+        figures[name] -= count
     return figures
 
 
@@ -272,6 +362,17 @@ def max_memory_reserved(device=None):
 
 def reset_peak_memory_stats(device=None):
     _function("gmd_reset_peak_stats", None, ctypes.c_int)(_device_index(device))
+
+
+def _is_accumulated(name):
+    return name.startswith("num_") or name.endswith((".allocated", ".freed"))
+
+
+def reset_accumulated_memory_stats(device=None):
+    """What memory_stats() counts from the start counts from now on."""
+    index = _device_index(device)
+    _installed().counted.pop(index, None)
+    _installed().counted[index] = {name: n for name, n in _figures(index).items() if _is_accumulated(name)}
 
 
 def empty_cache():
@@ -316,11 +417,12 @@ def _forget_stack_source():
         _state.stack_source = None
 
 
-def record_memory_history(max_entries=100_000, stacks="state", source="python"):
+def record_memory_history(max_entries=100_000, stacks="state", source="python", skip_actions=()):
     """Keeps the latest `max_entries` events from now on; 0: none any more.
 
-    stacks   None: none; "state": of allocations; "all": of frees, too
-    source   "python": Python frames (microseconds an event); "native": frames of the machine code
+    stacks        None: none; "state": of allocations; "all": of frees, too
+    source        "python": Python frames (microseconds an event); "native": frames of the machine code
+    skip_actions  names of events that are left out: "free_requested", say
     """
     if stacks not in _STACKS:
         raise GmdError(f"stacks is {stacks!r}; it is one of {', '.join(map(repr, _STACKS))}")
@@ -328,6 +430,8 @@ def record_memory_history(max_entries=100_000, stacks="state", source="python"):
         raise GmdError(f"source is {source!r}; it is 'python' or 'native'")
     if max_entries < 0:
         raise GmdError(f"max_entries is {max_entries!r}; it is 0 or more")
+    skip = _function("gmd_skip_events", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    _call_with_message(skip, ",".join(skip_actions).encode())
     record = _function("gmd_record_history", ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p,
                        ctypes.c_size_t)
     if source == "python" and max_entries and _STACKS[stacks] and _installed().stack_source is None:
@@ -338,6 +442,7 @@ def record_memory_history(max_entries=100_000, stacks="state", source="python"):
     elif source == "native":
         _forget_stack_source()
     _call_with_message(record, max_entries, _STACKS[stacks])
+    _installed().is_recording = max_entries > 0
 
 
 def dump_snapshot(path="dump_snapshot.pickle"):
@@ -370,30 +475,115 @@ def _nested(figures):
     return nested
 
 
-def _torch_record_history(enabled, context=None, stacks="all", max_entries=sys.maxsize, *_rest, **_named):
+def _torch_record_history(enabled, context=None, stacks="all", max_entries=sys.maxsize, _clear_history=False,
+                          compile_context=False, global_record_annotations=False, skip_actions=(), *rest,
+                          **_named):
     """torch._C._cuda_record_memory_history."""
+    unkept = [name for name, is_wanted in (("compile_context", compile_context),
+                                           ("global_record_annotations", global_record_annotations),
+                                           ("record_pinned_host_memory", rest and rest[0])) if is_wanted]
+    if unkept:
+        warnings.warn(f"gmd_torch: histories have no {', no '.join(unkept)}", stacklevel=3)
     entries = 0 if enabled is None else min(max_entries, 1_000_000)
-    record_memory_history(entries, context if entries else None,
-                          "native" if stacks == "cpp" else "python")
+    record_memory_history(entries, context if entries else None, "native" if stacks == "cpp" else "python",
+                          skip_actions or ())
+
+
+def _torch_record_history_legacy(enabled, record_context=True, max_entries=1, record_context_of_all=False,
+                                 record_context_cpp=False, clear_history=False, compile_context=False,
+                                 global_record_annotations=False, skip_actions=(), *rest):
+    """torch._C._cuda_record_memory_history_legacy: _record_memory_history(True)."""
+    context = None if not record_context else "all" if record_context_of_all else "state"
+    _torch_record_history("all" if enabled else None, context, "cpp" if record_context_cpp else "python",
+                          max_entries, clear_history, compile_context, global_record_annotations,
+                          skip_actions, *rest)
+
+
+def _torch_snapshot(wanted=None):
+    """torch._C._cuda_memorySnapshot: None, or a pool's two numbers, (0, 0) for all, and whether events, too."""
+    *pool_id, include_traces = wanted or (0, 0, True)
+    whole = snapshot()
+    if pool_id != [0, 0]:
+        whole["segments"] = [s for s in whole["segments"] if list(s["segment_pool_id"]) == pool_id]
+    if not include_traces:
+        whole["device_traces"] = [[] for _ in whole["device_traces"]]
+    return whole
+
+
+def _torch_fraction(device):
+    """torch._C._cuda_getMemoryFraction: what was set, else what the settings say."""
+    said = _setting("per_process_memory_fraction")
+    return _installed().fractions.get(device, float(said) if said else 1.0)
+
+
+def _torch_trace(torch):
+    """torch._C._activate_gpu_trace: PyTorch's own allocator calls these registries of Python."""
+    from torch.cuda import _gpu_trace
+
+    def caller(registry):
+        return _TRACE(lambda address: registry.fire_callbacks(address or 0))
+
+    state = _installed()
+    state.traces = (caller(_gpu_trace.MemoryAllocationCallbacks), caller(_gpu_trace.MemoryDeallocationCallbacks))
+    state.hooks.gmd_torch_trace_with(*state.traces)
+    atexit.register(state.hooks.gmd_torch_trace_with, None, None)
+
+
+def set_metadata(text):
+    """A text that the events of this thread carry in the history: torch.cuda.memory._set_memory_metadata()."""
+    _function("gmd_set_metadata", None, ctypes.c_char_p)(text.encode())
+    _installed().metadata.text = text
+
+
+def _torch_enable(is_caching):
+    """torch._C._cuda_cudaCachingAllocator_enable."""
+    if not is_caching:
+        warnings.warn("gmd_torch: caching cannot be switched off", stacklevel=3)
+
+
+def _after(original, then):
+    """The function that does the one, and then the other with the same arguments."""
+    def both(*arguments):
+        result = original(*arguments)
+        then(*arguments)
+        return result
+
+    return both
 
 
 def _answer_torch(torch):
-    """torch.cuda's Python functions ask these of torch._C, and pluggable allocators refuse to answer."""
-    state = _installed()
-    set_fraction = torch._C._cuda_setMemoryFraction
-
-    def keep_fraction(fraction, device):
-        set_fraction(fraction, device)
-        state.fractions[device] = fraction
-
+    """torch's Python functions ask these of torch._C, and pluggable allocators refuse to answer, or PyTorch
+    asks its own allocator, which holds nothing."""
+    state, native = _installed(), torch._C
     answers = {
+        "_accelerator_emptyCache": empty_cache,
+        "_accelerator_getDeviceStats": lambda device: _nested(_figures(device)),
+        "_accelerator_isAllocatorInitialized": torch.cuda.is_initialized,
+        "_accelerator_resetAccumulatedStats": reset_accumulated_memory_stats,
+        "_accelerator_resetPeakStats": reset_peak_memory_stats,
+        "_accelerator_setAllocatorSettings": change_settings,
+        "_cuda_attach_out_of_memory_observer": state.observers.append,
+        "_cuda_cudaCachingAllocator_enable": _torch_enable,
+        "_cuda_getMemoryFraction": _torch_fraction,
+        "_cuda_getMemoryMetadata": lambda: getattr(state.metadata, "text", ""),
+        "_cuda_isHistoryEnabled": lambda: state.is_recording,
+        "_cuda_memorySnapshot": _torch_snapshot,
         "_cuda_memoryStats": lambda device: _nested(_figures(device)),
-        "_cuda_resetPeakMemoryStats": reset_peak_memory_stats,
-        "_cuda_memorySnapshot": lambda *_: snapshot(),
         "_cuda_record_memory_history": _torch_record_history,
-        "_cuda_setMemoryFraction": keep_fraction,
-        "_cuda_getMemoryFraction": lambda device: state.fractions.get(device, 1.0),
+        "_cuda_record_memory_history_legacy": _torch_record_history_legacy,
+        "_cuda_resetAccumulatedMemoryStats": reset_accumulated_memory_stats,
+        "_cuda_resetPeakMemoryStats": reset_peak_memory_stats,
+        "_cuda_setMemoryMetadata": set_metadata,
+    }
+    additions = {
+        "_activate_gpu_trace": lambda: _torch_trace(torch),
+        "_cuda_setMemoryFraction": lambda fraction, device: state.fractions.__setitem__(device, fraction),
     }
     for name, answer in answers.items():
-        if hasattr(torch._C, name):
-            setattr(torch._C, name, answer)
+        if hasattr(native, name):
+            setattr(native, name, answer)
+    for name, then in additions.items():
+        if hasattr(native, name):
+            setattr(native, name, _after(getattr(native, name), then))
+    if state.hooks.gmd_torch_is_traced():
+        _torch_trace(torch)

@@ -1,6 +1,7 @@
 /* backing - all of a live block lies in memory that its own device has handed out or mapped, where
  * work can read and write it, and still does when it is freed. (A block that goes beyond the end of
- * the device allocation that it starts in is the business of `size`.) */
+ * the device allocation that it starts in is the business of `size`. A block of 0 B owns no byte
+ * and may be anywhere.) */
 #include "list.h"
 #include "wording.h"
 
@@ -39,8 +40,8 @@ static void check(const gmd_view *view, gmd_judge *judge, const moment *when)
 {
     const gmd_live_block *b = view->block;
     uint64_t bad = b->address;
-    if (!view->ask.is_backed(view->ask.context, b->address, b->bytes ? b->bytes : 1, b->device,
-                             &bad)) {
+    if (b->bytes &&
+        !view->ask.is_backed(view->ask.context, b->address, b->bytes, b->device, &bad)) {
         report(view, judge, when, bad);
     }
 }
@@ -63,8 +64,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     uint64_t bad = 0;
     for (size_t i = 0; i < view->pools.access_count; i++) {
         const gmd_graph_access *a = &view->pools.accesses[i];
-        if (!view->ask.is_backed(view->ask.context, a->address, a->bytes ? a->bytes : 1,
-                                 view->device, &bad)) {
+        if (a->bytes &&
+            !view->ask.is_backed(view->ask.context, a->address, a->bytes, view->device, &bad)) {
             gmd_violation_add(judge, GMD_KIND(backing, graph_without_memory), GMD_NO_PARTIES,
                               "the graph that is launched works on %s at 0x%" PRIx64
                               " (captured in request %" PRIu64

@@ -16,6 +16,19 @@ static bool was_kept_from(const gmd_view *view, const char *function)
     return false;
 }
 
+/* Who clears an error of its own clears the caller's with it: CUDA keeps only the latest. */
+static void check_cleared(const gmd_view *view, gmd_judge *judge)
+{
+    if (view->calls.are_all && !view->calls.has_failed) {
+        gmd_violation_add(
+            judge, GMD_KIND(device_state, cleared_error), GMD_NO_PARTIES,
+            "the thread's last CUDA error was %d, of a call of the caller's, and is "
+            "cleared, though no call of the allocator's has failed: the caller's next "
+            "check finds nothing",
+            view->thread.before->last_error);
+    }
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
@@ -29,7 +42,10 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
                           "next goes to another device",
                           before->device, after->device);
     }
-    if (after->last_error != before->last_error && !was_kept_from(view, "cudaGetLastError")) {
+    if (before->last_error && !after->last_error) {
+        check_cleared(view, judge);
+    } else if (after->last_error != before->last_error &&
+               !was_kept_from(view, "cudaGetLastError")) {
         gmd_violation_add(judge, GMD_KIND(device_state, last_error), GMD_NO_PARTIES,
                           "the thread's last CUDA error was %d and is %d: the caller's next check "
                           "finds an error that is not its own",

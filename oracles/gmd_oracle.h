@@ -172,6 +172,7 @@ typedef struct gmd_graph_access {
 /* Blocks, and bytes asked for, that are live on the device of the request. */
 typedef struct gmd_view_live {
     uint64_t count, bytes;
+    uint64_t empty_count; /* of them: blocks of 0 B, which an allocator need not count */
 } gmd_view_live;
 
 /* What the allocator says of itself. NULL where it exports no statistics. */
@@ -235,6 +236,7 @@ typedef struct gmd_view_calls {
     const gmd_device_call *list; /* those that take or give back memory */
     size_t count;
     bool are_all;              /* not where threads are interleaved */
+    bool has_failed;           /* one of any kind: its error has taken the place of the caller's */
     const gmd_misuse *misuses; /* of the request, or since the last one */
     size_t misuse_count;
 } gmd_view_calls;

@@ -122,6 +122,7 @@
            "a call leaves the thread's current device, last error and capture mode alone")         \
     KIND(device_state, current_device, "the thread's current device was changed", "")              \
     KIND(device_state, last_error, "the thread's last CUDA error was changed", "")                 \
+    KIND(device_state, cleared_error, "the caller's own CUDA error was cleared", "")               \
     KIND(device_state, capture_mode, "the thread's capture mode was changed", "")                  \
     ORACLE(misuse, 7,                                                                              \
            "a free of what is no live block is refused or ignored, and changes "                   \

@@ -51,15 +51,17 @@ static void check_own_word(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-static void demand_no_more(gmd_judge *judge, const gmd_view *view, gmd_kind kind, const char *what,
-                           uint64_t now, uint64_t was)
+/* `one` is what there is one of: its plural has an s. `of`: what follows it. */
+static void demand_no_more(gmd_judge *judge, const gmd_view *view, gmd_kind kind, const char *one,
+                           const char *of, uint64_t now, uint64_t was)
 {
     if (now > was) {
-        gmd_violation_add(judge, kind, GMD_NO_PARTIES,
-                          "device %d: %" PRIu64 " %s are left: %" PRIu64
-                          " before the first request, %" PRIu64
-                          " after everything was freed and the cache emptied",
-                          view->device, now - was, what, was, now);
+        bool is_one = now - was == 1;
+        gmd_violation_add(
+            judge, kind, GMD_NO_PARTIES,
+            "device %d: %" PRIu64 " %s%s%s %s left: %" PRIu64 " before the first request, %" PRIu64
+            " after everything was freed and the cache emptied",
+            view->device, now - was, one, is_one ? "" : "s", of, is_one ? "is" : "are", was, now);
     }
 }
 
@@ -69,9 +71,10 @@ static void check_events(const waiting *w, const gmd_view *view, gmd_judge *judg
     if (now > was && now - was > w->most) {
         gmd_violation_add(judge, GMD_KIND(leak, events), GMD_NO_PARTIES,
                           "device %d: %" PRIu64
-                          " events are left, and freed blocks waited for other streams %" PRIu64
-                          " times at once at most",
-                          view->device, now - was, w->most);
+                          " event%s left, and freed blocks waited for other streams %" PRIu64
+                          " time%s at once at most",
+                          view->device, now - was, now - was == 1 ? " is" : "s are", w->most,
+                          w->most == 1 ? "" : "s");
     }
 }
 
@@ -80,20 +83,21 @@ static void check_device(const waiting *w, const gmd_view *view, gmd_judge *judg
     const gmd_device_figures *now = view->figures.now, *was = view->figures.baseline;
     if (now->allocated_bytes > was->allocated_bytes ||
         now->allocation_count > was->allocation_count) {
+        uint64_t count = now->allocation_count - was->allocation_count;
         gmd_violation_add(judge, GMD_KIND(leak, allocations), GMD_NO_PARTIES,
-                          "device %d: %s in %" PRIu64 " device allocations are left after "
+                          "device %d: %s in %" PRIu64 " device allocation%s are left after "
                           "everything was freed and the cache emptied",
-                          view->device, BYTES(now->allocated_bytes - was->allocated_bytes),
-                          now->allocation_count - was->allocation_count);
+                          view->device, BYTES(now->allocated_bytes - was->allocated_bytes), count,
+                          count == 1 ? "" : "s");
     }
     check_events(w, view, judge);
-    demand_no_more(judge, view, GMD_KIND(leak, streams), "streams", now->stream_count,
+    demand_no_more(judge, view, GMD_KIND(leak, streams), "stream", "", now->stream_count,
                    was->stream_count);
-    demand_no_more(judge, view, GMD_KIND(leak, mapped_memory), "bytes of mapped memory",
+    demand_no_more(judge, view, GMD_KIND(leak, mapped_memory), "byte", " of mapped memory",
                    now->mapped_bytes, was->mapped_bytes);
-    demand_no_more(judge, view, GMD_KIND(leak, handles), "physical memory handles",
+    demand_no_more(judge, view, GMD_KIND(leak, handles), "physical memory handle", "",
                    now->handle_count, was->handle_count);
-    demand_no_more(judge, view, GMD_KIND(leak, reservations), "address reservations",
+    demand_no_more(judge, view, GMD_KIND(leak, reservations), "address reservation", "",
                    now->reservation_count, was->reservation_count);
 }
 

@@ -1,4 +1,5 @@
-/* overlap - no two live blocks share a byte. */
+/* overlap - no two live blocks share a byte. A block of 0 B owns none: an allocator may give all of
+ * them one address. */
 #include "gmd_intervals.h"
 #include "gmd_min.h"
 #include "list.h"
@@ -22,7 +23,10 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     gmd_intervals *live = state;
     const gmd_live_block *b = view->block;
-    uint64_t end = b->address + (b->bytes ? b->bytes : 1); /* a block of 0 B still has an address */
+    if (!b->bytes) {
+        return;
+    }
+    uint64_t end = b->address + b->bytes;
     const gmd_interval *other = gmd_intervals_after(live, b->address);
     if (other && other->address < end) {
         uint64_t from = gmd_max(other->address, b->address);
@@ -45,7 +49,9 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)judge;
-    gmd_intervals_remove(state, view->block->address);
+    if (view->block->bytes) {
+        gmd_intervals_remove(state, view->block->address);
+    }
 }
 
 const gmd_oracle oracle_overlap = {

@@ -5,7 +5,8 @@
  * The ranges of freed blocks are kept with the last use by each stream that the host does not know
  * to be over. Whether a use runs before what the new owner queues is the device's to say, for every
  * schedule and not only the one at hand. A use is forgotten when the host knows of its end, or when
- * a later owner's work, which was found to run after it, takes its place. */
+ * a later owner's work, which was found to run after it, takes its place. A block of 0 B owns no
+ * byte: its work touches nothing. */
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
 #include "list.h"
@@ -213,7 +214,7 @@ static bool add(pending *p, uint64_t from, uint64_t to, uint32_t list)
 
 static uint64_t end_of(const gmd_live_block *b)
 {
-    return b->address + (b->bytes ? b->bytes : 1);
+    return b->address + b->bytes;
 }
 
 /* The device cannot say it of work in a graph: the graph runs as a whole, whenever it is
@@ -235,6 +236,9 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
     const gmd_live_block *b = view->block;
+    if (!b->bytes) {
+        return;
+    }
     if (view->pools.clash) {
         judge_clash(view, judge);
         return;
@@ -266,6 +270,9 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
     const gmd_live_block *b = view->block;
+    if (!b->bytes) {
+        return;
+    }
     mark m = {.address = b->address,
               .bytes = b->bytes,
               .born = b->born,

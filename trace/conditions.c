@@ -14,6 +14,7 @@ gmd_conditions gmd_conditions_in_force(const gmd_conditions *stated, const gmd_c
         .conf = stated->conf ? stated->conf : given->conf,
         .placement =
             gmd_placement_is_stated(&stated->placement) ? stated->placement : given->placement,
+        .reuses_handles = stated->reuses_handles || given->reuses_handles,
         .schedule = gmd_schedule_is_stated(&stated->schedule) ? stated->schedule : given->schedule,
         .interleave = given->interleave};
 }
@@ -30,7 +31,7 @@ bool gmd_conditions_same_device(const gmd_conditions *a, const gmd_conditions *b
            a->limit_bytes == b->limit_bytes &&
            strcmp(a->conf ? a->conf : "", b->conf ? b->conf : "") == 0 &&
            gmd_placement_equal(&a->placement, &b->placement) &&
-           schedules_equal(&a->schedule, &b->schedule);
+           a->reuses_handles == b->reuses_handles && schedules_equal(&a->schedule, &b->schedule);
 }
 
 bool gmd_conditions_equal(const gmd_conditions *a, const gmd_conditions *b)
@@ -44,7 +45,8 @@ gmd_status gmd_conditions_copy(gmd_conditions *to, const gmd_conditions *from, g
     *to = (gmd_conditions){.device_count = view.device_count,
                            .capacity_bytes = view.capacity_bytes,
                            .limit_bytes = view.limit_bytes,
-                           .placement = view.placement};
+                           .placement = view.placement,
+                           .reuses_handles = view.reuses_handles};
     gmd_status status = gmd_conditions_set_conf(to, view.conf, error);
     if (status == GMD_OK) {
         status = gmd_schedule_copy(&to->schedule, &view.schedule, error);

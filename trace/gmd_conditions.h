@@ -24,6 +24,7 @@ typedef struct gmd_conditions {
     uint64_t limit_bytes;    /* of reserved memory, by the memory fraction; 0: none */
     const char *conf;        /* settings, in PYTORCH_CUDA_ALLOC_CONF's syntax; NULL: not stated */
     gmd_placement placement; /* of the simulated device's memory */
+    bool reuses_handles;     /* of the simulated device: of destroyed streams and events */
     gmd_schedule schedule;   /* of the simulated device's work; unstated: timed */
     gmd_schedule interleave; /* of the host's threads; unstated: one request after the other */
 } gmd_conditions;

@@ -139,7 +139,9 @@ typedef enum gmd_pool_step {
       GMD_IS_FOR_ALL | GMD_IS_IN_ALPHABET, LAUNCH, (20, 0, 0))                                     \
     /* one begin's hold is taken back */                                                           \
     X(RELEASE_POOL, "release_pool", (POOL, DEVICE), GMD_NEEDS_POOLS,                               \
-      GMD_IS_FOR_ALL | GMD_IS_IN_ALPHABET, RELEASE, (20, 0, 0))
+      GMD_IS_FOR_ALL | GMD_IS_IN_ALPHABET, RELEASE, (20, 0, 0))                                    \
+    /* a call of the program's own fails, and it does not look at the error yet */                 \
+    X(LEAVE_ERROR, "leave_error", (NONE), 0, GMD_IS_OPTIONAL, NONE, (4, 60, 6))
 
 typedef enum gmd_op {
 #define GMD_REQUEST_OP(op, word, fields, needs, traits, step, weights) GMD_OP_##op,

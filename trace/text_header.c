@@ -68,6 +68,20 @@ bool text_parse_placement(text_parser *p, gmd_request *unused)
                                              (size_t)(p->end - start), p->error));
 }
 
+bool text_parse_handles(text_parser *p, gmd_request *unused)
+{
+    (void)unused;
+    if (!once(p, &p->has_handles, "handles")) {
+        return false;
+    }
+    text_token t = text_next_token(p);
+    p->trace->conditions.reuses_handles = text_token_is(t, "reused");
+    if (!p->trace->conditions.reuses_handles && !text_token_is(t, "unique")) {
+        return UNEXPECTED(p, "'unique' or 'reused'", t);
+    }
+    return text_end_line(p);
+}
+
 typedef gmd_status schedule_reader(gmd_schedule *schedule, const char *text, size_t length,
                                    gmd_error *error);
 

@@ -233,6 +233,9 @@ static gmd_status write_header(const writer *w)
         char placement[GMD_PLACEMENT_TEXT];
         fprintf(w->out, "placement %s\n", gmd_placement_write(&t->conditions.placement, placement));
     }
+    if (t->conditions.reuses_handles) {
+        fputs("handles reused\n", w->out);
+    }
     write_schedule(w->out, "schedule", &t->conditions.schedule);
     write_schedule(w->out, "interleave", &t->conditions.interleave);
     if (!streams_come_in_order(t)) {

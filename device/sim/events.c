@@ -57,31 +57,39 @@ void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64
     }
 }
 
-/* 0: the host has no memory, or there are too many. */
+/* Takes the event that was deleted last; with gmd_sim_config.reuses_handles, last on the device. */
+static uint32_t take_deleted(int device)
+{
+    uint32_t *link = &events.free_list;
+    while (sim.config.reuses_handles && *link && events.slots[*link].device != device) {
+        link = &events.slots[*link].next_free;
+    }
+    uint32_t slot = *link;
+    if (slot) {
+        *link = events.slots[slot].next_free;
+    }
+    return slot;
+}
+
 static uint32_t new_slot(void)
 {
-    uint32_t slot = events.free_list;
-    if (slot) {
-        events.free_list = events.slots[slot].next_free;
-        return slot;
-    }
-    if (events.count == 1u << SLOT_BITS ||
-        !GMD_GROW(&events.slots, &events.capacity, events.count + 1)) {
-        return 0;
-    }
-    return events.count++;
+    bool has_room = events.count < 1u << SLOT_BITS &&
+                    GMD_GROW(&events.slots, &events.capacity, events.count + 1);
+    return has_room ? events.count++ : 0;
 }
 
 event *event_new(int device, unsigned flags)
 {
-    uint32_t slot = new_slot();
+    uint32_t deleted = take_deleted(device), slot = deleted ? deleted : new_slot();
     if (!slot) {
         return NULL;
     }
-    uint64_t life = ++events.creations & ((1u << LIFE_BITS) - 1);
     event *e = &events.slots[slot];
+    bool has_handle = deleted && sim.config.reuses_handles;
+    uint64_t life = has_handle ? e->life : ++events.creations & ((1u << LIFE_BITS) - 1);
     uint64_t handle = handle_make(HANDLE_EVENT, life << SLOT_BITS | slot);
-    *e = (event){.handle = (cudaEvent_t)(uintptr_t)handle, .device = device, .flags = flags};
+    *e = (event){
+        .handle = (cudaEvent_t)(uintptr_t)handle, .life = life, .device = device, .flags = flags};
     sim.devices[device].event_count++;
     return e;
 }

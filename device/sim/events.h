@@ -8,6 +8,7 @@
 
 typedef struct event {
     cudaEvent_t handle; /* NULL: free */
+    uint64_t life;      /* tells the lives of a slot apart; part of the handle */
     int device;
     unsigned flags;
     point at;                /* on nothing: never recorded */

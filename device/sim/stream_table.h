@@ -48,10 +48,18 @@ struct stream {
     stream *next; /* in the list of free or of unnamed structures */
 };
 
+typedef struct gone_stream {
+    uint32_t serial;
+    int device;
+} gone_stream;
+
 typedef struct stream_table {
     stream **by_serial; /* [serial, from 1]; NULL: destroyed. Serials are not used again before a
-                           reset, so that streams created later have higher handles. */
+                           reset, so that streams created later have higher handles; but for
+                           gmd_sim_config.reuses_handles. */
     uint32_t serials, serial_capacity;
+    gone_stream *gone; /* reuses_handles: whose handles come again, the last one first */
+    uint32_t gone_count, gone_capacity;
     stream **all;      /* [id]: every structure ever made */
     stream **active;   /* with queued work, in no order */
     stream **open;     /* with work that the host does not know to be over, in no order */

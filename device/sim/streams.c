@@ -7,6 +7,7 @@
 #include "gmd_grow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 stream_table streams;
 
@@ -102,15 +103,33 @@ void stream_close(stream *s)
     stream_recycle_unused(s);
 }
 
+/* The serial number of the stream that was destroyed last on the device, or one that was never
+ * used. */
+static uint32_t take_serial(int device)
+{
+    for (uint32_t i = streams.gone_count; i-- > 0;) {
+        gone_stream found = streams.gone[i];
+        if (found.device == device) {
+            streams.gone_count--;
+            memmove(&streams.gone[i], &streams.gone[i + 1],
+                    (streams.gone_count - i) * sizeof found);
+            return found.serial;
+        }
+    }
+    return streams.serials++;
+}
+
 stream *stream_create(int device, unsigned flags, int priority)
 {
-    if (!GMD_GROW(&streams.by_serial, &streams.serial_capacity, streams.serials + 1)) {
+    if (!GMD_GROW(&streams.by_serial, &streams.serial_capacity, streams.serials + 1) ||
+        !GMD_GROW(&streams.gone, &streams.gone_capacity, streams.serials + 1)) {
         return NULL;
     }
     stream *s = new_stream(device, flags, priority);
     if (s) {
-        s->handle = (cudaStream_t)(uintptr_t)handle_make(HANDLE_STREAM, streams.serials);
-        streams.by_serial[streams.serials++] = s;
+        uint32_t serial = take_serial(device);
+        s->handle = (cudaStream_t)(uintptr_t)handle_make(HANDLE_STREAM, serial);
+        streams.by_serial[serial] = s;
         sim.devices[device].stream_count++;
     }
     return s;
@@ -166,7 +185,11 @@ stream *stream_by_id(uint32_t id)
 
 void stream_destroy(stream *s)
 {
-    streams.by_serial[handle_serial((uintptr_t)s->handle, HANDLE_STREAM)] = NULL;
+    uint32_t serial = (uint32_t)handle_serial((uintptr_t)s->handle, HANDLE_STREAM);
+    streams.by_serial[serial] = NULL;
+    if (sim.config.reuses_handles) {
+        streams.gone[streams.gone_count++] = (gone_stream){serial, s->device};
+    }
     sim.devices[s->device].stream_count--;
     s->is_destroyed = true;
     stream_recycle_unused(s);
@@ -199,6 +222,7 @@ void streams_reset(void)
         recycle(s);
     }
     streams.serials = 1;
+    streams.gone_count = 0;
     streams.by_serial[0] = NULL; /* what a handle that is none finds */
     for (uint32_t d = 0; d < sim.config.device_count; d++) {
         sim.devices[d].legacy = create_unnamed((int)d);

@@ -102,8 +102,10 @@ static void raise_death(const gmd_run_options *options, const gmd_workload *work
                                              : (gmd_given_party){"signal", signal},
         {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(run->wrong_free.kind) : at},
         {NULL, NULL}};
-    outcome_violation(&run->outcome, options->judging.known, is_misuse ? of_misuse[how] : own[how],
-                      parties, is_in_request ? run->current_index : run->outcome.requests, message);
+    bool is_at_end = run->stage == GMD_STAGE_CLEAN_UP || run->stage == GMD_STAGE_UNLOADING;
+    (is_at_end ? outcome_violation_at_end : outcome_violation)(
+        &run->outcome, options->judging.known, is_misuse ? of_misuse[how] : own[how], parties,
+        is_in_request ? run->current_index : run->outcome.requests, message);
 }
 
 static const char *where(const taken_run *run, const gmd_workload *workload, char *text,
@@ -143,10 +145,22 @@ static double budget_of(const gmd_run_options *options, const taken_run *run)
                                                                          : process->call_budget_s;
 }
 
+/* An allocator may say by a std::bad_alloc of its malloc that it is out of memory, if it says so.
+ */
+static const char *promise_for(const taken_run *run)
+{
+    bool is_malloc = run->stage == GMD_STAGE_REQUESTS && run->is_in_request &&
+                     !run->is_freeing_wrongly && run->current.op == GMD_OP_ALLOC;
+    return is_malloc && run->thrown_is_bad_alloc
+               ? ". If that is how the allocator reports out of memory, promise it: --promise "
+                 "throws, or GMD_PROMISE_THROWS in gmd_promises"
+               : "";
+}
+
 static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
                         taken_run *run, int exit_status, bool is_hung)
 {
-    char place[300], message[600];
+    char place[300], message[sizeof run->outcome.violations[0].message];
     bool is_idle = run->stage == GMD_STAGE_REQUESTS && !run->is_in_request;
     if (is_hung && is_idle) {
         gmd_error error;
@@ -164,8 +178,10 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
         snprintf(message, sizeof message, "no answer within %g s %s", budget_of(options, run), at);
     } else if (has_thrown) {
         gmd_signal_token(SIGABRT, token);
-        snprintf(message, sizeof message, "a C++ exception ended the process %s: %s%s%s", at,
-                 run->thrown_type, *run->thrown_what ? ": " : "", run->thrown_what);
+        bool has_text = *run->thrown_what && strcmp(run->thrown_what, run->thrown_type) != 0;
+        snprintf(message, sizeof message, "a C++ exception ended the process %s: %s%s%s%s", at,
+                 run->thrown_type, has_text ? ": " : "", has_text ? run->thrown_what : "",
+                 promise_for(run));
     } else if (WIFSIGNALED(exit_status)) {
         gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),

@@ -53,6 +53,7 @@ static bool is_sound_violation(gmd_violation *v)
 {
     TERMINATE(v->oracle);
     TERMINATE(v->message);
+    mend_bool(&v->is_at_end);
     v->case_path[0] = '\0'; /* the parent's to fill in */
     gmd_identity_mend(&v->identity);
     const gmd_kind_entry *kind = gmd_kind_find(v->identity.kind);
@@ -111,8 +112,9 @@ static void mend_check(gmd_check *check)
 
 static void mend_context(known_context *context)
 {
-    bool *const flags[] = {&context->has_destroyed, &context->has_second_device,
-                           &context->has_begun_pool, &context->has_captured, &context->is_spoilt};
+    bool *const flags[] = {&context->has_destroyed,  &context->has_second_device,
+                           &context->has_begun_pool, &context->has_captured,
+                           &context->has_left_error, &context->is_spoilt};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         mend_bool(flags[i]);
     }
@@ -169,6 +171,7 @@ static void take_thrown(taken_run *taken, const gmd_thrown_list *thrown)
     }
     taken->has_thrown = told < GMD_THROWN_MAX;
     if (taken->has_thrown) {
+        taken->thrown_is_bad_alloc = thrown->list[told].is_bad_alloc;
         memcpy(taken->thrown_type, thrown->list[told].type, sizeof taken->thrown_type);
         memcpy(taken->thrown_what, thrown->list[told].what, sizeof taken->thrown_what);
         TERMINATE(taken->thrown_type);

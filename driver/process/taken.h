@@ -19,7 +19,8 @@ typedef struct taken_run {
     gmd_request current;
     uint64_t current_index;
     char place[sizeof((shared_run *)0)->place];
-    bool has_thrown; /* `thrown_type` and `thrown_what` */
+    bool has_thrown; /* the three that follow */
+    bool thrown_is_bad_alloc;
     char thrown_type[sizeof((gmd_thrown *)0)->type], thrown_what[sizeof((gmd_thrown *)0)->what];
     bool is_freeing_wrongly; /* `wrong_free` */
     gmd_wrong_free wrong_free;

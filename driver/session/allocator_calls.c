@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
 {
@@ -45,6 +46,13 @@ static void log_call(const gmd_sim_call *call)
             call->misuse ? call->misuse : "", call->device, memory);
 }
 
+/* Its result is the error of an earlier call. */
+static bool asks_for_errors(const char *function)
+{
+    return strcmp(function, "cudaGetLastError") == 0 ||
+           strcmp(function, "cudaPeekAtLastError") == 0;
+}
+
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
@@ -64,6 +72,7 @@ static void note_call(void *context, const gmd_sim_call *call)
     if (call->misuse) {
         note_misuse(s, call);
     }
+    s->calls.has_failed = s->calls.has_failed || (call->result && !asks_for_errors(call->function));
     if (call->failed_by_fault) {
         frames_note_fault(s, call->function);
     }

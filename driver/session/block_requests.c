@@ -147,9 +147,9 @@ static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaSt
         return s->runtime.sim->gmd_sim_launch_marking(stream, duration_ns, b->address, b->bytes,
                                                       block->mark);
     }
-    if (s->runtime.sim) {
+    if (s->runtime.sim) { /* a block of 0 B owns no byte, wherever it is */
         gmd_sim_access access = {b->address, b->bytes, true};
-        return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
+        return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, b->bytes ? 1 : 0);
     }
     cudaError_t held =
         is_elsewhere ? hold_stream(s->holds, b->device, stream, duration_ns) : cudaSuccess;

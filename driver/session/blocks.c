@@ -45,6 +45,7 @@ void live_blocks_free(live_blocks *b)
 const char *live_blocks_violation(const live_blocks *b)
 {
     uint64_t count[GMD_MAX_DEVICES] = {0}, bytes[GMD_MAX_DEVICES] = {0};
+    uint64_t empty_count[GMD_MAX_DEVICES] = {0};
     const session_block *block = NULL;
     if (b->end > b->capacity) {
         return "the places of blocks are in their list";
@@ -59,8 +60,10 @@ const char *live_blocks_violation(const live_blocks *b)
         }
         count[live->device]++;
         bytes[live->device] += live->bytes;
+        empty_count[live->device] += !live->bytes;
     }
-    if (memcmp(count, b->count, sizeof count) != 0) {
+    if (memcmp(count, b->count, sizeof count) != 0 ||
+        memcmp(empty_count, b->empty_count, sizeof empty_count) != 0) {
         return "a device's live blocks are counted";
     }
     return memcmp(bytes, b->bytes, sizeof bytes) != 0

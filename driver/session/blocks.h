@@ -20,6 +20,7 @@ typedef struct live_blocks {                                 /* zero-initialised
     session_block *list;                                     /* by block id; owned */
     uint32_t capacity, end;                                  /* end: beyond all ids of this run */
     uint64_t count[GMD_MAX_DEVICES], bytes[GMD_MAX_DEVICES]; /* that are live */
+    uint64_t empty_count[GMD_MAX_DEVICES];                   /* of these: of 0 B */
     uint64_t peak_bytes;                                     /* of the first device */
 } live_blocks;
 
@@ -36,6 +37,7 @@ static inline void live_blocks_add(live_blocks *b, session_block *place, const s
     *place = *block;
     b->count[device]++;
     b->bytes[device] += block->live.bytes;
+    b->empty_count[device] += !block->live.bytes;
     if (device == 0 && b->bytes[0] > b->peak_bytes) {
         b->peak_bytes = b->bytes[0];
     }
@@ -45,6 +47,7 @@ static inline void live_blocks_remove(live_blocks *b, session_block *place)
 {
     b->count[place->live.device]--;
     b->bytes[place->live.device] -= place->live.bytes;
+    b->empty_count[place->live.device] -= !place->live.bytes;
     place->live.address = 0;
 }
 

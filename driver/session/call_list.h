@@ -12,12 +12,14 @@ typedef struct call_list { /* zero-initialised: empty */
     uint64_t memory_calls, api_calls; /* in all: of those, and of any kind */
     gmd_misuse misuses[MISUSE_MAX];   /* not judged yet */
     size_t misuse_count;
+    bool has_failed; /* in the last request, a call of any kind: it left an error, or may have */
 } call_list;
 
 /* A request begins: nothing was asked in it. Misuses stay until they are judged. */
 static inline void call_list_begin(call_list *calls)
 {
     calls->count = 0;
+    calls->has_failed = false;
 }
 /* Without host memory it is left out. */
 void call_list_add(call_list *calls, const gmd_device_call *call);

@@ -74,7 +74,8 @@ const gmd_graph_access *captures_clash(const capture_set *c, uint64_t address, u
     const captured_graph *g = &c->graphs[c->count - 1];
     for (size_t i = 0; i < g->count && i < ORDERED_ACCESSES && !c->has_failed; i++) {
         const gmd_graph_access *a = &g->accesses[i];
-        bool is_shared = a->address < address + bytes && address < a->address + a->bytes;
+        bool is_shared =
+            a->bytes && bytes && a->address < address + bytes && address < a->address + a->bytes;
         if (is_shared && !(c->after[stream][i / 64] >> i % 64 & 1)) {
             return a;
         }

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static void note_exception(void *context, const char *type, const char *what)
+static void note_exception(void *context, const char *type, const char *what, int is_bad_alloc)
 {
     gmd_thrown_list *thrown = context;
     uint32_t index = atomic_fetch_add(&thrown->count, 1);
@@ -13,6 +13,7 @@ static void note_exception(void *context, const char *type, const char *what)
         gmd_thrown *entry = &thrown->list[index];
         snprintf(entry->type, sizeof entry->type, "%s", type);
         snprintf(entry->what, sizeof entry->what, "%s", what);
+        entry->is_bad_alloc = is_bad_alloc;
         atomic_store(&entry->is_told, 1);
     }
 }

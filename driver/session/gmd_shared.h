@@ -34,6 +34,7 @@ typedef struct lost_memory {
 /* A C++ exception that nobody caught. */
 typedef struct gmd_thrown {
     _Atomic int is_told; /* else it is being written, or never was */
+    int is_bad_alloc;
     char type[GMD_PARTY_VALUE], what[200];
 } gmd_thrown;
 

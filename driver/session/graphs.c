@@ -65,8 +65,7 @@ bool session_capture_forbids(const gmd_session *s, const gmd_request *r)
 
 /* --- what is captured --------------------------------------------------------------------- */
 
-static gmd_status check_cuda(gmd_session *s, cudaError_t result, const char *what,
-                             gmd_error *error)
+static gmd_status check_cuda(gmd_session *s, cudaError_t result, const char *what, gmd_error *error)
 {
     streams_note_refusal(&s->streams, result, what);
     return result == cudaSuccess ? GMD_OK
@@ -80,7 +79,8 @@ static cudaError_t queue_work(gmd_session *s, const gmd_request *r, const sessio
 {
     cudaStream_t stream = s->captures.handles[r->stream];
     gmd_sim_access work = {b->live.address, b->live.bytes, true};
-    return s->runtime.sim      ? s->runtime.sim->gmd_sim_launch(stream, r->duration_ns, &work, 1)
+    size_t count = b->live.bytes ? 1 : 0;
+    return s->runtime.sim ? s->runtime.sim->gmd_sim_launch(stream, r->duration_ns, &work, count)
            : s->canaries.table ? session_work_filled(s, b, r->stream, stream)
                                : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->live.address,
                                                             0xa5, (size_t)b->live.bytes, stream);

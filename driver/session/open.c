@@ -75,6 +75,7 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     config.capacity_bytes = o->conditions.capacity_bytes;
     choose_schedule(s, &config);
     choose_placement(s, &config);
+    config.reuses_handles = o->conditions.reuses_handles;
     if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
         return GMD_OK;
     }

@@ -102,12 +102,19 @@ static void forget_stream(gmd_session *s, const gmd_request *r)
     }
 }
 
+/* A new stream may get the handle of this one. An allocator that is not told of the end of a stream
+ * keeps what it has under the handle: by then no work of the old stream may be left. */
+static bool must_be_over(const gmd_session *s)
+{
+    return s->options->conditions.reuses_handles && !s->subject.forget_stream;
+}
+
 static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
     bool may_run_graphs = s->canaries.table && s->captures.count; /* a later one comes after them */
-    if (is_stream_in_use(s, r) || may_run_graphs) {
+    if (is_stream_in_use(s, r) || may_run_graphs || must_be_over(s)) {
         status = session_sync(s, r->device, r->stream, error);
     }
     if (status == GMD_OK) {
@@ -194,6 +201,10 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return do_destroy(s, r, error);
     case GMD_OP_BUDGET:
         return do_budget(s, r, error);
+    case GMD_OP_LEAVE_ERROR:
+        s->shared->outcome.known_context.has_left_error = true;
+        s->runtime.cudaSetDevice(-1);
+        return GMD_OK;
     case GMD_OP_BEGIN_POOL:
     case GMD_OP_END_POOL:
     case GMD_OP_BEGIN_CAPTURE:

@@ -9,9 +9,7 @@
 #include "requests.h"
 #include "view.h"
 
-#include "gmd_size.h"
 #include <errno.h>
-
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -261,9 +259,9 @@ void session_repeat(gmd_session *s)
                  "crashed with signal %d (%s) when the same requests were made again, from where "
                  "everything was freed and waited for",
                  number, strsignal(number));
-        outcome_violation(&s->shared->outcome, s->options->judging.known,
-                          GMD_KIND(progress, crash_in_repetition), GMD_PARTIES({"signal", token}),
-                          s->request_index, message);
+        outcome_violation_at_end(&s->shared->outcome, s->options->judging.known,
+                                 GMD_KIND(progress, crash_in_repetition),
+                                 GMD_PARTIES({"signal", token}), s->request_index, message);
     }
     s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
 }

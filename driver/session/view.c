@@ -222,6 +222,7 @@ void view_device(gmd_session *s, int device)
     s->view.is_busy = overlap_others_inside(s) > 0;
     s->view.live.count = s->blocks.count[device];
     s->view.live.bytes = s->blocks.bytes[device];
+    s->view.live.empty_count = s->blocks.empty_count[device];
     s->view.block = NULL;
     s->view.out_of_memory = false;
     s->view.uses.list = NULL;
@@ -258,6 +259,7 @@ static void show_calls(gmd_session *s)
     s->view.calls.list = s->calls.list;
     s->view.calls.count = s->calls.count;
     s->view.calls.are_all = s->runtime.sim && !s->interleaving.overlap;
+    s->view.calls.has_failed = s->calls.has_failed;
 }
 
 void view_refresh(gmd_session *s)
@@ -266,6 +268,7 @@ void view_refresh(gmd_session *s)
     int device = s->view.device;
     s->view.live.count = s->blocks.count[device];
     s->view.live.bytes = s->blocks.bytes[device];
+    s->view.live.empty_count = s->blocks.empty_count[device];
     s->view.is_busy = overlap_others_inside(s) > 0;
     if (s->view.is_busy) {
         return; /* the allocator may be in the middle of a change, and hold its lock */

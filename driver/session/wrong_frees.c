@@ -82,7 +82,8 @@ static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_fr
 
 void session_free_wrongly(gmd_session *s, const gmd_live_block *freed)
 {
-    if (!is_due(s)) {
+    if (!freed->bytes || !is_due(s)) { /* blocks of 0 B may share an address: a second free of one
+                                          may be the first of another */
         return;
     }
     gmd_wrong_free f = choose(s, freed);

@@ -113,17 +113,18 @@ static symbol_table read_dynamic_symbols(FILE *file, const Elf64_Ehdr *header, u
     return (symbol_table){0};
 }
 
-void elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
+bool elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
                             void *context)
 {
     Elf64_Ehdr header;
     uint64_t size;
     FILE *file = open_elf(path, &header, &size);
     if (!file) {
-        return;
+        return false;
     }
     symbol_table table = read_dynamic_symbols(file, &header, size);
-    for (uint64_t i = 0; table.symbols && table.names && i < table.count; i++) {
+    bool is_read = table.symbols && table.names;
+    for (uint64_t i = 0; is_read && i < table.count; i++) {
         const Elf64_Sym *symbol = &table.symbols[i];
         if (is_exported_function(symbol) && symbol->st_name < table.name_bytes) {
             visit(context, table.names + symbol->st_name);
@@ -132,4 +133,5 @@ void elf_file_each_function(const char *path, void (*visit)(void *context, const
     free(table.symbols);
     free(table.names);
     fclose(file);
+    return is_read;
 }

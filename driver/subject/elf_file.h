@@ -10,8 +10,9 @@
 bool elf_file_is_whole(const char *path);
 
 /* Visits the names of all functions that the library exports, in the order of its table. They are
- * borrowed, and hold bytes of the file as they are. None of a file that cannot be read. */
-void elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
+ * borrowed, and hold bytes of the file as they are. False: the file, or its table, cannot be
+ * read. */
+bool elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
                             void *context);
 
 #endif

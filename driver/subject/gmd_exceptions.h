@@ -9,8 +9,9 @@
 #include "gmd_subject.h"
 
 /* Called by the thread that threw, right before the process is aborted. `type`: the exception's, as
- * C++ writes it; `what`: its text, "" where it is no std::exception. */
-typedef void gmd_exception_fn(void *context, const char *type, const char *what);
+ * C++ writes it; `what`: its text, "" where it is neither a std::exception nor a string;
+ * `is_bad_alloc`: it is a std::bad_alloc, or derived from it. */
+typedef void gmd_exception_fn(void *context, const char *type, const char *what, int is_bad_alloc);
 
 /* Has `tell` called from now on. Does nothing for an allocator without libstdc++.so; one that is
  * linked with the static library has handlers of its own, and its end is a crash. */

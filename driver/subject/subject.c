@@ -4,6 +4,7 @@
 #include "candidates.h"
 #include "elf_file.h"
 #include "gmd_log.h"
+#include "gmd_spelling.h"
 #include "gmd_text.h"
 #include "gmd_torch.h"
 
@@ -72,6 +73,19 @@ static gmd_status name_builtin(const gmd_subject_source *source, subject_spec *o
     return GMD_OK;
 }
 
+static gmd_status refuse_spec(const char *spec, gmd_error *error)
+{
+    gmd_near near;
+    gmd_near_begin(&near, spec);
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+        gmd_near_offer(&near, builtins[i].spec);
+    }
+    return gmd_fail(error, GMD_BAD_INPUT,
+                    "--allocator %s: expected reference, cudamalloc, cudamallocasync, torch, "
+                    "PATH.so or PATH.so:MALLOC,FREE%s",
+                    spec, gmd_near_text(&near));
+}
+
 static gmd_status parse_spec(const gmd_subject_source *source, subject_spec *out, gmd_error *error)
 {
     const char *spec = source->spec;
@@ -89,10 +103,7 @@ static gmd_status parse_spec(const gmd_subject_source *source, subject_spec *out
     const char *colon = end ? strchr(end, ':') : NULL;
     size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
     if (!end || length >= sizeof out->path - 2) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "--allocator %s: expected reference, cudamalloc, cudamallocasync, torch, "
-                        "PATH.so or PATH.so:MALLOC,FREE",
-                        spec);
+        return refuse_spec(spec, error);
     }
     /* dlopen looks for a name without a slash in the system's folders: the user means this one. */
     snprintf(out->path, sizeof out->path, "%s%.*s", memchr(spec, '/', length) ? "" : "./",
@@ -179,19 +190,68 @@ static bool bind_pair(gmd_subject *s, const char *malloc_name, const char *free_
     return s->malloc && s->free;
 }
 
-static bool bind_usual_pair(gmd_subject *s)
+/* One of the two is there, and the other is not. */
+typedef struct half_pair {
+    const char *has, *lacks;
+    const char *declaration; /* of what it lacks */
+} half_pair;
+
+static bool bind_usual_pair(gmd_subject *s, half_pair *half)
 {
     static const char *const pairs[][2] = {
         {"gmd_malloc", "gmd_free"}, {"my_malloc", "my_free"},   {"alloc_fn", "free_fn"},
         {"alloc_fn", "dealloc_fn"}, {"my_alloc", "my_free"},    {"my_allocate", "my_deallocate"},
         {"rmm_alloc", "rmm_free"},  {"allocate", "deallocate"},
     };
+    *half = (half_pair){0};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        if (bind_pair(s, pairs[i][0], pairs[i][1])) {
+        const char *const *pair = pairs[i];
+        if (bind_pair(s, pair[0], pair[1])) {
             return true;
+        }
+        if (!half->has && (s->malloc || s->free)) {
+            *half = s->malloc
+                        ? (half_pair){pair[0], pair[1],
+                                      "(void *ptr, size_t size, int device, cudaStream_t stream)"}
+                        : (half_pair){pair[1], pair[0],
+                                      "(size_t size, int device, cudaStream_t stream)"};
         }
     }
     return false;
+}
+
+static gmd_status refuse_usual_pair(const gmd_subject_source *source, const subject_spec *spec,
+                                    const half_pair *half, gmd_error *error)
+{
+    char candidates[CANDIDATES_TEXT];
+    candidates_tell(spec->path, half->lacks ? half->lacks : "gmd_malloc",
+                    half->lacks ? half->lacks : "gmd_free", candidates, sizeof candidates);
+    if (half->has) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: the library has %s and lacks %s%s, which gmd needs as "
+                        "well%s",
+                        source->spec, half->has, half->lacks, half->declaration, candidates);
+    }
+    return gmd_fail(error, GMD_BAD_INPUT,
+                    "--allocator %s: the library has neither gmd_malloc and gmd_free nor "
+                    "another pair that gmd tries; name them: %s:MALLOC,FREE%s",
+                    source->spec, spec->path, candidates);
+}
+
+static gmd_status bind_functions(gmd_subject *s, const gmd_subject_source *source,
+                                 const subject_spec *spec, gmd_error *error)
+{
+    half_pair half;
+    char candidates[CANDIDATES_TEXT];
+    if (!spec->malloc_name[0]) {
+        return bind_usual_pair(s, &half) ? GMD_OK : refuse_usual_pair(source, spec, &half, error);
+    }
+    if (bind_pair(s, spec->malloc_name, spec->free_name)) {
+        return GMD_OK;
+    }
+    candidates_tell(spec->path, spec->malloc_name, spec->free_name, candidates, sizeof candidates);
+    return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: the library has no function %s%s",
+                    source->spec, s->malloc ? spec->free_name : spec->malloc_name, candidates);
 }
 
 static void bind_optional(gmd_subject *s)
@@ -264,20 +324,9 @@ gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *sour
     if (status != GMD_OK) {
         return status;
     }
-    if (parsed.malloc_name[0] && !bind_pair(subject, parsed.malloc_name, parsed.free_name)) {
-        char candidates[300];
-        candidates_tell(parsed.path, candidates, sizeof candidates);
-        return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: the library has no function %s%s",
-                        source->spec, subject->malloc ? parsed.free_name : parsed.malloc_name,
-                        candidates);
-    }
-    if (!parsed.malloc_name[0] && !bind_usual_pair(subject)) {
-        char candidates[300];
-        candidates_tell(parsed.path, candidates, sizeof candidates);
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "--allocator %s: the library has neither gmd_malloc and gmd_free nor "
-                        "another pair that gmd tries; name them: %s:MALLOC,FREE%s",
-                        source->spec, parsed.path, candidates);
+    status = bind_functions(subject, source, &parsed, error);
+    if (status != GMD_OK) {
+        return status;
     }
     bind_optional(subject);
     if (GMD_LOG_IS_ON(SUBJECT)) {

@@ -49,6 +49,7 @@ struct gmd_judge {
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
+    bool is_at_end;
     int device; /* of the moment that is judged */
     judge_costs costs;
     struct state_features *features; /* where preconditions are noted; NULL: nowhere */
@@ -77,6 +78,11 @@ void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view);
  * parties as of gmd_violation_add. */
 void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
                        const gmd_given_party *parties, uint64_t request, const char *message);
+
+/* The same after the last of so many requests. */
+void outcome_violation_at_end(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                              const gmd_given_party *parties, uint64_t requests,
+                              const char *message);
 
 /* On standard error, for a process that ends with it. */
 void outcome_tell(const gmd_outcome *outcome);

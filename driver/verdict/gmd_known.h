@@ -10,8 +10,8 @@
  * the words of a .gmd file, so that an entry hides no other defect with the same message: "fault
  * FUNCTION" (any of its calls), "conf TEXT" (a part of the settings), "destroy", "device" (a
  * request on, or for, another one than the first), "begin_pool" (or begin_capture, which opens
- * one), "begin_capture". "end" there: after it the run is judged no more, because all that follows
- * may be its consequence. Thread safety: read-only after reading. */
+ * one), "begin_capture", "leave_error". "end" there: after it the run is judged no more, because
+ * all that follows may be its consequence. Thread safety: read-only after reading. */
 #ifndef GMD_KNOWN_H
 #define GMD_KNOWN_H
 

@@ -36,10 +36,21 @@ typedef struct gmd_violation {
     char oracle[24];
     gmd_identity identity; /* what makes it the same defect as another one */
     uint64_t request; /* index from 0 of the request after which it showed; the count: at the end */
+    bool is_at_end;   /* after the last request: in the clean-up, or with all given back */
     uint8_t device_number; /* that the oracle judged, counted from 1; 0: not known */
     char message[600];     /* for people */
     char case_path[256];   /* a .gmd file that replays it; empty when none was written */
 } gmd_violation;
+
+/* When it showed, as the reports say it: "request 7", or "at the end". */
+enum { GMD_MOMENT_TEXT = 32 };
+static inline const char *gmd_violation_moment(const gmd_violation *violation,
+                                               char text[GMD_MOMENT_TEXT])
+{
+    snprintf(text, GMD_MOMENT_TEXT, violation->is_at_end ? "at the end" : "request %" PRIu64,
+             violation->request);
+    return text;
+}
 
 typedef enum gmd_oracle_fate {
     GMD_ORACLE_PASSED,
@@ -109,7 +120,8 @@ typedef struct known_context {
     bool has_second_device; /* a request on, or for, another device than the first */
     bool has_begun_pool;    /* or has_captured, which opens one */
     bool has_captured;
-    bool is_spoilt; /* by a known defect: what follows may be its consequence */
+    bool has_left_error; /* of the program's own, for the allocator's calls to meet */
+    bool is_spoilt;      /* by a known defect: what follows may be its consequence */
 } known_context;
 
 /* In three parts: whose outcome it is, what the run found as single values, and tables, of which a

@@ -32,6 +32,7 @@ static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
 /* Where a violation showed; `device_number` as in gmd_violation. */
 typedef struct moment {
     uint64_t request;
+    bool is_at_end;
     uint8_t device_number;
 } moment;
 
@@ -61,8 +62,10 @@ static void add_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind
         return;
     }
     gmd_violation *v = &outcome->violations[outcome->violation_count];
-    *v = (gmd_violation){
-        .identity = identity, .request = at.request, .device_number = at.device_number};
+    *v = (gmd_violation){.identity = identity,
+                         .request = at.request,
+                         .is_at_end = at.is_at_end,
+                         .device_number = at.device_number};
     snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
     snprintf(v->message, sizeof v->message, "%s", message);
     outcome->violation_count++; /* last, likewise */
@@ -74,11 +77,20 @@ void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind ki
     add_violation(outcome, known, kind, parties, (moment){.request = request}, message);
 }
 
+void outcome_violation_at_end(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                              const gmd_given_party *parties, uint64_t requests,
+                              const char *message)
+{
+    add_violation(outcome, known, kind, parties, (moment){.request = requests, .is_at_end = true},
+                  message);
+}
+
 void outcome_tell(const gmd_outcome *o)
 {
     for (uint32_t i = 0; i < o->violation_count; i++) {
         const gmd_violation *v = &o->violations[i];
-        fprintf(stderr, "gmd: %s, request %" PRIu64 ": %s\n", v->oracle, v->request, v->message);
+        char at[GMD_MOMENT_TEXT];
+        fprintf(stderr, "gmd: %s, %s: %s\n", v->oracle, gmd_violation_moment(v, at), v->message);
     }
     if (o->verdict == GMD_ERROR || o->verdict == GMD_UNFINISHED) {
         fprintf(stderr, "gmd: %s\n", o->error);
@@ -100,7 +112,7 @@ void gmd_violation_add(gmd_judge *judge, gmd_kind kind, const gmd_given_party *p
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    const moment at = {judge->request_index, (uint8_t)(judge->device + 1)};
+    const moment at = {judge->request_index, judge->is_at_end, (uint8_t)(judge->device + 1)};
     add_violation(judge->outcome, judge->known, kind, parties, at, message);
 }
 
@@ -293,6 +305,7 @@ void judge_close(gmd_judge *judge)
 void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view)
 {
     judge->request_index = view->request_index;
+    judge->is_at_end = hook == GMD_HOOK_WHEN_OVER || hook == GMD_HOOK_AT_END;
     judge->device = view->device;
     double weight = judge->costs.how == GMD_COSTS_IGNORED ? 0 : weight_of(&judge->costs, hook);
     if (weight > 0) {

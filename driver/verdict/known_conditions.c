@@ -79,7 +79,8 @@ static const struct {
 } requests[] = {{"destroy", offsetof(known_context, has_destroyed)},
                 {"device", offsetof(known_context, has_second_device)},
                 {"begin_pool", offsetof(known_context, has_begun_pool)},
-                {"begin_capture", offsetof(known_context, has_captured)}};
+                {"begin_capture", offsetof(known_context, has_captured)},
+                {"leave_error", offsetof(known_context, has_left_error)}};
 
 /* SIZE_MAX: it is no such condition. */
 static size_t flag_of(words w)
@@ -127,7 +128,8 @@ static gmd_status check(words w, const char *path, size_t number, gmd_error *err
     if (!function.length && !after(w, "conf").length && flag_of(w) == SIZE_MAX && !are(w, "end")) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
-                        "'begin_pool', 'begin_capture' or 'end' behind '|', found '%.*s'",
+                        "'begin_pool', 'begin_capture', 'leave_error' or 'end' behind '|', found "
+                        "'%.*s'",
                         path, number, shown, w.at);
     }
     return GMD_OK;

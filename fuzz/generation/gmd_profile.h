@@ -44,7 +44,8 @@ typedef struct gmd_profile_space {
     size_t conf_count;
     bool conf_is_fixed; /* always confs[0] */
     bool has_fraction, has_record_stream, has_pools;
-    bool has_captures; /* where there are pools, and no threads are interleaved */
+    bool has_captures;       /* where there are pools, and no threads are interleaved */
+    bool has_reused_handles; /* of destroyed streams and events */
     bool has_seeded_schedules, has_budgets, has_interleaving;
     bool has_one_thread;   /* no sequence has more */
     bool has_devices_only; /* every sequence has several devices, where device_max allows it */

@@ -358,6 +358,7 @@ static void draw_field(mutant *m, size_t at)
         break;
     case GMD_INPUT_AT_INTERLEAVE:
         h[at] = chance(m, 70);
+        h[at] |= chance(m, 30) ? GMD_INPUT_REUSES_HANDLES : 0;
         break;
     case GMD_INPUT_AT_SCHEDULE_SEED:
     case GMD_INPUT_AT_INTERLEAVE_SEED:

@@ -179,14 +179,15 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     draw_weights(p, space, &r);
     draw_pools(p, space, &r);
     draw_captures(p, space, &r);
+    p->conditions.reuses_handles = space->has_reused_handles && gmd_random_chance(&r, 40);
     leave_out(p, space);
 }
 
 /* --- leaving out ------------------------------------------------------------------------- */
 
 const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
-                                          "empty_cache, destroy, pools, captures, threads, "
-                                          "devices, settings, huge";
+                                          "empty_cache, destroy, leave_error, pools, captures, "
+                                          "threads, devices, settings, huge";
 
 /* False: it is no kind of request that can be left out. */
 static bool leave_out_op(gmd_profile_space *space, const char *word)

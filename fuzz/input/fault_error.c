@@ -16,6 +16,13 @@ static const char *const exempt_calls[] = {"cudaGetLastError",   "cudaPeekAtLast
                                            "cudaGetErrorString", "cudaGetErrorName",
                                            "cuGetErrorString",   "cuGetErrorName"};
 
+/* What orders work, and what such an order rests on. */
+static const char *const waits[] = {
+    "cudaStreamWaitEvent",   "cudaEventRecord",   "cudaEventSynchronize", "cudaStreamSynchronize",
+    "cudaDeviceSynchronize", "cuStreamWaitEvent", "cuEventRecord",        "cuEventSynchronize",
+    "cuStreamSynchronize",   "cuCtxSynchronize",
+};
+
 static bool begins_with_one(const char *function, const char *const *prefixes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -35,4 +42,9 @@ int gmd_fault_error_of(const char *function, bool memory_only)
         return OUT_OF_MEMORY;
     }
     return memory_only ? 0 : 999; /* cudaErrorUnknown, CUDA_ERROR_UNKNOWN */
+}
+
+bool gmd_fault_is_wait(const char *function)
+{
+    return begins_with_one(function, waits, sizeof waits / sizeof *waits);
 }

@@ -9,4 +9,7 @@
  * only those fail that need memory. */
 int gmd_fault_error_of(const char *function, bool memory_only);
 
+/* Whether it makes a stream or the host wait, or records what is waited for. */
+bool gmd_fault_is_wait(const char *function);
+
 #endif

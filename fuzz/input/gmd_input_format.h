@@ -5,7 +5,8 @@
  *    0  devices: 1 to 16; 0: not stated; above: 1 or 2
  *    1  capacity: a number in gmd_input_capacities (0: not stated), modulo their count
  *    2  schedule: a gmd_schedule_kind, modulo 6
- *    3  interleaving: 0 none, 1 seeded, 2 explicit, modulo 3
+ *    3  low 7 bits: interleaving: 0 none, 1 seeded, 2 explicit, modulo 3; top bit: the handles of
+ *       destroyed streams and events come again
  *    4  seed of the schedule, 4 bytes
  *    8  seed of the interleaving, 4 bytes
  *   12  settings: a number in gmd_input_confs (0: none), modulo their count
@@ -56,6 +57,8 @@ enum {
     GMD_INPUT_AT_POOLS = 13,
     GMD_INPUT_AT_STREAMS = 14,
     GMD_INPUT_AT_THREADS = 15,
+
+    GMD_INPUT_REUSES_HANDLES = 0x80, /* of the byte at GMD_INPUT_AT_INTERLEAVE */
 
     GMD_INPUT_OPS = 13,         /* ops below have a kind of record of their own */
     GMD_INPUT_OPS_FURTHER = 19, /* ops from here on are parts of GMD_RECORD_HEADER; those between

@@ -81,7 +81,10 @@ static void read_header(decoder *d, const uint8_t *h)
         (gmd_schedule_kind)(h[GMD_INPUT_AT_SCHEDULE] % (GMD_SCHEDULE_EXPLICIT + 1));
     t->conditions.schedule.seed = gmd_input_get32(h + GMD_INPUT_AT_SCHEDULE_SEED);
     t->conditions.schedule.choice_count = 0;
-    t->conditions.interleave.kind = interleavings[h[GMD_INPUT_AT_INTERLEAVE] % 3];
+    uint8_t interleaving = h[GMD_INPUT_AT_INTERLEAVE];
+    t->conditions.reuses_handles = (interleaving & GMD_INPUT_REUSES_HANDLES) != 0;
+    interleaving &= (uint8_t)~GMD_INPUT_REUSES_HANDLES;
+    t->conditions.interleave.kind = interleavings[interleaving % 3];
     t->conditions.interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
     t->conditions.interleave.choice_count = 0;
     d->conf_code = h[GMD_INPUT_AT_CONF] % gmd_input_conf_count;

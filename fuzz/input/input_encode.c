@@ -133,6 +133,9 @@ static void put_header(encoder *e)
     h[GMD_INPUT_AT_INTERLEAVE] = t->conditions.interleave.kind == GMD_SCHEDULE_SEEDED     ? 1
                                  : t->conditions.interleave.kind == GMD_SCHEDULE_EXPLICIT ? 2
                                                                                           : 0;
+    if (t->conditions.reuses_handles) {
+        h[GMD_INPUT_AT_INTERLEAVE] |= GMD_INPUT_REUSES_HANDLES;
+    }
     gmd_input_put32(h + GMD_INPUT_AT_SCHEDULE_SEED, narrow_seed(&t->conditions.schedule));
     gmd_input_put32(h + GMD_INPUT_AT_INTERLEAVE_SEED, narrow_seed(&t->conditions.interleave));
     h[GMD_INPUT_AT_CONF] = code_of_conf(conf);

@@ -3,6 +3,7 @@
 #ifndef GMD_CAMPAIGN_H
 #define GMD_CAMPAIGN_H
 
+#include "gmd_fault_sweep.h"
 #include "gmd_findings.h"
 #include "gmd_runner.h"
 #include "gmd_search_options.h"
@@ -16,7 +17,8 @@ typedef struct campaign {
     gmd_search_result *result;
     gmd_runner runner;
     double start, last_fresh, last_read;
-    uint64_t sequences; /* without the minimiser's tries */
+    gmd_swept_paths swept_paths; /* of waits */
+    uint64_t sequences;          /* without the minimiser's tries */
     gmd_status status;
     gmd_error *error;
 } campaign;
@@ -56,6 +58,9 @@ bool campaign_run_batch(campaign *campaign, bool interleaves, batch *batch);
 /* search_sweep.c: two short sequences, in which each call that needs memory fails in turn; with
  * `others`, in the second one each other call, of which only that requests come back is asked. */
 void campaign_sweep(campaign *campaign, gmd_profile *profile, uint64_t seed, bool others);
+
+/* search_sweep.c: sequences in which waits fail, those first that come in rare places. */
+void campaign_sweep_waits(campaign *campaign, gmd_profile *profile, uint64_t seed);
 
 /* search_repeat.c: sequences that are run by themselves, each again and again (docs/oracles/
  * progress.md, rounds). False: there is no such round here. */

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH        64
-#define HANG_SECONDS 2 /* a request of these takes microseconds */
+#define BATCH 64
 
 /* --- sets of numbers ---------------------------------------------------------------------- */
 
@@ -287,7 +286,7 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->result = result;
     s->start = gmd_clock_s();
     s->error = error;
-    gmd_run_options run = gmd_options_hurried(options->run, HANG_SECONDS);
+    gmd_run_options run = gmd_options_hurried(options->run, GMD_EXHAUSTIVE_HANG_S);
     run.conditions.schedule = (gmd_schedule){0}; /* the traces state it */
     gmd_runner_init(&s->runner, &run);
     s->status = choose_alphabet(s);

@@ -1,6 +1,7 @@
 #include "gmd_fault_sweep.h"
 
 #include "gmd_fault_error.h"
+#include "gmd_hash.h"
 #include "gmd_size.h"
 
 #include <stdlib.h>
@@ -134,7 +135,7 @@ static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
         .op = GMD_OP_FAULT, .count = call->ordinal, .error = (uint32_t)code, .thread = 0};
     gmd_status status = find_function(s, call->function, &fault.function);
     /* only this call fails; then each later one, too */
-    uint8_t variants = s->options->others_only ? 1 : 2;
+    uint8_t variants = s->options->others_only || s->options->paths ? 1 : 2;
     for (uint8_t every = 0; every < variants && status == GMD_OK && !s->is_over; every++) {
         fault.every_later = every;
         insert(s, call->request, &fault);
@@ -147,6 +148,9 @@ static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
 
 static bool is_swept(const sweep *s, const gmd_logged_call *call)
 {
+    if (s->options->paths) {
+        return call->request < s->trace->count && gmd_fault_is_wait(call->function);
+    }
     bool is_left_out =
         s->options->others_only && gmd_fault_error_of(call->function, true) == OUT_OF_MEMORY;
     return call->request < s->trace->count && !is_left_out &&
@@ -168,6 +172,44 @@ static gmd_status fail_each(sweep *s, const gmd_logged_call *calls, size_t count
         if (is_swept(s, &calls[i]) && seen++ % stride == 0) {
             status = fail_call(s, &calls[i],
                                gmd_fault_error_of(calls[i].function, s->options->memory_only));
+        }
+    }
+    return status;
+}
+
+/* What led to the call, in one number: the kind of request, and the functions that it called
+ * before, the same many times over as once. */
+static uint32_t path_to(const sweep *s, const gmd_logged_call *calls, size_t at)
+{
+    size_t first = at;
+    while (first && calls[first - 1].request == calls[at].request) {
+        first--;
+    }
+    uint64_t hash = gmd_hash_add(1, s->trace->requests[calls[at].request].op);
+    for (size_t i = first; i <= at; i++) {
+        if (i == first || strcmp(calls[i].function, calls[i - 1].function) != 0) {
+            hash = gmd_hash_bytes(hash, calls[i].function, strlen(calls[i].function));
+        }
+    }
+    return (uint32_t)(hash % GMD_SWEPT_PATHS);
+}
+
+/* The calls that few like them have failed before, up to the limit of runs. */
+static gmd_status fail_rarest(sweep *s, const gmd_logged_call *calls, size_t count)
+{
+    uint16_t *failed = s->options->paths->counts;
+    gmd_status status = GMD_OK;
+    for (uint32_t least = 1; least && least <= UINT16_MAX && status == GMD_OK; least *= 2) {
+        for (size_t i = 0; i < count && status == GMD_OK && !s->is_over; i++) {
+            uint32_t path = is_swept(s, &calls[i]) ? path_to(s, calls, i) : GMD_SWEPT_PATHS;
+            if (path == GMD_SWEPT_PATHS || failed[path] >= least) {
+                continue;
+            }
+            if (s->result->runs == s->options->runs) {
+                return status;
+            }
+            failed[path]++;
+            status = fail_call(s, &calls[i], gmd_fault_error_of(calls[i].function, false));
         }
     }
     return status;
@@ -232,9 +274,9 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
     memcpy(calls, shared_calls, count * sizeof *calls);
     status = open_sweep(&s);
     if (status == GMD_OK) {
-        status = fail_each(&s, calls, count);
+        status = options->paths ? fail_rarest(&s, calls, count) : fail_each(&s, calls, count);
     }
-    if (status == GMD_OK && options->has_budgets && !options->others_only &&
+    if (status == GMD_OK && options->has_budgets && !options->others_only && !options->paths &&
         peak != GMD_STAT_UNKNOWN) {
         status = try_budgets(&s, peak);
     }

@@ -1,6 +1,7 @@
 #include "gmd_findings.h"
 #include "gmd_log.h"
 
+#include "gmd_cause.h"
 #include "gmd_clock.h"
 #include "gmd_grow.h"
 #include "gmd_hash.h"
@@ -12,6 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A request's budget is so much smaller, at least, while a hang is minimised. */
+#define HASTE 4
+/* Budgets of a request that a run with a hang takes, the oracles' questions with it. */
+#define LAST_RUN 1.5
 
 static gmd_finding *find(const gmd_findings *findings, const gmd_identity *cause)
 {
@@ -152,32 +158,65 @@ bool gmd_is_without_end(const gmd_violation *violation)
            gmd_identity_is(&violation->identity, GMD_KIND(progress, deadlock));
 }
 
-/* Each try of a hang takes as long as the request's budget: it gets a smaller one. Interleaved
- * threads are tried in many orders, of which most hang: such a case stays as it is. */
-static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
-                           gmd_trace *smallest, gmd_minimized *minimized, gmd_error *error)
+/* The case that is left must show its cause under the budget that was given, too: what is only slow
+ * is no hang there. */
+static bool still_hangs(const gmd_trace *smallest, gmd_runner *runner, const gmd_identity *cause,
+                        gmd_violation *violation)
+{
+    const gmd_outcome *outcome;
+    gmd_error error;
+    const gmd_violation *found = NULL;
+    if (gmd_runner_run(runner, smallest, &outcome, &error) == GMD_OK) {
+        found = gmd_cause_find(outcome, cause);
+    }
+    if (found) {
+        *violation = *found;
+    }
+    return found != NULL;
+}
+
+/* Each try of a hang takes as long as the request's budget: it gets a smaller one, and the time for
+ * all of them leaves some for the last run. */
+static gmd_status minimize_hang(const gmd_findings *findings, const gmd_finding *finding,
+                                gmd_runner *runner, gmd_trace *smallest,
+                                gmd_minimize_limits *limits, gmd_minimized *minimized,
+                                gmd_error *error)
+{
+    const gmd_run_options *given = runner->given;
+    double share = given->process.call_budget_s / HASTE;
+    const gmd_run_options hasty =
+        gmd_options_hurried(given, share < findings->hang_seconds ? share : findings->hang_seconds);
+    if (limits->seconds > 0) {
+        double left = limits->seconds - LAST_RUN * given->process.call_budget_s;
+        limits->seconds = left > limits->seconds / 2 ? left : limits->seconds / 2;
+    }
+    runner->given = &hasty;
+    gmd_runner_renew(runner);
+    gmd_status status = gmd_minimize(smallest, runner, &finding->cause, limits, minimized, error);
+    runner->given = given;
+    gmd_runner_renew(runner);
+    if (status == GMD_OK &&
+        !still_hangs(smallest, runner, &finding->cause, &minimized->violation)) {
+        status = gmd_options_interrupted(given)
+                     ? gmd_fail(error, GMD_INTERRUPTED, "interrupted before its last run")
+                     : gmd_fail(error, GMD_BAD_INPUT,
+                                "what took %g s in a smaller case takes less than %g s",
+                                hasty.process.call_budget_s, given->process.call_budget_s);
+    }
+    return status;
+}
+
+static gmd_status minimize(const gmd_findings *findings, const gmd_finding *finding,
+                           gmd_runner *runner, gmd_trace *smallest, gmd_minimized *minimized,
+                           gmd_error *error)
 {
     gmd_minimize_limits limits = {.seconds = findings->minimize_seconds,
                                   .tries = findings->minimize_tries,
                                   .progress = findings->progress,
                                   .context = findings->context};
-    const gmd_run_options *given = runner->given;
-    gmd_run_options hasty = *given;
     bool is_hang = gmd_is_hang(&finding->violation) && findings->hang_seconds > 0;
-    if (is_hang && smallest->threads.count > 1) {
-        return GMD_BAD_INPUT;
-    }
-    if (is_hang) {
-        hasty.process.call_budget_s = findings->hang_seconds;
-        runner->given = &hasty;
-        gmd_runner_renew(runner);
-    }
-    gmd_status status = gmd_minimize(smallest, runner, &finding->cause, &limits, minimized, error);
-    if (is_hang) {
-        runner->given = given;
-        gmd_runner_renew(runner);
-    }
-    return status;
+    return is_hang ? minimize_hang(findings, finding, runner, smallest, &limits, minimized, error)
+                   : gmd_minimize(smallest, runner, &finding->cause, &limits, minimized, error);
 }
 
 static void tell(const gmd_findings *findings, const gmd_finding *finding)
@@ -208,12 +247,24 @@ static void write_case(const gmd_findings *findings, gmd_finding *finding,
     }
 }
 
+static void note_unfinished(gmd_finding *finding, gmd_status status, const gmd_minimized *minimized,
+                            const gmd_error *error)
+{
+    if (status != GMD_OK) {
+        snprintf(finding->unfinished, sizeof finding->unfinished, "not minimised: %.100s",
+                 error->text);
+    } else if (!minimized->is_complete) {
+        snprintf(finding->unfinished, sizeof finding->unfinished,
+                 "minimised until its time was over");
+    }
+}
+
 /* One that cannot be reproduced is kept whole: it says at least what was running. */
 static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
                             const gmd_trace *trace, gmd_error *error)
 {
-    gmd_trace smallest;
-    gmd_minimized minimized;
+    gmd_trace smallest = {0};
+    gmd_minimized minimized = {0};
     gmd_status status = gmd_trace_copy(&smallest, trace, error);
     if (status != GMD_OK) {
         return status;
@@ -221,12 +272,14 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     double start = gmd_clock_s();
     status = minimize(findings, finding, runner, &smallest, &minimized, error);
     finding->minimize_seconds = gmd_clock_s() - start;
+    note_unfinished(finding, status, &minimized, error);
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
     }
-    finding->requests = smallest.count;
+    const gmd_trace *made = status == GMD_OK ? &smallest : trace;
+    finding->requests = made->count;
     if (findings->out_directory) { /* also where minimising failed: what there is, is kept */
-        write_case(findings, finding, &smallest);
+        write_case(findings, finding, made);
     }
     status = status == GMD_BAD_INPUT || status == GMD_INTERRUPTED ? GMD_OK : status;
     gmd_trace_free(&smallest);

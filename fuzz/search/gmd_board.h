@@ -21,6 +21,7 @@ typedef struct gmd_finding {
     double seconds;          /* until then, since the beginning of the search */
     size_t requests;         /* of the minimised case */
     double minimize_seconds; /* that it took to become so small */
+    char unfinished[128];    /* why it may be larger than it need be; empty: it is the smallest */
     char unwritten[256]; /* why there is no file of the case; empty: there is, or none is wanted */
 } gmd_finding;
 

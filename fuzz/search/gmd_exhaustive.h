@@ -13,6 +13,7 @@
 #include <signal.h>
 
 #define GMD_EXHAUSTIVE_SCHEDULES 3
+#define GMD_EXHAUSTIVE_HANG_S    2 /* at most; a request of these takes microseconds */
 
 typedef struct gmd_exhaustive_result {
     uint64_t runs;            /* sequences carried out, each once for every schedule */

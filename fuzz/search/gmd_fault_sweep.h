@@ -10,9 +10,19 @@
 #include "gmd_cause.h"
 #include "gmd_runner.h"
 
+/* How often a call failed that came after these calls in its request, from sweep to sweep: what an
+ * allocator does once in ten thousand requests is to be reached as soon as it has been seen. */
+enum { GMD_SWEPT_PATHS = 4096 };
+typedef struct gmd_swept_paths { /* zero-initialised: nothing was swept */
+    uint16_t counts[GMD_SWEPT_PATHS];
+} gmd_swept_paths;
+
 typedef struct gmd_sweep_options {
     bool memory_only; /* only calls that a device without memory refuses */
     bool others_only; /* only the other ones, each once: they fail for a moment, not for ever */
+    /* Only waits and what they rest on (gmd_fault_is_wait), each once: first those that come after
+     * the calls that were swept the least, whose count grows. NULL: all calls alike. */
+    gmd_swept_paths *paths;
     bool
         is_persistent; /* many runs in one process; those that show something again by themselves */
     bool has_budgets;  /* the device can also be made to run out of memory at each size */

@@ -13,8 +13,8 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
     const char *allocator;
     double minimize_seconds; /* for each */
     uint64_t minimize_tries; /* likewise; 0: no limit */
-    double hang_seconds;     /* while a hang is minimised, each one takes so long; 0: as always */
-    gmd_board *board;        /* of processes that search together; NULL: there is only this one */
+    double hang_seconds; /* while a hang is minimised, each takes so long at most; 0: as always */
+    gmd_board *board;    /* of processes that search together; NULL: there is only this one */
     void (*progress)(void *context, size_t requests, uint64_t tries);
     void *context;
     /* Told of each finding as soon as it is new, before a case is made of it, and once more where

@@ -190,9 +190,12 @@ static void play_round(campaign *c, uint64_t round)
         return;
     }
     bool sweeps = o->space.has_faults && round % 4 == 3 && !o->no_sweeps;
+    bool waits = o->space.has_faults && round % 8 == 5 && !o->no_sweeps;
     bool repeats = round % RARELY == RARELY - 2 && !o->shape;
     if (sweeps) {
         campaign_sweep(c, &profile, seed, round % RARELY == RARELY - 1 && !o->shape);
+    } else if (waits) {
+        campaign_sweep_waits(c, &profile, seed);
     } else if ((!repeats || !campaign_repeat(c, &profile, seed)) &&
                (!is_guided(c, round) || !guided_round(c, &profile, seed))) {
         drawn_round(c, &profile, seed, round);

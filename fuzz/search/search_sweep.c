@@ -1,12 +1,14 @@
 /* search_sweep.c - rounds in which calls fail, one after the other, in short sequences. */
 #include "campaign.h"
 
-#include "gmd_fault_sweep.h"
+#include <string.h>
 
 #define SWEEPS_A_ROUND 2
 #define SWEEP_RUNS     200
 #define SWEEP_REQUESTS 30
-#define ANSWER_SECONDS 3 /* of a request in a sequence that takes milliseconds */
+#define WAIT_SEQUENCES 16
+#define WAIT_RUNS      24 /* in each */
+#define ANSWER_SECONDS 3  /* of a request in a sequence that takes milliseconds */
 
 static bool note_swept(void *context, const gmd_trace *trace, const gmd_violation *violation)
 {
@@ -90,6 +92,44 @@ static void sweep_others(campaign *c, const gmd_trace *trace)
     c->runner.known += runner.known;
     gmd_judged_add(&c->runner.judged, runner.judged.oracles, runner.judged.count);
     gmd_add_troubles(&c->runner.troubles, &runner.troubles);
+}
+
+/* An allocator may refuse what comes, or lose memory, where a wait has failed: not hand out or give
+ * back what somebody still works on. */
+static bool is_of_waits(const gmd_violation *violation)
+{
+    return strcmp(violation->oracle, "stream_order") == 0 ||
+           strcmp(violation->oracle, "data") == 0 || gmd_is_without_end(violation);
+}
+
+static bool note_waits(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    return is_of_waits(violation) ? note_swept(context, trace, violation) : true;
+}
+
+static bool is_nothing_of_waits(void *context, const gmd_violation *violation)
+{
+    return !is_of_waits(violation) || was_found(context, violation);
+}
+
+void campaign_sweep_waits(campaign *c, gmd_profile *profile, uint64_t seed)
+{
+    const gmd_sweep_options options = {.paths = &c->swept_paths,
+                                       .is_persistent = true,
+                                       .is_known = is_nothing_of_waits,
+                                       .runs = WAIT_RUNS,
+                                       .progress = tell_sweeping,
+                                       .found = note_waits,
+                                       .context = c};
+    profile->weights[GMD_OP_FAULT] = 0;
+    profile->interleaves = false;
+    for (uint64_t i = 0; i < WAIT_SEQUENCES && !campaign_is_over(c); i++) {
+        gmd_trace trace;
+        if (campaign_generate(c, profile, gmd_random_derive(seed, i), &trace)) {
+            sweep(c, &trace, &c->runner, &options);
+        }
+        gmd_trace_free(&trace);
+    }
 }
 
 void campaign_sweep(campaign *c, gmd_profile *profile, uint64_t seed, bool others)

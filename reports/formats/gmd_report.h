@@ -96,9 +96,11 @@ typedef struct gmd_report {
     const gmd_campaign_finding *found; /* of the violations of "fuzz"'s one outcome, in their order;
                                           NULL: not known */
     size_t found_count;
-    const char *replay_options;  /* what 'gmd run CASE' needs to show a campaign's case again; NULL:
-                                    it is no campaign */
-    const char *command_line;    /* that makes this report again; NULL: not given */
+    const char *replay_options; /* what 'gmd run CASE' needs to show a campaign's case again; NULL:
+                                   it is no campaign */
+    double hang_s;            /* likewise: a request that took longer is a hang; 0: as for 'gmd run'
+                                 without --timeout */
+    const char *command_line; /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
     /* The cases of "gate"'s findings, or of the violations of the one outcome of "fuzz", in their
      * order; NULL: nothing was run again. */

@@ -5,6 +5,7 @@
 #include "gmd_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 const char *gmd_verdict_name(gmd_verdict verdict)
@@ -117,6 +118,11 @@ bool gmd_report_replay(const gmd_report *report, const gmd_violation *violation,
     gmd_command command = gmd_command_begin(text, size, "gmd run");
     gmd_command_word(&command, violation->case_path);
     gmd_command_more(&command, report->replay_options);
+    if (report->hang_s > 0 && gmd_identity_is(&violation->identity, GMD_KIND(progress, hang))) {
+        char seconds[32];
+        snprintf(seconds, sizeof seconds, "%.0f", ceil(report->hang_s)); /* --timeout is whole */
+        gmd_command_option(&command, "--timeout", seconds);
+    }
     gmd_command_end(&command);
     return true;
 }
@@ -168,6 +174,14 @@ void identity_json(gmd_json *json, const gmd_identity *identity)
         gmd_json_string(json, identity->parties[i].name, identity->parties[i].value);
     }
     gmd_json_end(json);
+}
+
+void moment_json(gmd_json *json, const gmd_violation *violation)
+{
+    gmd_json_u64(json, "request", violation->request);
+    if (violation->is_at_end) {
+        gmd_json_bool(json, "at_end", true);
+    }
 }
 
 const char *violation_rule(const gmd_violation *violation)

@@ -40,6 +40,9 @@ void phase_figures_json(gmd_json *json, const gmd_phase *phase);
 /* The keys "kind" and "parties" of an open violation. */
 void identity_json(gmd_json *json, const gmd_identity *identity);
 
+/* The key "request" of an open violation, and "at_end" after the last one. */
+void moment_json(gmd_json *json, const gmd_violation *violation);
+
 /* What reports name the verdict by: its kind; the oracle in results of an older gmd, which have no
  * kind. */
 const char *violation_rule(const gmd_violation *violation);

@@ -68,7 +68,7 @@ static gmd_case_listing *read_violations(result_reader *r, const json_t *run, gm
         gmd_violation *violation = &o->violations[o->violation_count++];
         result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
         result_identity(r, v, violation->oracle, &violation->identity);
-        violation->request = result_number(r, v, "request", UINT64_MAX);
+        result_moment(r, v, violation);
         result_text(r, v, "message", violation->message, sizeof violation->message);
         result_copy(r, result_member(r, v, "case", RESULT_STRING, false), violation->case_path,
                     sizeof violation->case_path);

@@ -111,7 +111,7 @@ static void read_finding(result_reader *r, const json_t *from, gmd_gate_finding 
     result_text(r, from, "oracle", v->oracle, sizeof v->oracle);
     result_identity(r, from, v->oracle, &v->identity);
     result_text(r, from, "message", v->message, sizeof v->message);
-    v->request = result_number(r, from, "request", UINT64_MAX);
+    result_moment(r, from, v);
     read_optional(r, from, "case", v->case_path, sizeof v->case_path);
     result_text(r, from, "cause", f->cause, sizeof f->cause);
     result_text(r, from, "part", f->part, sizeof f->part);

@@ -303,6 +303,13 @@ void result_identity(result_reader *r, const json_t *object, const char *oracle,
     }
 }
 
+void result_moment(result_reader *r, const json_t *object, gmd_violation *violation)
+{
+    violation->request = result_number(r, object, "request", UINT64_MAX);
+    violation->is_at_end =
+        result_member(r, object, "at_end", RESULT_BOOL, false) && result_bool(r, object, "at_end");
+}
+
 void result_fail_memory(result_reader *r)
 {
     if (r->status == GMD_OK) {

@@ -83,4 +83,7 @@ void result_listing(result_reader *r, const json_t *object, gmd_case_listing *li
 void result_identity(result_reader *r, const json_t *object, const char *oracle,
                      gmd_identity *identity);
 
+/* "request" of a violation, and "at_end", which an older gmd did not write. */
+void result_moment(result_reader *r, const json_t *object, gmd_violation *violation);
+
 #endif

@@ -36,31 +36,62 @@ static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const g
     gmd_put_flowing(out, terminal, 3, &at, f->violation.message);
     putc('\n', out);
     put_known_line(&f->violation.identity, "   ", out);
-    fputs("   found by ", out);
-    gmd_utf8_put_line(f->part, out);
-    putc('/', out);
-    gmd_utf8_put_line(f->item, out);
-    fprintf(out, " after %.1f s, %" PRIu64 " time%s in all; %zu request%s\n   replay: ", f->seconds,
-            f->hits, f->hits == 1 ? "" : "s", f->case_requests, f->case_requests == 1 ? "" : "s");
+    char found[sizeof f->part + sizeof f->item + 160];
+    snprintf(found, sizeof found,
+             "found by %s/%s after %.1f s, %" PRIu64 " time%s in all; %zu request%s", f->part,
+             f->item, f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
+             f->case_requests == 1 ? "" : "s");
+    at = fprintf(out, "   ");
+    gmd_put_flowing(out, terminal, 5, &at, found);
+    fputs("\n   replay: ", out);
     gmd_utf8_put_line(f->replay, out);
     putc('\n', out);
     gmd_case_listing_put(listing, "   ", out);
 }
 
+/* A narrow terminal does without the runs and what was skipped. */
 static void put_table(FILE *out, gmd_terminal terminal, const gmd_gate_result *gate)
 {
-    char runs[32], requests[32];
-    fprintf(out, "%s%-12s %-8s %6s %8s %12s %9s %8s %8s%s\n", terminal.color ? bold : "", "part",
-            "verdict", "items", "runs", "requests", "findings", "skipped", "seconds",
-            terminal.color ? plain : "");
+    enum { WHOLE_WIDTH = 78 };
+    char runs[32], requests[32], skipped[32];
+    bool is_narrow = terminal.columns && terminal.columns < WHOLE_WIDTH;
+    int of_runs = is_narrow ? 0 : 9, of_skipped = is_narrow ? 0 : 9;
+    fprintf(out, "%s%-12s %-8s %6s%*s %12s %9s%*s %8s%s\n", terminal.color ? bold : "", "part",
+            "verdict", "items", of_runs, is_narrow ? "" : "runs", "requests", "findings",
+            of_skipped, is_narrow ? "" : "skipped", "seconds", terminal.color ? plain : "");
     for (size_t i = 0; i < gate->part_count; i++) {
         const gmd_gate_part *p = &gate->parts[i];
-        fprintf(
-            out, "%-12s %-8s %6zu %8s %12s %9zu %8zu %8.1f\n", p->name, part_verdict(p),
-            p->item_count - gmd_gate_part_skipped(p), gmd_format_count(gmd_gate_part_runs(p), runs),
-            gmd_format_count(gmd_gate_part_requests(p), requests), gmd_gate_part_findings(gate, p),
-            gmd_gate_part_skipped(p), gmd_gate_part_seconds(p));
+        snprintf(skipped, sizeof skipped, "%zu", gmd_gate_part_skipped(p));
+        fprintf(out, "%-12s %-8s %6zu%*s %12s %9zu%*s %8.1f\n", p->name, part_verdict(p),
+                p->item_count - gmd_gate_part_skipped(p), of_runs,
+                is_narrow ? "" : gmd_format_count(gmd_gate_part_runs(p), runs),
+                gmd_format_count(gmd_gate_part_requests(p), requests),
+                gmd_gate_part_findings(gate, p), of_skipped, is_narrow ? "" : skipped,
+                gmd_gate_part_seconds(p));
     }
+}
+
+static void put_whole(const gmd_report *report, FILE *out, gmd_terminal terminal)
+{
+    const gmd_gate_result *gate = report->gate;
+    const char *verdict = gmd_verdict_name(gmd_report_verdict(report));
+    char requests[32], figures[160];
+    size_t worse = gmd_gate_regressions(gate, NULL, NULL);
+    int at = gmd_text_width(verdict), used = 0;
+    put_colored(out, terminal, gmd_report_verdict(report) == GMD_PASS ? green : red, verdict);
+    gmd_put_flowing(out, terminal, 2, &at, ": ");
+    gmd_put_flowing(out, terminal, 2, &at, report->allocator);
+    if (worse) {
+        used =
+            snprintf(figures, sizeof figures, ", %zu figure%s worse", worse, worse == 1 ? "" : "s");
+    }
+    snprintf(figures + used, sizeof figures - (size_t)used,
+             ", %zu finding%s, %s requests in %.1f s, seed %" PRIu64 "%s", gate->finding_count,
+             gate->finding_count == 1 ? "" : "s",
+             gmd_format_count(report_requests(report), requests), gate->seconds, gate->seed,
+             gate->is_quick ? ", quick" : "");
+    gmd_put_flowing(out, terminal, 2, &at, figures);
+    putc('\n', out);
 }
 
 size_t gate_detail_alike(const gmd_gate_part *part, size_t index)
@@ -88,10 +119,11 @@ static void put_details(FILE *out, gmd_terminal terminal, const gmd_gate_part *p
         if (same) {
             int at = fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
             gmd_put_flowing(out, terminal, 2, &at, item->name);
+            char more[40] = ": ";
             if (same > 1) {
-                at += fprintf(out, " and %zu more", same - 1);
+                snprintf(more, sizeof more, " and %zu more: ", same - 1);
             }
-            gmd_put_flowing(out, terminal, 2, &at, ": ");
+            gmd_put_flowing(out, terminal, 2, &at, more);
             gmd_put_flowing(out, terminal, 2, &at, item->detail);
             putc('\n', out);
         }
@@ -154,7 +186,6 @@ static void put_notes(FILE *out, gmd_terminal terminal, const gmd_outcome *outco
 void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 {
     const gmd_gate_result *gate = report->gate;
-    char requests[32];
     for (size_t i = 0; i < gate->finding_count; i++) {
         put_finding(out, terminal, i + 1, &gate->findings[i], outcome_listing(report, 0, i));
     }
@@ -184,18 +215,7 @@ void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
         gmd_utf8_put_line(gate->ended_early, out);
         putc('\n', out);
     }
-    gmd_verdict verdict = gmd_report_verdict(report);
-    put_colored(out, terminal, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
-    fputs(": ", out);
-    gmd_utf8_put_line(report->allocator, out);
-    size_t worse = gmd_gate_regressions(gate, NULL, NULL);
-    if (worse) {
-        fprintf(out, ", %zu figure%s worse", worse, worse == 1 ? "" : "s");
-    }
-    fprintf(out, ", %zu finding%s, %s requests in %.1f s, seed %" PRIu64 "%s\n",
-            gate->finding_count, gate->finding_count == 1 ? "" : "s",
-            gmd_format_count(report_requests(report), requests), gate->seconds, gate->seed,
-            gate->is_quick ? ", quick" : "");
+    put_whole(report, out, terminal);
     fflush(out);
 }
 
@@ -267,7 +287,7 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f,
     identity_json(json, &f->violation.identity);
     gmd_json_string(json, "cause", f->cause);
     gmd_json_string(json, "message", f->violation.message);
-    gmd_json_u64(json, "request", f->violation.request);
+    moment_json(json, &f->violation);
     gmd_json_string(json, "part", f->part);
     gmd_json_string(json, "item", f->item);
     gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);

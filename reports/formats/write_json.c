@@ -41,7 +41,7 @@ static void write_outcome_violations(gmd_json *json, const gmd_report *report, s
         gmd_json_string(json, "run", outcome->name);
         gmd_json_string(json, "oracle", violation->oracle);
         identity_json(json, &violation->identity);
-        gmd_json_u64(json, "request", violation->request);
+        moment_json(json, violation);
         gmd_json_string(json, "message", violation->message);
         gmd_json_string(json, "case", *violation->case_path ? violation->case_path : NULL);
         listing_json(json, report->gate ? NULL : outcome_listing(report, index, i));

@@ -80,8 +80,9 @@ static void put_violations(const gmd_outcome *outcome, const char *oracle, FILE 
         if (oracle && strcmp(violation->oracle, oracle) != 0) {
             continue;
         }
+        char moment[GMD_MOMENT_TEXT];
         gmd_put_xml(violation_rule(violation), out);
-        fprintf(out, ", request %" PRIu64 ": ", violation->request);
+        fprintf(out, ", %s: ", gmd_violation_moment(violation, moment));
         gmd_put_xml(violation->message, out);
         if (*violation->case_path) {
             fputs("\ncase: ", out);

@@ -105,9 +105,10 @@ static void put_violations(const gmd_report *report, size_t index, FILE *out)
     const gmd_outcome *outcome = report->outcomes[index];
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
+        char moment[GMD_MOMENT_TEXT];
         fputs("- **", out);
         gmd_put_markdown(violation->oracle, out);
-        fprintf(out, "**, request %" PRIu64 ": ", violation->request);
+        fprintf(out, "**, %s: ", gmd_violation_moment(violation, moment));
         gmd_put_markdown(violation->message, out);
         if (*violation->case_path) {
             fputs(" (case: ", out);

@@ -72,9 +72,31 @@ static void put_padded(const char *text, int width, FILE *out)
 }
 
 /* The columns of a phase table, by one place that says what they are. */
-enum { phase_columns = 4, figures_width = 2 + phase_columns * 17 };
-static const char *const phase_headings[phase_columns] = {"allocated", "max allocated", "reserved",
-                                                          "max reserved"};
+enum { phase_columns = 4 };
+
+/* A narrow terminal has its columns closer, under shorter headings. */
+typedef struct phase_form {
+    int space, width; /* before a column, and its own */
+    const char *headings[phase_columns];
+} phase_form;
+
+static const phase_form whole_form = {2,
+                                      15,
+                                      {"allocated", "max allocated", "reserved", "max reserved"}},
+                        brief_form = {1, 11, {"allocated", "max alloc.", "reserved", "max res."}};
+
+static int figures_width(const phase_form *form)
+{
+    return 2 + phase_columns * (form->space + form->width);
+}
+
+static const phase_form *phase_form_of(const screen *on)
+{
+    enum { LEAST_LABEL = 10 };
+    bool is_narrow =
+        on->terminal.columns && on->terminal.columns < figures_width(&whole_form) + LEAST_LABEL;
+    return is_narrow ? &brief_form : &whole_form;
+}
 
 static uint64_t phase_figure(const gmd_phase *phase, int column)
 {
@@ -83,16 +105,18 @@ static uint64_t phase_figure(const gmd_phase *phase, int column)
     return figures[column];
 }
 
-static void put_figures(const gmd_phase *phase, gmd_table_unit unit, FILE *out)
+static void put_figures(const screen *on, const gmd_phase *phase, gmd_table_unit unit)
 {
+    const phase_form *form = phase_form_of(on);
     for (int column = 0; column < phase_columns; column++) {
         uint64_t bytes = phase_figure(phase, column);
         char number[40], cell[48];
         gmd_format_in_unit(bytes, unit, number);
         snprintf(cell, sizeof cell, "%s %s", number, unit.name);
-        fprintf(out, "  %15s", bytes == GMD_STAT_UNKNOWN ? "-" : cell);
+        fprintf(on->out, "%*s%*s", form->space, "", form->width,
+                bytes == GMD_STAT_UNKNOWN ? "-" : cell);
     }
-    putc('\n', out);
+    putc('\n', on->out);
 }
 
 /* One cell shows the highest of the phases that fall into it, lest a peak disappears. */
@@ -127,8 +151,9 @@ static void put_phase_headings(const screen *on, const char *first, int label_wi
     fputs("  ", on->out);
     begin_color(on, bold);
     put_padded(first, label_width, on->out);
+    const phase_form *form = phase_form_of(on);
     for (int column = 0; column < phase_columns; column++) {
-        fprintf(on->out, "  %15s", phase_headings[column]);
+        fprintf(on->out, "%*s%*s", form->space, "", form->width, form->headings[column]);
     }
     end_color(on);
     putc('\n', on->out);
@@ -138,8 +163,8 @@ static void put_phase_headings(const screen *on, const char *first, int label_wi
  * their column. */
 static int phase_label_width(const screen *on, const gmd_outcome *outcome, const char *other)
 {
-    enum { LEAST_LABEL = 20 };
-    int room = gmd_fitted_width(on->terminal) - figures_width;
+    enum { LEAST_LABEL = 8 };
+    int room = gmd_fitted_width(on->terminal) - figures_width(phase_form_of(on));
     int most = room > LEAST_LABEL ? room : LEAST_LABEL;
     int label_width = gmd_text_width(other);
     for (uint32_t i = 0; i < outcome->phase_count; i++) {
@@ -166,7 +191,7 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
         }
         fputs("  ", on->out);
         put_padded(outcome->phases[i].label, label_width, on->out);
-        put_figures(&outcome->phases[i], unit, on->out);
+        put_figures(on, &outcome->phases[i], unit);
     }
     if (outcome->phases_dropped) {
         fprintf(on->out, "  ... %u more were not kept ...\n", outcome->phases_dropped);
@@ -180,12 +205,12 @@ static void put_phase_range(const screen *on, const phase_range *range, int labe
 {
     fputs("  ", on->out);
     put_padded(range->rising.label, label_width, on->out);
-    put_figures(&range->rising, unit, on->out);
+    put_figures(on, &range->rising, unit);
     if (!phase_range_is_point(range)) {
         fprintf(on->out, "  %-*s", label_width, "  least");
-        put_figures(&range->least, unit, on->out);
+        put_figures(on, &range->least, unit);
         fprintf(on->out, "  %-*s", label_width, "  most");
-        put_figures(&range->most, unit, on->out);
+        put_figures(on, &range->most, unit);
     }
 }
 
@@ -194,7 +219,7 @@ static void put_placements(const screen *on, const gmd_report *report, const gmd
 {
     const gmd_outcome *rising = report->outcomes[repeat->first];
     char text[PLACEMENTS_TEXT], bound[BOUND_RANGE_TEXT];
-    fprintf(on->out, "  %s\n", placements_text(report, repeat, text));
+    put_sentence(on, "", placements_text(report, repeat, text));
     int label_width = phase_label_width(on, rising, "  least");
     const gmd_table_unit unit = gmd_table_unit_for(rising->phases, rising->phase_count);
     uint32_t first, resume;
@@ -273,9 +298,9 @@ static void put_violations(const screen *on, const gmd_report *report, size_t in
     const gmd_outcome *outcome = report->outcomes[index];
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
-        char head[64];
-        snprintf(head, sizeof head, "%s, request %" PRIu64 ": ", violation->oracle,
-                 violation->request);
+        char head[64], moment[GMD_MOMENT_TEXT];
+        snprintf(head, sizeof head, "%s, %s: ", violation->oracle,
+                 gmd_violation_moment(violation, moment));
         put_in_color(on, red, head, violation->message);
         if (is_first_of_identity(outcome, i)) {
             put_known_line(&violation->identity, "    ", on->out);
@@ -289,19 +314,22 @@ static void put_violations(const screen *on, const gmd_report *report, size_t in
 
 static void put_exact(const screen *on, const gmd_check *check)
 {
-    char matched[32], requests[32], events[32], blocks[32], figures[32];
-    fputs("  ", on->out);
+    char matched[32], requests[32], events[32], blocks[32], figures[32], text[300];
+    int at = fprintf(on->out, "  ") + (int)strlen("exact"), used;
     put_colored(on, green, "exact");
-    fprintf(on->out, ": %s of %s requests, %s device events",
-            gmd_format_count(check->matched, matched), gmd_format_count(check->requests, requests),
-            gmd_format_count(check->device_events, events));
+    used = snprintf(text, sizeof text, ": %s of %s requests, %s device events",
+                    gmd_format_count(check->matched, matched),
+                    gmd_format_count(check->requests, requests),
+                    gmd_format_count(check->device_events, events));
     if (check->end_state_checked) {
-        fprintf(on->out, ", %s blocks at the end",
-                gmd_format_count(check->blocks_compared, blocks));
+        used += snprintf(text + used, sizeof text - (size_t)used, ", %s blocks at the end",
+                         gmd_format_count(check->blocks_compared, blocks));
     }
     if (check->statistics_checked) {
-        fprintf(on->out, ", %s statistics", gmd_format_count(check->figures_compared, figures));
+        snprintf(text + used, sizeof text - (size_t)used, ", %s statistics",
+                 gmd_format_count(check->figures_compared, figures));
     }
+    gmd_put_flowing(on->out, on->terminal, 4, &at, text);
     putc('\n', on->out);
 }
 
@@ -379,20 +407,18 @@ static void put_check(const screen *on, const gmd_check *check)
 
 static void put_verdict(const screen *on, const gmd_outcome *outcome)
 {
-    char requests[32], rate[32];
-    fputs("  ", on->out);
-    put_colored(on, outcome->verdict == GMD_PASS ? green : red, gmd_verdict_name(outcome->verdict));
-    fprintf(on->out, ": %s requests in %.3f s", gmd_format_count(outcome->requests, requests),
-            outcome->seconds);
-    if (requests_per_second(outcome) > 0) {
-        fprintf(on->out, " (%s requests/s)",
-                gmd_format_count((uint64_t)requests_per_second(outcome), rate));
-    }
-    fprintf(on->out, ", seed %" PRIu64, outcome->seed);
-    if (*outcome->placement) {
-        fputs(", placement ", on->out);
-        gmd_utf8_put_line(outcome->placement, on->out);
-    }
+    char requests[32], rate[32], text[200];
+    const char *verdict = gmd_verdict_name(outcome->verdict);
+    bool has_rate = requests_per_second(outcome) > 0;
+    int at = fprintf(on->out, "  ") + gmd_text_width(verdict);
+    put_colored(on, outcome->verdict == GMD_PASS ? green : red, verdict);
+    snprintf(text, sizeof text, ": %s request%s in %.3f s%s%s%s, seed %" PRIu64 "%s%s",
+             gmd_format_count(outcome->requests, requests), outcome->requests == 1 ? "" : "s",
+             outcome->seconds, has_rate ? " (" : "",
+             has_rate ? gmd_format_count((uint64_t)requests_per_second(outcome), rate) : "",
+             has_rate ? " requests/s)" : "", outcome->seed,
+             *outcome->placement ? ", placement " : "", outcome->placement);
+    gmd_put_flowing(on->out, on->terminal, 4, &at, text);
     if (is_error(outcome)) {
         fputs("\n  ", on->out);
         put_colored(on, red, outcome->error);
@@ -493,7 +519,8 @@ static void put_overview(const screen *on, const gmd_report *report)
         unit = wanted.bytes > unit.bytes ? wanted : unit;
     }
     /* Where there is no room beside its figures, a run has a line of its own above them. */
-    bool is_narrow = on->terminal.columns && label_width + figures_width > on->terminal.columns;
+    bool is_narrow = on->terminal.columns &&
+                     label_width + figures_width(phase_form_of(on)) > on->terminal.columns;
     int column = is_narrow ? (int)strlen("run") : label_width;
     put_phase_headings(on, "run", column);
     for (size_t i = 0; i < report->outcome_count; i++) {
@@ -502,7 +529,7 @@ static void put_overview(const screen *on, const gmd_report *report)
         put_title(report->outcomes[i], on->out);
         int missing = is_narrow ? column + 2 : column - title_width(report->outcomes[i]);
         fprintf(on->out, "%s%*s", is_narrow ? "\n" : "", missing, "");
-        put_figures(&figures, unit, on->out);
+        put_figures(on, &figures, unit);
     }
 }
 
@@ -529,8 +556,9 @@ static void put_total(const screen *on, const gmd_report *report)
     gmd_verdict verdict = gmd_report_verdict(report);
     char requests[32];
     put_colored(on, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
-    fprintf(on->out, ": %zu runs, %s requests in %.3f s\n", report->outcome_count,
-            gmd_format_count(report_requests(report), requests), report_seconds(report));
+    fprintf(on->out, ": %zu runs, %s request%s in %.3f s\n", report->outcome_count,
+            gmd_format_count(report_requests(report), requests),
+            report_requests(report) == 1 ? "" : "s", report_seconds(report));
 }
 
 void gmd_report_terminal_run(const gmd_report *report, size_t index, bool is_first, FILE *out,

@@ -187,17 +187,14 @@ static void put_message(gmd_json *json, const gmd_violation *v)
 
 /* "In rmm510.gmd, at request 4 of 0 to 4.": the numbers that gmd's other reports have. `requests`:
  * 0: not known. */
-static void put_request(gmd_json *json, const char *in, uint64_t request, uint64_t requests)
+static void put_moment(gmd_json *json, const char *in, const gmd_violation *v, uint64_t requests)
 {
-    char text[600], count[60] = "";
-    if (requests && request >= requests) {
-        snprintf(text, sizeof text, "In %.460s, at the end.", in);
-    } else {
-        if (requests) {
-            snprintf(count, sizeof count, " of 0 to %" PRIu64, requests - 1);
-        }
-        snprintf(text, sizeof text, "In %.460s, at request %" PRIu64 "%s.", in, request, count);
+    char text[600], moment[GMD_MOMENT_TEXT], count[60] = "";
+    if (!v->is_at_end && v->request < requests) {
+        snprintf(count, sizeof count, " of 0 to %" PRIu64, requests - 1);
     }
+    snprintf(text, sizeof text, "In %.460s, %s%s%s.", in, v->is_at_end ? "" : "at ",
+             gmd_violation_moment(v, moment), count);
     gmd_json_string(json, NULL, text);
 }
 
@@ -232,7 +229,7 @@ static void put_violation(document *to, const gmd_outcome *o, const gmd_violatio
     gmd_json *json = begin_violation(to, v, input);
     gmd_json_array(json, "detail");
     put_message(json, v);
-    put_request(json, title, v->request, o->requests);
+    put_moment(json, title, v, o->requests);
     put_known_line(json, v);
     put_absence(json, of);
     gmd_json_end(json);
@@ -346,8 +343,8 @@ void violation_of_campaign(document *to, const gmd_report *report, size_t index,
     if (is_known) {
         put_finding_out(json, "", &report->found[index]);
     }
-    put_request(json, "the minimised case", violation->request,
-                is_known ? report->found[index].case_requests : 0);
+    put_moment(json, "the minimised case", violation,
+               is_known ? report->found[index].case_requests : 0);
     bool has_replay = gmd_report_replay(report, violation, replay, sizeof replay);
     end_found(json, violation, has_replay ? replay : NULL, of);
 }
@@ -362,6 +359,6 @@ void finding_of_gate(document *to, const gmd_gate_finding *finding, uint32_t inp
     put_message(json, &f->violation);
     snprintf(by, sizeof by, " by %s/%s", f->part, f->item);
     put_finding_out(json, by, &(gmd_campaign_finding){f->seconds, f->hits, f->case_requests});
-    put_request(json, "the minimised case", f->violation.request, f->case_requests);
+    put_moment(json, "the minimised case", &f->violation, f->case_requests);
     end_found(json, &f->violation, f->replay, of);
 }

@@ -156,6 +156,7 @@ static const struct {
                      "    gmd_forget_stream(%d, %s);\n"
                      "}\n"},
     [STEP_DESTROY] = {"CUDA(cudaStreamDestroy(%s));\n", NULL, NULL},
+    [STEP_LEAVE_ERROR] = {"cudaSetDevice(-1);\n", NULL, NULL},
     [STEP_MAKE_STREAM] = {"CUDA(cudaStreamCreateWithFlags(&%s, cudaStreamNonBlocking));\n",
                           "make_stream(&%s, %d);\n", NULL},
     [STEP_END_POOL] = {"end_pool(%l);\n", "end_pool(%d, %l);\n",

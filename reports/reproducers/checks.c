@@ -61,6 +61,7 @@ static const check_row rows[] = {
     {"backed_graph", NULL, "backing", "graph_without_memory"},
     {"current_device", NULL, "device_state", "current_device"},
     {"last_error", NULL, "device_state", "last_error"},
+    {"cleared_error", NULL, "device_state", "cleared_error"},
     {"capture_mode", NULL, "device_state", "capture_mode"},
     {"leak_reserved", NULL, "leak", "reserved"},
     {"leak_reserved", NULL, "leak", "allocations"},

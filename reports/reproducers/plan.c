@@ -1,6 +1,7 @@
 /* plan.c - requests as steps: plan.h. */
 #include "plan.h"
 
+#include "gmd_assert.h"
 #include "gmd_grow.h"
 #include "gmd_min.h"
 #include "gmd_pool_state.h"
@@ -458,6 +459,7 @@ static void launch(planner *p, uint8_t device, uint32_t pool, uint32_t stream)
     if (!number) {
         return;
     }
+    GMD_ASSERT(p->graphs, "a graph that was numbered is in the list");
     const graph_state *g = &p->graphs[number - 1];
     for (uint32_t w = g->first_work; w < g->work_end; w++) {
         step *s = add(p, STEP_CHECK_WORK);
@@ -630,6 +632,9 @@ static void plan_request(planner *p, const gmd_request *r)
         break;
     case GMD_OP_LAUNCH:
         launch(p, r->device, r->pool, r->stream);
+        break;
+    case GMD_OP_LEAVE_ERROR:
+        add(p, STEP_LEAVE_ERROR);
         break;
     case GMD_OP_COUNT:
         break;

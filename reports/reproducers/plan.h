@@ -41,6 +41,7 @@ typedef enum step_kind {
     STEP_CHECK_WORK,     /* device, number, which is work of the graph `other`: before its launch */
     STEP_DESTROY_GRAPH,  /* device, number */
     STEP_CHECK_GRAPH,    /* allocation, number: work of the graph that nothing orders before it */
+    STEP_LEAVE_ERROR,    /* of the program's own: it is not looked at */
     STEP_LEFT_OUT,       /* CUDA forbids the request while a stream is captured */
 } step_kind;
 

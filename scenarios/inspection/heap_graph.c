@@ -279,6 +279,10 @@ struct heap_graph *heap_graph_walk(struct binding *binding)
     for (struct storage *each = binding->engine->workspaces; each; each = each->next) {
         add_root(w, each, VERTEX_STORAGE, ROOT_LIBRARY, "(workspace of cuBLAS)", 0);
     }
+    for (int i = 0; i < 2 && binding->engine->captures.random_state[i]; i++) {
+        add_root(w, binding->engine->captures.random_state[i], VERTEX_STORAGE, ROOT_LIBRARY,
+                 "(random numbers of CUDA graphs)", 0);
+    }
     spread(w);
     collector_each(binding->engine, add_cycle, w);
     collector_each(binding->engine, add_left_over, w);

@@ -4,6 +4,7 @@
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
 #include "gmd_reducer.h"
+#include "gmd_sharded.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +106,35 @@ static void tell_parameter(const visitor *v, const struct module *module, size_t
     }
 }
 
+static void tell_buffer(const visitor *v, struct storage *buffer, const char *name, size_t i)
+{
+    tell(v, (struct reference){.kind = VERTEX_STORAGE,
+                               .to = buffer,
+                               .step = GMD_STEP_NAME,
+                               .form = FORM_ITEM,
+                               .name = name,
+                               .index = (long long)i,
+                               .cost = 2});
+}
+
+/* What fully_shard() keeps beside the module's parameters. */
+static void of_sharded(const visitor *v, const struct sharded *sharded)
+{
+    enum { BUFFERS = 3 };
+    static const char *const buffers[BUFFERS] = {".all_gather_result", ".all_gather_state",
+                                                 ".reduce_scatter_state"};
+    struct sharded_held held = {0};
+    struct storage *buffer = NULL;
+    for (size_t i = 0; sharded && sharded_at(sharded, i, &held); i++) {
+        tell_thing(v, tensor_thing(held.shard), FORM_ITEM, ".sharded_param", i);
+        tell_thing(v, tensor_thing(held.full), FORM_ITEM, ".unsharded_param", i);
+        tell_thing(v, tensor_thing(held.accumulated), FORM_ITEM, ".unsharded_accumulated_grad", i);
+    }
+    for (size_t i = 0; sharded && i < BUFFERS && sharded_buffer(sharded, i, &buffer); i++) {
+        tell_buffer(v, buffer, buffers[i], 0);
+    }
+}
+
 static void of_module(const visitor *v, struct module *module)
 {
     static const char *const statistics[] = {"running_mean", "running_var", "num_batches_tracked"};
@@ -126,6 +156,7 @@ static void of_module(const visitor *v, struct module *module)
     for (size_t i = 0; module->reducer && (bucket = reducer_bucket(module->reducer, i)); i++) {
         tell_thing(v, tensor_thing(bucket), FORM_ITEM, ".buckets", i);
     }
+    of_sharded(v, module->sharded);
     for (size_t i = 0; i < module->child_count; i++) {
         tell(v, (struct reference){.kind = VERTEX_THING,
                                    .to = module->children[i],
@@ -150,6 +181,20 @@ static void of_optimizer(const visitor *v, const struct optimizer *optimizer)
                                    .name = ".params",
                                    .index = (long long)i,
                                    .cost = 2});
+    }
+    struct tensor *other;
+    for (size_t i = 0; (other = optimizer_other(optimizer, i)); i++) {
+        tell(v, (struct reference){.kind = VERTEX_THING,
+                                   .to = other,
+                                   .step = GMD_STEP_NAME,
+                                   .form = FORM_ITEM,
+                                   .name = ".params_of_others",
+                                   .index = (long long)i,
+                                   .cost = 2});
+    }
+    struct storage *bucket;
+    for (size_t i = 0; (bucket = optimizer_bucket(optimizer, i)); i++) {
+        tell_buffer(v, bucket, ".buckets", i);
     }
 }
 

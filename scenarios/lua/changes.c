@@ -79,6 +79,29 @@ static int copy(lua_State *lua)
     return overwrite(lua);
 }
 
+/* index_copy_(dimension, indices, from): items with these indices get new values; no memory. Into a
+ * graph it would need a derivative. */
+static int index_copy(lua_State *lua)
+{
+    char left[128], right[128];
+    const struct tensor *tensor = changeable(lua), *indices = check_tensor(lua, 3);
+    struct tensor *from = check_tensor(lua, 4);
+    struct shape shape = tensor->shape;
+    shape.size[dimension_at(lua, 2, shape.dims)] = (int64_t)shape_count(&indices->shape);
+    if (indices->dtype != DTYPE_INT64 || indices->shape.dims > 1) {
+        return luaL_error(lua, "index_copy_: indices of int64 and of one dimension expected");
+    }
+    if (!shape_is(&shape, &from->shape) || tensor->dtype != from->dtype) {
+        return luaL_error(lua, "index_copy_: %s of the tensor's type expected, got %s of %s",
+                          shape_text(&shape, left), shape_text(&from->shape, right),
+                          dtype_name(from->dtype));
+    }
+    if (tensor_tracked(engine_of(lua), tensor) || tensor_tracked(engine_of(lua), from)) {
+        return luaL_error(lua, "index_copy_: not where a gradient is needed: use no_grad()");
+    }
+    return overwrite(lua);
+}
+
 const struct script_function tensor_changes[] = {
     {"add_", add_in_place, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("other", OPERAND))},
     {"mul_", multiply_in_place, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("other", OPERAND))},
@@ -90,5 +113,7 @@ const struct script_function tensor_changes[] = {
     {"fill_", overwrite, FUNCTION_CALL, STYLE_CALL,
      TAKES({.name = "value", .value = VALUE_NUMBER, .is_checked_only = true})},
     {"copy_", copy, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("from", TENSOR))},
+    {"index_copy_", index_copy, FUNCTION_CALL, STYLE_CALL,
+     TAKES(NEEDS("dimension", DIMENSION), NEEDS("indices", TENSOR), NEEDS("from", TENSOR))},
     END_OF_FUNCTIONS,
 };

@@ -16,6 +16,7 @@ enum script_value {
     VALUE_MODULE,
     VALUE_OPTIMIZER,
     VALUE_STREAM,
+    VALUE_GRAPH,
     VALUE_HELD,    /* whatever the engine can hold */
     VALUE_OPERAND, /* a tensor or a number */
     VALUE_TRUTH,

@@ -2,6 +2,7 @@
 #include "library.h"
 #include "library_parts.h"
 
+#include "gmd_capture.h"
 #include "gmd_grad_scaler.h"
 #include "gmd_module.h"
 #include "gmd_object.h"
@@ -23,9 +24,13 @@ const struct script_group script_groups[] = {
     {"nn.", NULL, nn_functions},
     {"nn.", NULL, nn_attention_functions},
     {"optim.", NULL, optim_functions},
+    {"autograd.", NULL, autograd_functions},
+    {"dist.", NULL, dist_functions},
+    {"", NULL, sharding_functions},
     {"gc.", NULL, gc_functions},
     {"cuda.", NULL, cuda_functions},
     {"cuda.", NULL, stream_functions},
+    {"cuda.", NULL, graph_functions},
     {"cudnn.", NULL, cudnn_functions},
     {"t:", &tensor_class, tensor_methods},
     {"t:", &tensor_class, tensor_operations},
@@ -35,9 +40,11 @@ const struct script_group script_groups[] = {
     {"t:", &tensor_class, tensor_changes},
     {"t:", &tensor_class, tensor_stream_methods},
     {"m:", &module_class, module_methods},
+    {"m:", &module_class, sharded_methods},
     {"o:", &optimizer_class, optimizer_methods},
     {"g:", &grad_scaler_class, scaler_methods},
     {"l:", &list_class, list_methods},
+    {"graph:", &cuda_graph_class, graph_methods},
     {"s:", &stream_class, stream_methods},
     {NULL, NULL, NULL},
 };

@@ -62,11 +62,15 @@ extern const struct script_function scaler_functions[], scaler_methods[]; /* sca
 extern const struct script_function optim_functions[];                    /* optim.c */
 extern const struct script_function object_functions[], gc_functions[];   /* objects.c */
 extern const struct script_function run_functions[], cuda_functions[],
-    cudnn_functions[];                                  /* run_functions.c */
-extern const struct script_function stream_functions[]; /* streams.c */
+    cudnn_functions[];                                                      /* run_functions.c */
+extern const struct script_function stream_functions[];                     /* streams.c */
+extern const struct script_function autograd_functions[];                   /* gradients.c */
+extern const struct script_function graph_functions[], graph_methods[];     /* graphs.c */
+extern const struct script_function dist_functions[], sharding_functions[]; /* distributed.c */
 
 /* Methods. */
 extern const struct script_function tensor_methods[], module_methods[];        /* methods.c */
+extern const struct script_function sharded_methods[];                         /* distributed.c */
 extern const struct script_function optimizer_methods[];                       /* optim.c */
 extern const struct script_function list_methods[];                            /* objects.c */
 extern const struct script_function tensor_operations[];                       /* operations.c */

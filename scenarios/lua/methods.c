@@ -1,4 +1,5 @@
 /* methods.c - methods of tensors that are no operations, and of modules. */
+#include "gmd_capture.h"
 #include "gmd_object.h"
 #include "library_parts.h"
 
@@ -55,6 +56,9 @@ static int item(lua_State *lua)
     if (shape_count(&tensor->shape) != 1) {
         return luaL_error(lua, "item() is of one number, this tensor is %s",
                           shape_text(&tensor->shape, text));
+    }
+    if (!capture_allows(engine_of(lua), "item")) {
+        raise_failure(lua);
     }
     lua_pushnumber(lua, 0);
     return 1;

@@ -54,6 +54,20 @@ static int instance_norm(lua_State *lua)
         lua, nn_instance_norm(engine_of(lua), lua_tointeger(lua, 1), lua_toboolean(lua, 3)));
 }
 
+static int llama_block(lua_State *lua)
+{
+    struct llama_block shape = {.features = lua_tointeger(lua, 1),
+                                .heads = lua_tointeger(lua, 2),
+                                .groups = lua_tointeger(lua, 3),
+                                .hidden = lua_tointeger(lua, 4),
+                                .length = lua_tointeger(lua, 5)};
+    if (shape.features % (2 * shape.heads) != 0 || shape.heads % shape.groups != 0) {
+        return luaL_error(lua, "nn.LlamaBlock: heads must have an even share of the features, and "
+                               "groups must divide them");
+    }
+    return give_module(lua, nn_llama_block(engine_of(lua), &shape));
+}
+
 #define SIZE(name)   NEEDS_IN(name, INTEGER, 1, MAX_FEATURES)
 #define WINDOW(name) OPTION_IN(name, PAIR, "1", 1, MAX_WINDOW)
 #define MARGIN(name) OPTION_IN(name, PAIR, "0", 0, MAX_WINDOW)
@@ -65,6 +79,10 @@ const struct script_function nn_more_functions[] = {
            OPTION("bias", TRUTH, "true"), WINDOW("dilation"),
            OPTION_IN("groups", INTEGER, "1", 1, MAX_FEATURES))},
     {"Identity", identity, FUNCTION_CALL, STYLE_TABLE, TAKES_NOTHING},
+    {"LlamaBlock", llama_block, FUNCTION_CALL, STYLE_TABLE,
+     TAKES(SIZE("features"), NEEDS_IN("heads", INTEGER, 1, 1024),
+           NEEDS_NAMED("groups", INTEGER, 1, 1024), NEEDS_NAMED("hidden", INTEGER, 1, MAX_FEATURES),
+           NEEDS_NAMED("length", INTEGER, 1, MAX_FEATURES))},
     {"LSTMCell", lstm_cell, FUNCTION_CALL, STYLE_TABLE, TAKES(SIZE("input"), SIZE("hidden"))},
     {"InstanceNorm2d", instance_norm, FUNCTION_CALL, STYLE_TABLE,
      TAKES(SIZE("channels"), CHECKED("eps", NUMBER, "1e-5", 0, 1),

@@ -4,6 +4,7 @@
 #include "library_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A module, a tensor, or a list of such. */
 static void add_trainable(lua_State *lua, struct optimizer *optimizer, struct thing *thing)
@@ -98,6 +99,50 @@ static int adagrad(lua_State *lua)
     return new_optimizer(lua, (struct optimizer_options){.method = OPTIMIZER_ADAGRAD});
 }
 
+/* --- ZeRO stage 1 ------------------------------------------------------------------------ */
+
+enum { ZERO_CLASS = OWN, ZERO_BUCKETS, ZERO_FUSED, ZERO_MOMENTUM, ZERO_NESTEROV, ZERO_AMSGRAD };
+
+/* Options of another class are refused, as its constructor would. */
+static struct optimizer_options zero_options(lua_State *lua, const char *class)
+{
+    bool is_sgd = strcmp(class, "SGD") == 0, decays_in_place = strcmp(class, "AdamW") == 0;
+    if (!is_sgd && !decays_in_place && strcmp(class, "Adam") != 0) {
+        luaL_error(lua,
+                   "optim.ZeroRedundancyOptimizer: optimizer_class: SGD, Adam or AdamW "
+                   "expected, got \"%s\"",
+                   class);
+    }
+    if (is_sgd ? lua_toboolean(lua, ZERO_AMSGRAD)
+               : lua_tonumber(lua, ZERO_MOMENTUM) > 0 || lua_toboolean(lua, ZERO_NESTEROV)) {
+        luaL_error(lua, "optim.ZeroRedundancyOptimizer: %s has no %s", class,
+                   is_sgd ? "amsgrad" : "momentum");
+    }
+    return (struct optimizer_options){.method = is_sgd ? OPTIMIZER_SGD : OPTIMIZER_ADAM,
+                                      .implementation = fused_at(lua, ZERO_FUSED),
+                                      .decays_in_place = decays_in_place,
+                                      .momentum = lua_tonumber(lua, ZERO_MOMENTUM) > 0,
+                                      .nesterov = lua_toboolean(lua, ZERO_NESTEROV),
+                                      .amsgrad = lua_toboolean(lua, ZERO_AMSGRAD)};
+}
+
+static int zero_redundancy(lua_State *lua)
+{
+    struct optimizer_options options = zero_options(lua, lua_tostring(lua, ZERO_CLASS));
+    if (engine_of(lua)->ranks == 0) {
+        return luaL_error(lua, "optim.ZeroRedundancyOptimizer: there are no ranks; "
+                               "dist.init_process_group { world_size = 4 } comes first");
+    }
+    if (options.nesterov && !options.momentum) {
+        return luaL_error(lua, "optim.ZeroRedundancyOptimizer: nesterov: a momentum is needed");
+    }
+    int given = new_optimizer(lua, options);
+    struct optimizer *optimizer = (struct optimizer *)check_thing(lua, -1, &optimizer_class);
+    optimizer_share_out(engine_of(lua), optimizer, lua_toboolean(lua, ZERO_BUCKETS));
+    raise_failure(lua);
+    return given;
+}
+
 #define TRAINED               NEEDS("parameters", TRAINABLES)
 #define DECAY                 OPTION_IN("weight_decay", NUMBER, "0", 0, HUGE_VAL)
 #define AT_ONCE               OPTION("foreach", TRUTH, "true")
@@ -125,6 +170,12 @@ const struct script_function optim_functions[] = {
     {"Adagrad", adagrad, FUNCTION_CALL, STYLE_ITEMS,
      TAKES(TRAINED, DECAY, AT_ONCE, LEARNING_RATE("1e-2"),
            CHECKED("lr_decay", NUMBER, "0", 0, HUGE_VAL), EPSILON("1e-10"))},
+    {"ZeroRedundancyOptimizer", zero_redundancy, FUNCTION_CALL, STYLE_ITEMS,
+     TAKES(TRAINED, DECAY, AT_ONCE,
+           {.name = "optimizer_class", .value = VALUE_TEXT, .by_name = true},
+           OPTION("parameters_as_bucket_view", TRUTH, "false"), ONE_KERNEL,
+           OPTION_IN("momentum", NUMBER, "0", 0, 1), OPTION("nesterov", TRUTH, "false"),
+           OPTION("amsgrad", TRUTH, "false"), LEARNING_RATE("1e-3"), BETAS, EPSILON("1e-8"))},
     END_OF_FUNCTIONS,
 };
 
@@ -155,6 +206,9 @@ static int nbytes(lua_State *lua)
 
 static int add_param_group(lua_State *lua)
 {
+    if (optimizer_is_shared_out(check_optimizer(lua))) {
+        return luaL_error(lua, "add_param_group: a ZeroRedundancyOptimizer has one group");
+    }
     add_group(lua, check_optimizer(lua), 2, lua_tonumber(lua, 3) > 0);
     return 0;
 }

@@ -1,23 +1,28 @@
 /* run_functions.c - what scripts say of the run itself and ask of the device: phases, bounds,
  * numbers from the seed, cuda.*. */
+#include "gmd_capture.h"
 #include "library_parts.h"
 
 /* --- cuda -------------------------------------------------------------------------------- */
 
-static int ask(lua_State *lua, gmd_request request)
+static int ask(lua_State *lua, gmd_request request, const char *what)
 {
+    if (!capture_allows(engine_of(lua), what)) {
+        raise_failure(lua);
+    }
     engine_request(engine_of(lua), &request);
     return 0;
 }
 
 static int cuda_empty_cache(lua_State *lua)
 {
-    return ask(lua, (gmd_request){.op = GMD_OP_EMPTY_CACHE});
+    return ask(lua, (gmd_request){.op = GMD_OP_EMPTY_CACHE}, "cuda.empty_cache");
 }
 
 static int cuda_synchronize(lua_State *lua)
 {
-    return ask(lua, (gmd_request){.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS});
+    return ask(lua, (gmd_request){.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS},
+               "cuda.synchronize");
 }
 
 static void set_figure(lua_State *lua, const char *name, uint64_t bytes)

@@ -1,6 +1,7 @@
 #include "signature.h"
 
 #include "arguments.h"
+#include "gmd_capture.h"
 #include "gmd_min.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
@@ -112,6 +113,7 @@ static const char *const expected[SCRIPT_VALUES] = {
     [VALUE_MODULE] = "module expected",
     [VALUE_OPTIMIZER] = "optimizer expected",
     [VALUE_STREAM] = "stream expected",
+    [VALUE_GRAPH] = "graph expected",
     [VALUE_HELD] = "a value of the engine expected",
     [VALUE_OPERAND] = "a tensor or a number expected",
     [VALUE_TRUTH] = "true or false expected",
@@ -226,6 +228,8 @@ static const struct thing_class *class_of(enum script_value value)
         return &optimizer_class;
     case VALUE_STREAM:
         return &stream_class;
+    case VALUE_GRAPH:
+        return &cuda_graph_class;
     default:
         return NULL;
     }

@@ -86,6 +86,20 @@ static const char *actions(const gmd_snapshot *s)
     return text;
 }
 
+/* With commas between; "-": none. */
+static const char *metadata_of(const gmd_snapshot *s)
+{
+    static char text[256];
+    size_t length = 0;
+    for (size_t i = 0; i < s->event_count && length < sizeof text; i++) {
+        uint32_t metadata = gmd_origins_get(&s->origins, s->events[i].origin).metadata;
+        const char *own = gmd_origins_text(&s->origins, metadata, NULL);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i ? "," : "",
+                                   *own ? own : "-");
+    }
+    return text;
+}
+
 /* --- what is recorded --------------------------------------------------------------------- */
 
 TEST_F(history, without_recording_there_are_no_events)
@@ -94,6 +108,34 @@ TEST_F(history, without_recording_there_are_no_events)
     take(f, 100, f->s1);
     assert_int_equal(dump(f)->event_count, 0);
     assert_int_equal(f->seen.device_count, 2);
+}
+
+TEST_F(history, events_that_are_skipped_are_left_out)
+{
+    fixture *f = *state;
+    assert_int_equal(gmd_allocator_skip_events(f->a, "free_requested,segment_alloc", NULL), GMD_OK);
+    record(f, 100, GMD_STACKS_OFF);
+    give(f, take(f, 512, f->s1), f->s1);
+    assert_string_equal(actions(dump(f)), "ac");
+}
+
+TEST_F(history, events_carry_the_note_of_their_thread)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_OFF);
+    gmd_allocator_set_metadata(f->a, "step 7");
+    give(f, take(f, 512, f->s1), f->s1);
+    gmd_allocator_set_metadata(f->a, "");
+    take(f, 512, f->s1);
+    assert_string_equal(metadata_of(dump(f)), "step 7,step 7,step 7,step 7,-");
+}
+
+TEST_F(history, an_event_that_snapshots_do_not_have_is_named)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_skip_events(f->a, "alloc,allocs", &error), GMD_BAD_INPUT);
+    assert_string_equal(error.text, "history: 'allocs' is no event of a snapshot");
 }
 
 TEST_F(history, events_are_those_of_pytorch)

@@ -328,6 +328,26 @@ static void switch_history(situation *s)
     gmd_allocator_record_history(s->b.a, 10, GMD_STACKS_OFF, NULL);
 }
 
+static void ask_for_a_size(situation *s)
+{
+    gmd_allocator_block_size(s->b.a, 0, (void *)(uintptr_t)s->address);
+}
+
+static void empty_a_pool(situation *s)
+{
+    gmd_allocator_empty_pool(s->b.a, 0, pool_id);
+}
+
+static void change_settings(situation *s)
+{
+    gmd_allocator_change_settings(s->b.a, "roundup_power2_divisions:2", NULL);
+}
+
+static void skip_events(situation *s)
+{
+    gmd_allocator_skip_events(s->b.a, "snapshot", NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(situation *s);
@@ -352,6 +372,10 @@ static const struct {
     {"walk", look_at_blocks},
     {"set_quirk", switch_a_quirk},
     {"record_history", switch_history},
+    {"block_size", ask_for_a_size},
+    {"empty_pool", empty_a_pool},
+    {"change_settings", change_settings},
+    {"skip_events", skip_events},
 };
 
 /* Each takes the device's lock, once: in between nobody sees what is half done. */
@@ -381,6 +405,10 @@ TEST_F(bench, all_that_knows_stacks_takes_their_lock)
     before = locked;
     give(&b, take(&b, 512)); /* who tells stacks, and what the thread's is */
     assert_int_equal(locked - before, 2);
+    before = locked;
+    gmd_allocator_set_metadata(b.a, "step 7"); /* the text, and that events carry it */
+    assert_int_equal(locked - before, 2);
+    gmd_allocator_set_metadata(b.a, "");
     before = locked;
     snprintf(path, sizeof path, "locks-%ld.pickle", (long)getpid());
     gmd_status status = gmd_allocator_dump_snapshot(b.a, path, NULL);

@@ -255,6 +255,39 @@ TEST_F(bench, the_end_of_one_pool_leaves_the_streams_of_another_to_it)
     end(&b);
 }
 
+TEST_F(bench, of_nested_pools_the_innermost_gets_the_request)
+{
+    static const uint64_t inner[2] = {0, 8};
+    bench b = open_bench(GMD_GIB, "");
+    void *context;
+    begin(&b, b.s1);
+    uint64_t outside = take(&b, 512);
+    assert_true(gmd_allocator_begin_pool(b.a, 0, inner, is_stream, b.s1));
+    uint64_t inside = take(&b, 512);
+    assert_true(gmd_allocator_end_pool(b.a, 0, inner, &context));
+    uint64_t outside_again = take(&b, 512);
+    end(&b);
+    assert_true(inside / (2 * GMD_MIB) != outside / (2 * GMD_MIB));
+    assert_int_equal(outside_again, outside + 512);
+}
+
+TEST_F(bench, the_cache_of_one_pool_is_given_back_alone)
+{
+    bench b = open_bench(GMD_GIB, "");
+    give(&b, take(&b, 512)); /* cached in the default pool */
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    end(&b);
+    assert_true(gmd_allocator_empty_pool(b.a, 0, id));
+    assert_int_equal(stats_of(&b).reserved_bytes, 2 * GMD_MIB);
+}
+
+TEST_F(bench, a_pool_that_is_not_there_has_no_cache)
+{
+    bench b = open_bench(GMD_GIB, "");
+    assert_false(gmd_allocator_empty_pool(b.a, 0, id));
+}
+
 TEST_F(bench, a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment)
 {
     bench b = open_bench(GMD_GIB, "");

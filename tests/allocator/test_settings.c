@@ -4,6 +4,7 @@
 
 #include "settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static settings parsed(const char *conf)
@@ -151,4 +152,115 @@ TEST(a_bound_beyond_the_last_interval_is_of_the_last)
 TEST(a_setting_may_stand_before_a_comma_at_the_end)
 {
     assert_true(parsed("expandable_segments:True,").expandable_segments);
+}
+static settings later(const settings *before, const char *conf)
+{
+    settings s;
+    gmd_error error = {""};
+    assert_int_equal(settings_parse_later(&s, before, conf, &error), GMD_OK);
+    return s;
+}
+
+TEST(later_settings_fall_back_to_their_defaults_as_in_torch)
+{
+    settings before =
+        parsed("max_split_size_mb:20,garbage_collection_threshold:0.5,roundup_power2_divisions:4");
+    settings s = later(&before, "");
+    assert_true(s.max_split_bytes == UINT64_MAX);
+    assert_true(!(s.gc_threshold > 0));
+    assert_int_equal(settings_block_size(&s, 1200 * GMD_KIB), 1200 * GMD_KIB);
+}
+
+TEST(later_settings_keep_the_others_as_in_torch)
+{
+    settings before = parsed("expandable_segments:True,large_segment_size_mb:64,"
+                             "max_non_split_rounding_mb:40,per_process_memory_fraction:0.5");
+    settings s = later(&before, "roundup_power2_divisions:4");
+    assert_true(s.expandable_segments);
+    assert_int_equal(s.large_segment_bytes, 64 * GMD_MIB);
+    assert_int_equal(s.max_non_split_rounding_bytes, 40 * GMD_MIB);
+    assert_true(s.memory_fraction < 1);
+    assert_int_equal(settings_block_size(&s, 1200 * GMD_KIB), 1280 * GMD_KIB);
+}
+
+static void expect_change(const bench *b, const char *conf, gmd_status expected, const char *part)
+{
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_change_settings(b->a, conf, &error), expected);
+    assert_non_null(strstr(error.text, part));
+}
+
+TEST_F(bench, sizes_follow_changed_settings)
+{
+    bench b = open_bench(GMD_GIB, "");
+    take(&b, 1200 * GMD_KIB);
+    expect_change(&b, "roundup_power2_divisions:4", GMD_OK, "");
+    take(&b, 1200 * GMD_KIB);
+    assert_int_equal(stats_of(&b).allocated_bytes, (1200 + 1280) * GMD_KIB);
+}
+
+TEST_F(bench, settings_that_are_refused_change_nothing)
+{
+    bench b = open_bench(GMD_GIB, "");
+    take(&b, 512);
+    expect_change(&b, "roundup_power2_divisions:4,expandable_segments:True", GMD_FAILED,
+                  "expandable_segments cannot change while memory of device 0 is reserved");
+    take(&b, 1200 * GMD_KIB);
+    assert_int_equal(stats_of(&b).allocated_bytes, 1200 * GMD_KIB + 512);
+}
+
+TEST_F(bench, any_setting_changes_while_nothing_is_reserved)
+{
+    bench b = open_bench(GMD_GIB, "");
+    expect_change(&b, "expandable_segments:True", GMD_OK, "");
+    take(&b, 512);
+    assert_int_equal(device_state().reservation_count, 1);
+}
+
+TEST_F(bench, a_limit_that_was_resolved_is_changed_by_its_function_only)
+{
+    bench b = open_bench(GMD_GIB, "");
+    gmd_allocator_set_memory_fraction(b.a, 0.5, 0);
+    expect_change(&b, "per_process_memory_fraction:0.25", GMD_FAILED,
+                  "set_per_process_memory_fraction");
+}
+
+TEST_F(bench, an_unknown_setting_is_named)
+{
+    bench b = open_bench(GMD_GIB, "");
+    expect_change(&b, "no_such:1", GMD_BAD_INPUT, "no_such");
+}
+
+TEST_F(bench, garbage_is_collected_from_the_change_on)
+{
+    bench b = open_bench(GMD_GIB, "");
+    gmd_allocator_set_memory_fraction(b.a, 0.5, 0);
+    give(&b, take(&b, 300 * GMD_MIB));
+    expect_change(&b, "garbage_collection_threshold:0.5", GMD_OK, "");
+    take(&b, 310 * GMD_MIB); /* both do not fit: without it the limit refuses first */
+    assert_int_equal(stats_of(&b).num_alloc_retries, 0);
+}
+
+static bool contains(const char *bytes, size_t length, const char *text)
+{
+    size_t wanted = strlen(text), at = 0;
+    while (at + wanted <= length && memcmp(bytes + at, text, wanted) != 0) {
+        at++;
+    }
+    return at + wanted <= length;
+}
+
+TEST_F(bench, a_snapshot_tells_the_changed_settings)
+{
+    bench b = open_bench(GMD_GIB, "");
+    gmd_error error;
+    expect_change(&b, "roundup_power2_divisions:4", GMD_OK, "");
+    assert_int_equal(gmd_allocator_dump_snapshot(b.a, "changed-settings.pickle", &error), GMD_OK);
+    FILE *file = fopen("changed-settings.pickle", "rb");
+    assert_non_null(file);
+    char text[4096];
+    size_t length = fread(text, 1, sizeof text, file);
+    fclose(file);
+    remove("changed-settings.pickle");
+    assert_true(contains(text, length, "roundup_power2_divisions:4"));
 }

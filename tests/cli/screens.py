@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""screens.py GMD PLANTED HISTORY - what gate, fuzz, run and diagnose show fits terminals of 80 and 140 columns: what is
-wider is a command or a line to copy, or the path of a file."""
+"""screens.py GMD PLANTED HISTORY - what the commands show fits terminals of 80 and 140 columns, and what most of them show
+one of 60, help too: what is wider is a command or a line to copy, or the path of a file."""
 import fcntl
 import os
 import pty
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import termios
 
+COMMANDS = ("run", "replay", "fuzz", "minimize", "gate", "diagnose", "advise", "diff", "report", "bench")
 TO_COPY = re.compile(r"^ *(replay|case|for --known|again|accept|PYTORCH_CUDA_ALLOC_CONF)\b")
 
 
@@ -39,18 +40,26 @@ def main():
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(planted, os.path.join(folder, "libmine.so"))
+        with open(os.path.join(folder, "case.gmd"), "w", encoding="utf-8") as file:
+            file.write("gmd-trace 1\ncapacity 1GiB\nalloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nfree a\n")
         os.symlink(history, os.path.join(folder, "job.pickle.gz"))
-        commands = (["gate", "--allocator", "./libmine.so", "--quick", "--only", "cases", "--verbose"],
-                    ["fuzz", "--allocator", "./libmine.so", "--seed", "1", "--runs", "50", "--verbose"],
-                    ["run", "lora", "--inspect"],
-                    ["run", "hidden_state", "leak=true,false", "iterations=3"],
-                    ["run", "--list"],
-                    ["run", "--list-oracles"],
-                    ["diagnose", "job.pickle.gz"])
-        for command in commands:
-            for columns in (80, 140):
+        narrow = (["gate", "--allocator", "./libmine.so", "--quick", "--only", "cases", "--verbose"],
+                  ["fuzz", "--allocator", "./libmine.so", "--seed", "1", "--runs", "50", "--verbose"],
+                  ["run", "hidden_state", "leak=true,false", "iterations=3"],
+                  ["run", "hidden_state", "iterations=3", "--placement", "seeds 2"],
+                  ["run", "case.gmd", "--allocator", "./libmine.so"],
+                  ["run", "case.gmd", "--allocator", "./libmine.so", "--sweep", "--verbose"],
+                  ["run", "--list-oracles"],
+                  ["run", "--list", "lora"],
+                  ["replay", "--check", "job.pickle.gz"],
+                  ["replay", "job.pickle.gz", "--limit", "100MiB"],
+                  ["--help"],
+                  *([command, "--help"] for command in COMMANDS))
+        wide = (["run", "lora", "--inspect"], ["run", "--list"], ["diagnose", "job.pickle.gz"])
+        for command in narrow + wide:
+            for columns in (80, 140) if command in wide else (60, 80, 140):
                 lines = shown([gmd, *command], columns, folder)
-                if len(lines) < 8:
+                if len(lines) < 4:
                     wrong.append(f"gmd {' '.join(command)}: hardly anything is shown: {lines}")
                 wrong += [f"gmd {' '.join(command)}: wider than {columns} columns: {line}" for line in lines
                           if len(line) > columns and not TO_COPY.match(line)]

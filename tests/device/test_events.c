@@ -181,3 +181,28 @@ TEST_F(fresh_device, many_events_live_at_once)
     }
     assert_int_equal(device_state(0).event_count, 0);
 }
+
+TEST_F(fresh_device, an_event_s_handle_comes_again_where_that_is_asked_for)
+{
+    gmd_sim_config config = device_config();
+    config.reuses_handles = true;
+    assert_int_equal(gmd_sim_reset(&config), 0);
+    cudaEvent_t first = new_event(0), second = new_event(0);
+    assert_success(cudaEventDestroy(first));
+    assert_success(cudaEventDestroy(second));
+    assert_ptr_equal(new_event(0), second);
+    assert_ptr_equal(new_event(0), first);
+}
+
+TEST_F(fresh_device, an_event_with_the_handle_of_another_is_as_new)
+{
+    gmd_sim_config config = device_config();
+    config.reuses_handles = true;
+    assert_int_equal(gmd_sim_reset(&config), 0);
+    cudaStream_t stream = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t first = new_event(0);
+    launch(stream, 1000);
+    assert_success(cudaEventRecord(first, stream));
+    assert_success(cudaEventDestroy(first));
+    assert_int_equal(cudaEventQuery(new_event(0)), cudaSuccess);
+}

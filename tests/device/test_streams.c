@@ -264,3 +264,49 @@ TEST_F(fresh_device, endless_work_saturates_the_clock)
     gmd_sim_advance(5);
     assert_int_equal(gmd_sim_now(), UINT64_MAX);
 }
+
+static void use_reused_handles(void)
+{
+    gmd_sim_config config = device_config();
+    config.device_count = 2;
+    config.reuses_handles = true;
+    assert_int_equal(gmd_sim_reset(&config), 0);
+}
+
+TEST_F(fresh_device, a_handle_comes_again_where_that_is_asked_for)
+{
+    use_reused_handles();
+    cudaStream_t first = new_stream(0), second = new_stream(0);
+    assert_success(cudaStreamDestroy(first));
+    assert_success(cudaStreamDestroy(second));
+    assert_ptr_equal(new_stream(0), second);
+    assert_ptr_equal(new_stream(0), first);
+}
+
+TEST_F(fresh_device, a_handle_comes_again_on_its_device_only)
+{
+    use_reused_handles();
+    cudaStream_t first = new_stream(0);
+    assert_success(cudaStreamDestroy(first));
+    assert_success(cudaSetDevice(1));
+    assert_ptr_not_equal(new_stream(0), first);
+}
+
+TEST_F(fresh_device, no_handle_comes_again_otherwise)
+{
+    cudaStream_t first = new_stream(0);
+    assert_success(cudaStreamDestroy(first));
+    assert_ptr_not_equal(new_stream(0), first);
+}
+
+TEST_F(fresh_device, work_of_the_handle_s_earlier_stream_goes_on)
+{
+    use_reused_handles();
+    cudaStream_t first = new_stream(cudaStreamNonBlocking);
+    gmd_sim_point point;
+    launch(first, 1000);
+    assert_int_equal(gmd_sim_point_of(0, first, &point), 0);
+    assert_success(cudaStreamDestroy(first));
+    assert_success(cudaStreamSynchronize(new_stream(cudaStreamNonBlocking)));
+    assert_false(gmd_sim_is_complete(point));
+}

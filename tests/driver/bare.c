@@ -1,7 +1,9 @@
 /* bare.c - the least that an allocator can be: PyTorch's pluggable pair, straight to the device. */
 #include "gmd_cuda.h"
 
+#ifndef EXPORT
 #define EXPORT __attribute__((visibility("default")))
+#endif
 
 EXPORT void *my_malloc(size_t size, int device, cudaStream_t stream);
 EXPORT void my_free(void *ptr, size_t size, int device, cudaStream_t stream);

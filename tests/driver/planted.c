@@ -262,6 +262,9 @@ static void fill_pages(char *from, char *to, void *number)
 
 static void misbehave(void)
 {
+    if (is_planted("ever_slower")) {
+        usleep((useconds_t)allocation_calls * 100000);
+    }
     if (allocation_calls != PLANT_AT_CALL) {
         return;
     }

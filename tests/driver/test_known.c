@@ -81,6 +81,14 @@ TEST_F(known, all_conditions_must_be_met)
     assert_true(has("progress", "any"));
 }
 
+TEST_F(known, an_error_of_the_programs_own_must_have_been_left)
+{
+    assert_int_equal(take("progress | leave_error\n"), GMD_OK);
+    assert_false(has("progress", "any"));
+    context.has_left_error = true;
+    assert_true(has("progress", "any"));
+}
+
 /* A capture opens a pool, too; not every pool is a capture's. */
 TEST_F(known, a_capture_must_have_been_begun)
 {
@@ -113,7 +121,7 @@ TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
     assert_non_null(
         strstr(error.text,
                ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
-               "'begin_capture' or 'end' behind '|', found 'on Mondays'"));
+               "'begin_capture', 'leave_error' or 'end' behind '|', found 'on Mondays'"));
     assert_int_equal(known.count, 0);
 }
 

@@ -1,5 +1,5 @@
-/* throwing.cpp - an allocator that is C++: out of memory is a std::bad_alloc, and a request that is
- * too large for it a std::length_error. */
+/* throwing.cpp - an allocator that is C++: out of memory is a std::bad_alloc, a request that is too
+ * large for it a std::length_error, and other sizes that it does not serve are strings. */
 extern "C" {
 #include "gmd_cuda.h"
 }
@@ -7,6 +7,7 @@ extern "C" {
 #include <cstddef>
 #include <new>
 #include <stdexcept>
+#include <string>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -18,6 +19,16 @@ void *gmd_malloc(std::size_t size, int, cudaStream_t)
     void *memory = nullptr;
     if (size > std::size_t(1) << 30) {
         throw std::length_error("more than 1 GiB");
+    }
+    switch (size) {
+    case 3:
+        throw "three bytes are too few";
+    case 5:
+        throw std::string("five bytes, too");
+    case 7:
+        throw reinterpret_cast<const char *>(7); /* a text that is not there */
+    default:
+        break;
     }
     if (cudaMalloc(&memory, size) != cudaSuccess) {
         cudaGetLastError();

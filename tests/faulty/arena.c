@@ -188,7 +188,7 @@ static void defragment(global *g, int device)
             continue;
         }
         if (!faulty_is(DEFRAGMENTS_UNORDERED)) {
-            cudaEventSynchronize(a->event);
+            faulty_wait(a->event);
         }
         while (a->superblocks) {
             superblock *s = a->superblocks;

@@ -555,6 +555,12 @@ void gmd_forget_stream(int device, cudaStream_t stream)
     }
     faulty_guard guard = faulty_enter_device(device);
     pthread_mutex_lock(&lock);
+    /* A new stream may get the handle, and with it the blocks that the old one's work still uses.
+     */
+    if (cudaStreamSynchronize(stream) != cudaSuccess) {
+        cudaGetLastError();
+        cudaDeviceSynchronize();
+    }
     look_at_deferred(&pools[device]);
     for (block *b = live; b; b = b->next) {
         if (b->device == device) {

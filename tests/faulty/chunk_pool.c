@@ -129,11 +129,10 @@ static void merge_after(chunk *c)
 static chunk *new_segment(uint64_t size, int device, cudaStream_t stream)
 {
     chunk *c = calloc(1, sizeof *c);
-    void *memory = NULL;
     uint64_t limit = limits[device];
     bool is_within = !limit || stats[device].reserved_bytes + size <= limit;
-    if (!c || !is_within || cudaMalloc(&memory, size) != cudaSuccess) {
-        cudaGetLastError();
+    void *memory = c && is_within ? faulty_take(size) : NULL;
+    if (!memory) {
         free(c);
         return NULL;
     }

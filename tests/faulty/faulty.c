@@ -60,6 +60,26 @@ void faulty_leave_device(faulty_guard guard)
     }
 }
 
+void *faulty_take(size_t size)
+{
+    void *memory = NULL;
+    if (cudaMalloc(&memory, size) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    return memory;
+}
+
+void faulty_wait(cudaEvent_t event)
+{
+    if (cudaEventSynchronize(event) != cudaSuccess) {
+        cudaGetLastError();
+        if (cudaDeviceSynchronize() != cudaSuccess) {
+            cudaGetLastError();
+        }
+    }
+}
+
 bool faulty_limit(double fraction, int device, uint64_t *limit)
 {
     size_t unused, total = 0;

@@ -49,6 +49,12 @@ typedef struct faulty_guard {
 faulty_guard faulty_enter_device(int device);
 void faulty_leave_device(faulty_guard guard);
 
+/* cudaMalloc on the current device; NULL: out of memory, and no error of its own is left. */
+void *faulty_take(size_t size);
+
+/* The host waits for the event; where that fails, for the current device. */
+void faulty_wait(cudaEvent_t event);
+
 /* How many bytes that fraction of the device's memory is. False: not known. */
 bool faulty_limit(double fraction, int device, uint64_t *limit);
 

@@ -86,11 +86,10 @@ static bool fits(const counters *c, uint64_t bytes)
 
 static void *take(counters *c, size_t size)
 {
-    void *memory = NULL;
     uint64_t before =
         faulty_is(RMM868) ? atomic_load(&c->claimed) : atomic_fetch_add(&c->claimed, size);
-    if (!fits(c, before + size) || cudaMalloc(&memory, size) != cudaSuccess) {
-        cudaGetLastError();
+    void *memory = fits(c, before + size) ? faulty_take(size) : NULL;
+    if (!memory) {
         bool is_kept = faulty_is(KEEPS_CLAIM) && fits(c, before + size);
         if (!faulty_is(RMM868) && !is_kept) {
             atomic_fetch_sub(&c->claimed, size);

@@ -8,8 +8,8 @@
  *
  * Memory that no stream has used yet is in a list of its own, which needs no wait.
  *
- * Streams are told apart by their handles: a device that gives the handle of a destroyed stream to
- * a new one would need more (the simulated one does not).
+ * Streams are told apart by their handles: where a new stream gets the handle of one that was
+ * destroyed, all work of the old one must be over by then.
  *
  * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "faulty.h"

@@ -89,6 +89,7 @@ static bool same_header(const gmd_trace *a, const gmd_trace *b)
     return a->conditions.device_count == b->conditions.device_count &&
            a->conditions.capacity_bytes == b->conditions.capacity_bytes &&
            a->streams.count == b->streams.count &&
+           a->conditions.reuses_handles == b->conditions.reuses_handles &&
            same_schedule(&a->conditions.schedule, &b->conditions.schedule) &&
            same_schedule(&a->conditions.interleave, &b->conditions.interleave) &&
            strcmp(a->conditions.conf ? a->conditions.conf : "",
@@ -333,6 +334,7 @@ TEST_F(trace, what_a_record_has_no_room_for_comes_back)
                            "devices 16\n"
                            "capacity 18446744073709551615\n"
                            "conf max_split_size_mb:21, some_setting:[\xc3\xa9]\n"
+                           "handles reused\n"
                            "schedule explicit 0 1 2 3 4 5 6 255\n"
                            "interleave seed 18446744073709551615\n"
                            "alloc a 18446744073709551615 s0 device 15\n"

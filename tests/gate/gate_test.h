@@ -13,11 +13,11 @@
 
 /* Under sanitizers a process takes ten times as long: there a part of the battery is run. */
 #ifdef GMD_TEST_SANITIZED
-#define ALL_OR_SCENARIOS  "scenarios"
+#define ALL_OR_A_SCENARIO "scenarios/attention_scores leak=true"
 #define ALL_OR_AN_ITEM    "random/streams, any completion"
 #define RANDOM_OR_AN_ITEM "random/streams, any completion"
 #else
-#define ALL_OR_SCENARIOS  NULL
+#define ALL_OR_A_SCENARIO NULL
 #define ALL_OR_AN_ITEM    NULL
 #define RANDOM_OR_AN_ITEM "random"
 #endif

@@ -7,9 +7,7 @@ and in one with gmd's, and both must tell the same.
 Exit status 0: all as it should be; 1: not; 77: there is no PyTorch here, or no GPU.
 """
 
-import argparse
 import glob
-import json
 import os
 import re
 import subprocess
@@ -17,7 +15,8 @@ import sys
 import tempfile
 import threading
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import side_by_side
+
 GIB = 2**30
 
 
@@ -223,46 +222,7 @@ def snapshots(torch, out, is_gmd):
             "segments": sorted((s["total_size"], s["segment_type"]) for s in snapshot["segments"])}
 
 
-CHECKS = {check.__name__: check for check in (
-    statistics, out_of_memory, backward_out_of_memory, convolutions_with_a_cap, graph, graphed_callables,
-    streams, threads, snapshots)}
-
-
-def run_one(options):
-    import torch
-    if options.worker == "gmd":
-        sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "integrations")]
-        import gmd_torch
-        gmd_torch.install(options.conf, library=options.library,
-                          dump_on_oom=options.check == ["snapshots"] and os.path.join(options.out, "oom"))
-    answer = CHECKS[options.check[0]](torch, options.out, options.worker == "gmd")
-    print("ANSWER " + json.dumps(answer), flush=True)
-    return 0
-
-
-def answer_of(options, check, allocator):
-    command = [sys.executable, os.path.abspath(__file__), check, "--worker", allocator, "--out", options.out,
-               "--conf", options.conf]
-    if options.library:
-        command += ["--library", options.library]
-    environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=options.conf)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        return {"ended": "after 120 s"}
-    lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
-    if done.returncode != 0 or not lines:
-        return {"ended": done.returncode, "said": (done.stdout + done.stderr)[-1500:]}
-    return json.loads(lines[-1][len("ANSWER "):])
-
-
-def differences(native, ours, where=""):
-    """What is not equal; memory that is reserved may be less."""
-    if isinstance(native, dict) and isinstance(ours, dict):
-        return [d for k in native for d in differences(native[k], ours.get(k), f"{where}.{k}")]
-    if where == ".reserved" and isinstance(native, int) and ours <= native:
-        return []
-    return [] if native == ours else [f"{where[1:]}: {native} with PyTorch's, {ours} with gmd's"]
+snapshots.installs = lambda out: {"dump_on_oom": os.path.join(out, "oom")}
 
 
 VIZ = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offline_viz.py")
@@ -298,44 +258,18 @@ def visualise(out):
     return len(jobs), f"{', '.join(commands)} of {len(snapshots)} snapshots", failures
 
 
-def has_gpu():
-    """Asked in a process of its own: this one starts others."""
-    probe = "import sys, torch; sys.exit(not torch.cuda.is_available())"
-    return subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode == 0
+def all_commands_of_viz(options):
+    if options.check and "snapshots" not in options.check:
+        return True
+    count, what, failures = visualise(options.out)
+    print(f"{'FAIL' if failures else 'ok  '} _memory_viz.py: {count - len(failures)} of {count} commands, {what}")
+    for line in failures:
+        print(f"     {line}")
+    return not failures
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("check", nargs="*", help=", ".join(CHECKS))
-    parser.add_argument("--library", help="libgmd_allocator.so; else as gmd_torch.install finds it")
-    parser.add_argument("--conf", default="", help="allocator settings, for both")
-    parser.add_argument("--out", default=".", help="folder for snapshots")
-    parser.add_argument("--worker", choices=("native", "gmd"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.worker:
-        return run_one(options)
-    if not has_gpu():
-        print("skipped, this python3 has no PyTorch with a GPU")
-        return 77
-    failed = 0
-    for check in options.check or CHECKS:
-        native, ours = answer_of(options, check, "native"), answer_of(options, check, "gmd")
-        found = differences(native, ours)
-        if "ended" in native or "ended" in ours:
-            found = [f"native {native}"] * ("ended" in native) + [f"gmd {ours}"] * ("ended" in ours)
-        failed += bool(found)
-        print(f"{'FAIL' if found else 'ok  '} {check}: {json.dumps(ours)[:300]}", flush=True)
-        for line in found[:12]:
-            print(f"     {line}")
-    if not options.check or "snapshots" in options.check:
-        count, what, failures = visualise(options.out)
-        failed += bool(failures)
-        print(f"{'FAIL' if failures else 'ok  '} _memory_viz.py: {count - len(failures)} of {count} commands, "
-              f"{what}")
-        for line in failures:
-            print(f"     {line}")
-    return 1 if failed else 0
-
+CHECKS = (statistics, out_of_memory, backward_out_of_memory, convolutions_with_a_cap, graph, graphed_callables,
+          streams, threads, snapshots)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(side_by_side.main(__doc__, CHECKS, all_commands_of_viz))

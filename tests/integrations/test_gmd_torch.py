@@ -24,14 +24,16 @@ def free(block): gmd_free(torch.cuda.memory.current.functions["free"])(block, 0,
 """
 
 
-def run(program, folder=None, **environment):
-    """What the program printed, or the last line of its error."""
+def run(program, folder=None, whole=False, **environment):
+    """What the program printed, or the last line of its error; `whole`: both, from the start."""
     base = {k: v for k, v in os.environ.items()
             if k not in ("GMD_ALLOCATOR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")}
     base.update({"PYTHONPATH": os.pathsep.join([os.path.join(HERE, "stub"), HELPER]),
                  "GMD_ALLOCATOR": LIBRARIES, "LD_LIBRARY_PATH": os.path.join(LIBRARIES, "sim"), **environment})
     done = subprocess.run([sys.executable, "-c", PRELUDE + program], cwd=folder, env=base, text=True,
                           capture_output=True, timeout=60, check=False)
+    if whole:
+        return done.stdout + done.stderr
     if done.returncode == 0:
         return done.stdout.strip()
     return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}"
@@ -131,6 +133,51 @@ class Figures(unittest.TestCase):
         self.assertIn("1.5 is not between", run("gmd_torch.install()\ngmd_torch.set_per_process_memory_fraction(1.5)"))
 
 
+    def test_counts_begin_anew(self):
+        self.assertEqual(run("gmd_torch.install()\nfree(malloc(5 << 20))\n"
+                             "torch._C._cuda_resetAccumulatedMemoryStats(0)\nb = malloc(512)\nstats = gmd_torch.memory_stats()\n"
+                             "print(stats['allocation.all.allocated'], stats['num_device_alloc'],"
+                             " stats['allocated_bytes.all.freed'])"), "1 1 0")
+
+    def test_torch_accelerator_is_answered(self):
+        self.assertEqual(run("gmd_torch.install()\nb = malloc(5 << 20)\ntorch.cuda.initialized = True\n"
+                             "print(torch._C._accelerator_isAllocatorInitialized(),"
+                             " torch._C._accelerator_getDeviceStats(0)['allocated_bytes']['all']['current'])\n"
+                             "free(b)\ntorch._C._accelerator_emptyCache()\nprint(gmd_torch.memory_reserved())"),
+                         "True 5242880\n0")
+
+    def test_the_fraction_of_the_settings_is_told(self):
+        self.assertEqual(run("gmd_torch.install('per_process_memory_fraction:0.5')\n"
+                             "print(torch._C._cuda_getMemoryFraction(0))"), "0.5")
+
+
+class Settings(unittest.TestCase):
+    def test_those_given_at_run_time_are_taken(self):
+        self.assertEqual(run("gmd_torch.install()\nmalloc(8200)\n"
+                             "torch._C._accelerator_setAllocatorSettings('roundup_power2_divisions:4')\nmalloc(8200)\n"
+                             "print(gmd_torch.memory_allocated())"), str(8704 + 10240))
+
+    def test_one_that_cannot_change_is_named(self):
+        self.assertIn("GmdError: max_split_size_mb cannot change while memory of device 0 is reserved",
+                      run("gmd_torch.install()\nb = malloc(1)\ngmd_torch.change_settings('max_split_size_mb:20')"))
+
+
+class Watchers(unittest.TestCase):
+    def test_callbacks_of_a_trace_are_called(self):
+        self.assertEqual(run("gmd_torch.install()\nseen = []\n"
+                             "torch.cuda._gpu_trace.MemoryAllocationCallbacks.callbacks.append(seen.append)\n"
+                             "torch.cuda._gpu_trace.MemoryDeallocationCallbacks.callbacks.append(seen.append)\n"
+                             "malloc(1)\ntorch._C._activate_gpu_trace()\nb = malloc(1)\nfree(b)\n"
+                             "print(seen == [b, b])"),
+                         "True")
+
+    def test_observers_of_out_of_memory_are_called(self):
+        said = run("gmd_torch.install(dump_on_oom=False)\n"
+                   "def tell(*told): print(told, file=sys.stderr, flush=True)\n"
+                   "torch._C._cuda_attach_out_of_memory_observer(tell)\nmalloc((1 << 50) + 1)", whole=True)
+        self.assertIn(f"(0, {(1 << 50) + (2 << 20)}, {80 << 30}, {80 << 30})", said)
+
+
 class Snapshots(unittest.TestCase):
     def test_a_library_that_lacks_a_function_is_named(self):
         self.assertRegex(run("gmd_torch.install()\ngmd_torch._function('gmd_new')"),
@@ -145,13 +192,58 @@ class Snapshots(unittest.TestCase):
 
     def test_a_refused_request_writes_one(self):
         with tempfile.TemporaryDirectory() as folder:
-            run("gmd_torch.install(dump_on_oom='short', history=100)\nmalloc(1 << 50)", folder)
+            run("gmd_torch.install(dump_on_oom='short', history=100)\nmalloc(1 << 50)", folder, RANK="2")
             files = os.listdir(folder)
             self.assertEqual(len(files), 1, files)
-            self.assertRegex(files[0], r"^short-\d+-1\.pickle$")
+            self.assertRegex(files[0], r"^short-rank2-\d{8}T\d{6}-\d+-1\.pickle$")
             with open(os.path.join(folder, files[0]), "rb") as file:
                 actions = [e["action"] for e in pickle.load(file)["device_traces"][0]]
             self.assertIn("oom", actions)
+
+    def test_whether_a_history_is_recorded_is_told(self):
+        self.assertEqual(run("gmd_torch.install()\nsaid = [torch._C._cuda_isHistoryEnabled()]\n"
+                             "torch._C._cuda_record_memory_history_legacy(True, True, 100, False, False, False, False,"
+                             " False, [])\nsaid.append(torch._C._cuda_isHistoryEnabled())\nprint(*said)"), "False True")
+
+    def test_skipped_actions_are_left_out(self):
+        self.assertEqual(run("gmd_torch.install()\n"
+                             "torch._C._cuda_record_memory_history('all', None, 'python', 100, False, False, False,"
+                             " ['free_requested', 'segment_alloc'])\nfree(malloc(1))\n"
+                             "print(*[e['action'] for e in gmd_torch.snapshot()['device_traces'][0]])"),
+                         "alloc free_completed")
+
+    def test_an_unknown_action_is_named(self):
+        self.assertIn("'no_such' is no event", run("gmd_torch.install()\n"
+                                                   "gmd_torch.record_memory_history(skip_actions=['no_such'])"))
+
+    def test_what_histories_lack_is_told(self):
+        said = run("gmd_torch.install()\ntorch._C._cuda_record_memory_history('all', None, 'python', 100, False, True,"
+                   " True, [])", whole=True)
+        self.assertIn("histories have no compile_context, no global_record_annotations", said)
+
+    def test_events_carry_metadata(self):
+        self.assertEqual(run("gmd_torch.install(history=100)\ntorch._C._cuda_setMemoryMetadata('of a step')\n"
+                             "malloc(1)\nprint(torch._C._cuda_getMemoryMetadata(), *{e['user_metadata'] for e in"
+                             " gmd_torch.snapshot()['device_traces'][0] if e['action'] == 'alloc'})"),
+                         "of a step of a step")
+
+    def test_a_snapshot_of_a_pool_has_its_segments_only(self):
+        self.assertEqual(run("gmd_torch.install()\nb = malloc(1)\n"
+                             "print(len(torch._C._cuda_memorySnapshot((0, 7, False))['segments']),"
+                             " len(torch._C._cuda_memorySnapshot((0, 0, True))['segments']),"
+                             " len(torch._C._cuda_memorySnapshot(None)['segments']))"), "0 1 1")
+
+    def test_a_refused_request_explains_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = run("gmd_torch.install(history=100, stacks='all')\nkept = malloc(5 << 20)\nmalloc(1 << 50)",
+                       folder, whole=True)
+        for line in ("Asked for by ", "Held: 5.00 MiB by ", "Cached, and why it did not serve: 15.00 MiB",
+                     "Cause: capacity", "Change: "):
+            self.assertIn("\n  " + line, said)
+
+    def test_without_a_history_a_refused_request_says_what_would_tell_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIn("record_memory_history", run("gmd_torch.install()\nmalloc(1 << 50)", folder, whole=True))
 
     def test_none_is_written_on_demand(self):
         with tempfile.TemporaryDirectory() as folder:

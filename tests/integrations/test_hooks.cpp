@@ -2,6 +2,7 @@
 // the folder of PyTorch's real libraries first in LD_LIBRARY_PATH the errors are made by those.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -34,7 +35,12 @@ void gmd_torch_release_pool(int device, pool_id id);
 void *gmd_torch_base_allocation(void *ptr, size_t *size);
 int gmd_torch_dump_on_oom(const char *prefix, unsigned limit, char *message, size_t message_size);
 int gmd_torch_raises_oom(void);
-int gmd_torch_answer_cache_info(char *message, size_t message_size);
+int gmd_torch_answer(char *message, size_t message_size);
+void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_t stream);
+void gmd_torch_trace_with(void (*allocated)(void *), void (*freed)(void *));
+int gmd_torch_is_traced(void);
+void gmd_torch_explain_with(size_t (*tell)(int, uint64_t, uint64_t, uint64_t, const char *, char *,
+                                           size_t));
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
 void gmd_empty_cache(void);
 int gmd_walk(int device, gmd_walk_fn *visit, void *context);
@@ -236,35 +242,177 @@ TEST_F(empty_cache, a_foreign_pointer_has_no_base)
     assert_non_null(std::strstr(message.c_str(), "none of its"));
 }
 
-// In the library's own variable: this program, when it names it, has a copy.
-void make_current(CUDAPluggableAllocator *object)
+// A library's own variable: this program, when it names it, has a copy.
+void *variable_of(const char *library, const char *symbol)
 {
-    void *library = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
-    void *variable = dlsym(library, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    void *handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
+    void *variable = dlsym(handle, symbol);
     assert_non_null(variable);
-    static_cast<std::atomic<CUDAPluggableAllocator *> *>(variable)->store(object);
-    dlclose(library);
+    dlclose(handle);
+    return variable;
 }
 
-// PyTorch's class itself is in a library of a gigabyte: here always the stand-in's.
-TEST_F(empty_cache, the_allocator_of_pytorch_answers_cache_info)
+void make_current(CUDAPluggableAllocator *object)
+{
+    void *variable = variable_of("libc10_cuda.so", "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    static_cast<std::atomic<CUDAPluggableAllocator *> *>(variable)->store(object);
+}
+
+// PyTorch's class itself is in a library of a gigabyte: here always the stand-in's. An object of
+// its own for each test, which the hooks made answer.
+CUDAPluggableAllocator *answering(CUDAPluggableAllocator *object)
 {
     char message[200] = "";
-    CUDAPluggableAllocator plain;
-    CUDAPluggableAllocator *changed = &plain;
-    make_current(changed);
-    int status = gmd_torch_answer_cache_info(message, sizeof message);
+    make_current(object);
+    int status = gmd_torch_answer(message, sizeof message);
     assert_string_equal(message, "");
     assert_int_equal(status, 0);
+    __asm__ volatile("" : "+r"(object)); // its type is not what the compiler thinks
+    return object;
+}
+
+TEST_F(empty_cache, the_allocator_of_pytorch_answers_cache_info)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
     size_t all = 0;
     size_t given = 1;
     gmd_free(gmd_torch_malloc(3 * MiB, 0, nullptr), 0, 0, nullptr);
-    __asm__ volatile("" : "+r"(changed)); // its type is not what the compiler thinks
     changed->cacheInfo(0, &all);
     changed->cacheInfo(0, &given);
     assert_int_equal(given, 20 * MiB);
     assert_true(all > size_t{1} << 30);
     assert_int_equal(changed->before() + changed->after(), 3);
+}
+
+TEST_F(empty_cache, the_cache_of_one_pool_is_emptied_alone)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    gmd_free(gmd_torch_malloc(100, 0, nullptr), 0, 0, nullptr);
+    gmd_torch_begin_pool(0, pool_id(0, 11), stream_filter());
+    gmd_free(gmd_torch_malloc(100, 0, nullptr), 0, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 11));
+    changed->emptyCache(pool_id(0, 11));
+    assert_int_equal(used(), 2 * MiB);
+    changed->emptyCache(pool_id(0, 0));
+    assert_int_equal(used(), 0);
+    gmd_torch_release_pool(0, pool_id(0, 11));
+}
+
+TEST_F(empty_cache, a_pool_of_a_user_is_held_until_it_is_gone)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    changed->createOrIncrefPool(0, pool_id(0, 12), nullptr);
+    changed->setUseOnOOM(0, pool_id(0, 12), false);
+    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 12)), 1);
+    gmd_torch_begin_pool(0, pool_id(0, 12), stream_filter());
+    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 12)), 2);
+    gmd_torch_end_pool(0, pool_id(0, 12));
+    gmd_torch_release_pool(0, pool_id(0, 12));
+    gmd_torch_release_pool(0, pool_id(0, 12));
+    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 12)), 0);
+}
+
+TEST_F(empty_cache, what_a_users_pool_cannot_have_is_named_and_nobody_holds_the_pool)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    changed->createOrIncrefPool(0, pool_id(0, 13), nullptr);
+    assert_string_equal(refusal([&] { changed->setNoSplit(0, pool_id(0, 13)); }).c_str(),
+                        "gmd_allocator: a MemPool with no_split is not supported");
+    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 13)), 0);
+}
+
+TEST_F(empty_cache, the_live_blocks_of_a_pool_are_not_checked_as_before)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    assert_string_equal(
+        refusal([&] { changed->checkPoolLiveAllocations(0, pool_id(0, 1), {}); }).c_str(),
+        "does not yet support checkPoolLiveAllocations");
+}
+
+// The simulated device has no other processes; check_inside.py shares on a real one.
+TEST_F(empty_cache, memory_that_cuda_does_not_share_is_refused_with_its_reason)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    void *block = gmd_torch_malloc(3 * MiB, 0, nullptr);
+    std::string said = refusal([&] { changed->shareIpcHandle(block); });
+    gmd_free(block, 0, 0, nullptr);
+    assert_string_equal(said.c_str(), "gmd_allocator: CUDA does not share memory with other "
+                                      "processes here: operation not supported");
+}
+
+TEST_F(empty_cache, a_handle_of_another_allocator_is_refused)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    assert_non_null(std::strstr(refusal([&] { changed->getIpcDevPtr("c123"); }).c_str(),
+                                "comes from a process with another allocator"));
+}
+
+// --- who watches ---------------------------------------------------------------------------------
+
+TEST_F(empty_cache, the_profiler_is_told_of_blocks_as_they_come_and_go)
+{
+    c10::is_profiling = true;
+    void *block = gmd_torch_malloc(1000, 0, nullptr);
+    assert_ptr_equal(c10::last_told.ptr, block);
+    assert_int_equal(c10::last_told.bytes, 1024);
+    assert_int_equal(c10::last_told.allocated, 1024);
+    assert_int_equal(c10::last_told.reserved, 2 * MiB);
+    gmd_torch_free(block, 0, 0, nullptr);
+    c10::is_profiling = false;
+    assert_int_equal(c10::last_told.bytes, -1024);
+    assert_int_equal(c10::last_told.allocated, 0);
+}
+
+TEST_F(empty_cache, the_profiler_is_told_of_refusals)
+{
+    size_t before = c10::last_told.refusals;
+    c10::is_profiling = true;
+    text_of_refusal(too_much);
+    c10::is_profiling = false;
+    assert_int_equal(c10::last_told.refusals, before + 1);
+}
+
+TEST_F(empty_cache, a_trace_that_is_under_way_is_seen)
+{
+    auto *is_on = static_cast<bool *>(variable_of("libc10.so", "_ZN3c104impl8GPUTrace9haveStateE"));
+    int before = gmd_torch_is_traced();
+    *is_on = true;
+    int during = gmd_torch_is_traced();
+    *is_on = false;
+    assert_int_equal(before, 0);
+    assert_int_equal(during, 1);
+}
+
+void *traced[2];
+
+TEST_F(empty_cache, a_trace_is_told_of_addresses)
+{
+    gmd_torch_trace_with([](void *ptr) { traced[0] = ptr; }, [](void *ptr) { traced[1] = ptr; });
+    void *block = gmd_torch_malloc(1000, 0, nullptr);
+    gmd_torch_free(block, 0, 0, nullptr);
+    gmd_torch_trace_with(nullptr, nullptr);
+    assert_ptr_equal(traced[0], block);
+    assert_ptr_equal(traced[1], block);
+}
+
+TEST_F(empty_cache, what_is_known_of_a_refusal_is_added_to_its_text)
+{
+    gmd_torch_explain_with([](int device, uint64_t asked, uint64_t total, uint64_t free_bytes,
+                              const char *path, char *text, size_t room) {
+        return static_cast<size_t>(std::snprintf(text, room, " [%d %d %d %s]", device,
+                                                 asked == too_much, total == free_bytes, path));
+    });
+    std::string text = text_of_refusal(too_much);
+    gmd_torch_explain_with(nullptr);
+    assert_non_null(std::strstr(text.c_str(), "GPU 0 has a total capacity of "));
+    assert_non_null(std::strstr(text.c_str(), " are in use. [0 1 1 ]"));
 }
 
 TEST_F(empty_cache, an_allocator_of_another_kind_is_refused)
@@ -277,7 +425,7 @@ TEST_F(empty_cache, an_allocator_of_another_kind_is_refused)
     } object;
     char message[200] = "";
     make_current(&object);
-    assert_int_equal(gmd_torch_answer_cache_info(message, sizeof message), -1);
+    assert_int_equal(gmd_torch_answer(message, sizeof message), -1);
     assert_string_equal(message, "PyTorch's current allocator is not a plain pluggable one");
 }
 

@@ -241,6 +241,16 @@ TEST(a_pointer_for_no_bytes_need_not_be_a_block)
     expect_clean(&s);
 }
 
+TEST(several_pointers_for_no_bytes_may_be_one_block)
+{
+    SITUATION;
+    s.live[0].bytes = 0;
+    s.live[1] = s.live[0];
+    s.live_count = 2;
+    s.view.live.bytes = 0;
+    expect_clean(&s);
+}
+
 TEST(each_sum_is_that_of_the_statistics)
 {
     static const size_t figures[] = {

@@ -138,6 +138,15 @@ TEST(only_the_used_bytes_count)
 }
 
 /* rmm#2489: X was used on A and passed through B's list, where nobody used it, to C. */
+TEST(a_block_of_no_bytes_takes_nobodys_memory)
+{
+    bench b = open_bench();
+    use_and_free(&b, 4096, 512, 1, 1 << 1);
+    hand_out(&b, 4096, 0, 2);
+    hand_out(&b, 4100, 0, 2);
+    assert_int_equal(close_bench(&b), 0);
+}
+
 TEST(an_owner_in_between_that_did_no_work_hides_nothing)
 {
     bench b = open_bench();

@@ -43,6 +43,14 @@ for name in ("github-actions.yml", "gitlab-ci.yml"):
     assert reports and all(report in module for report in reports), f"{name}: {reports}"
     print(f"{name}: {calls} calls, {sorted(reports)}")
 
+# Without its variables GitLab's job would only say that git clone has no repository.
+steps = yaml.safe_load((prefix / "share/doc/gmd/ci/gitlab-ci.yml").read_text())["gmd:simulated"]["before_script"]
+for given, status in (({}, 1), ({"GMD_URL": "https://a/gmd"}, 1), ({"GMD_URL": "https://a/gmd", "GMD_REF": "v1"}, 0)):
+    done = subprocess.run(["bash", "-c", steps[0]], env={"PATH": "/usr/bin:/bin", **given}, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == status, f"{given}: {done.returncode}"
+    assert status == 0 or "GMD_URL" in done.stderr, f"{given}: {done.stderr}"
+
 # Without the variable GitHub's checkout takes the user's own repository.
 steps = yaml.safe_load((prefix / "share/doc/gmd/ci/github-actions.yml").read_text())["jobs"]["simulated"]["steps"]
 guard = next(step["run"] for step in steps if "GMD_REPOSITORY" in step.get("env", {}))

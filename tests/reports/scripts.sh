@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 scripts=0
 for case in "$cases"/*.gmd; do
     script=$folder/$(basename "$case" .gmd).py
-    if grep -q '^\(fault\|budget\|destroy\|thread\|device\) \|device 1$' "$case" ||
+    if grep -q '^\(fault\|budget\|destroy\|thread\|device\) \|device 1$\|^leave_error$' "$case" ||
         grep -q '^alloc [^ ]* \([0-9]\{20\}\|[0-9]\{17\}KiB\|[0-9]\{14\}MiB\) ' "$case"; then # 2^63 and more
         wanted=2
     else

@@ -29,17 +29,32 @@ const char *call_receiver(const struct script_group *group)
            : strcmp(group->prefix, "l:") == 0 ? "l"
            : strcmp(group->prefix, "o:") == 0 ? "o"
            : strcmp(group->prefix, "g:") == 0 ? "g"
-                                              : "s";
+           : strcmp(group->prefix, "s:") == 0 ? "s"
+                                              : "graph";
 }
 
 static const char *const samples[SCRIPT_VALUES] = {
-    [VALUE_TENSOR] = "y",         [VALUE_MODULE] = "m",         [VALUE_OPTIMIZER] = "o",
-    [VALUE_STREAM] = "s",         [VALUE_HELD] = "y",           [VALUE_OPERAND] = "2",
-    [VALUE_TRUTH] = "true",       [VALUE_INTEGER] = "1",        [VALUE_NUMBER] = "0.5",
-    [VALUE_TEXT] = "'sum'",       [VALUE_DTYPE] = "'bfloat16'", [VALUE_FUNCTION] = "function() end",
-    [VALUE_DIMENSION] = "1",      [VALUE_DIMENSIONS] = "{ 1 }", [VALUE_PAIR] = "{ 1, 1 }",
-    [VALUE_SIZES] = "{ 4, 6 }",   [VALUE_TENSORS] = "{ x, y }", [VALUE_MODULES] = "{ m }",
-    [VALUE_TRAINABLES] = "{ m }", [VALUE_CHOICES] = "{ 1, 2 }",
+    [VALUE_TENSOR] = "y",
+    [VALUE_MODULE] = "m",
+    [VALUE_OPTIMIZER] = "o",
+    [VALUE_GRAPH] = "graph",
+    [VALUE_STREAM] = "s",
+    [VALUE_HELD] = "y",
+    [VALUE_OPERAND] = "2",
+    [VALUE_TRUTH] = "true",
+    [VALUE_INTEGER] = "1",
+    [VALUE_NUMBER] = "0.5",
+    [VALUE_TEXT] = "'sum'",
+    [VALUE_DTYPE] = "'bfloat16'",
+    [VALUE_FUNCTION] = "function() end",
+    [VALUE_DIMENSION] = "1",
+    [VALUE_DIMENSIONS] = "{ 1 }",
+    [VALUE_PAIR] = "{ 1, 1 }",
+    [VALUE_SIZES] = "{ 4, 6 }",
+    [VALUE_TENSORS] = "{ x, y }",
+    [VALUE_MODULES] = "{ m }",
+    [VALUE_TRAINABLES] = "{ m }",
+    [VALUE_CHOICES] = "{ 1, 2 }",
 };
 
 const char *call_sample(const struct script_parameter *parameter)

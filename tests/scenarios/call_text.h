@@ -10,7 +10,7 @@
 /* Variables that the calls below use: x, y (tensors), m (a module), l, o, s, g. */
 #define CALL_PRELUDE                                                                               \
     "x, y = randn { 4, 6 }, randn { 4, 6 }\nm = nn.ReLU()\nl = list()\no = optim.SGD { m }\n"      \
-    "s, g = cuda.Stream(), GradScaler()\n"
+    "s, g, graph = cuda.Stream(), GradScaler(), cuda.CUDAGraph()\n"
 
 /* The variable that a method of the group is called on; "": plain functions. */
 const char *call_receiver(const struct script_group *group);

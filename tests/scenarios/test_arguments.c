@@ -344,6 +344,60 @@ static const struct {
      MODEL "o = optim.SGD { h }\no:step()"},
     {"optim.Adam", "weight_decay", MODEL "o = optim.Adam { h, weight_decay = 0.1 }\no:step()",
      MODEL "o = optim.Adam { h }\no:step()"},
+#define ZERO(options)                                                                              \
+    "dist.init_process_group { world_size = 2 }\n" MODEL                                           \
+    "o = optim.ZeroRedundancyOptimizer { h, " options " }\no:step()"
+#define ZERO_ADAM "optimizer_class = 'AdamW'"
+#define ZERO_SGD  "optimizer_class = 'SGD'"
+    {"optim.ZeroRedundancyOptimizer", "weight_decay", ZERO(ZERO_SGD ", weight_decay = 0.1"),
+     ZERO(ZERO_SGD)},
+    {"optim.ZeroRedundancyOptimizer", "foreach", ZERO(ZERO_ADAM ", foreach = false"),
+     ZERO(ZERO_ADAM)},
+    {"optim.ZeroRedundancyOptimizer", "parameters_as_bucket_view",
+     ZERO(ZERO_SGD ", parameters_as_bucket_view = true"), ZERO(ZERO_SGD)},
+    {"optim.ZeroRedundancyOptimizer", "fused", ZERO(ZERO_ADAM ", fused = true"), ZERO(ZERO_ADAM)},
+    {"optim.ZeroRedundancyOptimizer", "momentum", ZERO(ZERO_SGD ", momentum = 0.9"),
+     ZERO(ZERO_SGD)},
+    {"optim.ZeroRedundancyOptimizer", "nesterov",
+     ZERO(ZERO_SGD ", momentum = 0.9, foreach = false, nesterov = true"),
+     ZERO(ZERO_SGD ", momentum = 0.9, foreach = false")},
+    {"optim.ZeroRedundancyOptimizer", "amsgrad", ZERO(ZERO_ADAM ", amsgrad = true"),
+     ZERO(ZERO_ADAM)},
+#define SHARDS(options)                                                                            \
+    "dist.init_process_group { world_size = 2 }\nh = nn.Sequential { nn.Linear { 4, 4 } }\n"       \
+    "fully_shard(h" options ")\nb = h(y):sum()\nphase 'forward'\nb:backward()"
+    {"fully_shard", "reshard_after_forward", SHARDS(", { reshard_after_forward = true }"),
+     SHARDS("")},
+    {"fully_shard", "param_dtype", SHARDS(", { param_dtype = 'bfloat16' }"), SHARDS("")},
+    {"fully_shard", "reduce_dtype",
+     SHARDS(", { param_dtype = 'bfloat16', reduce_dtype = 'float32' }"),
+     SHARDS(", { param_dtype = 'bfloat16' }")},
+    {"fully_shard", "output_dtype", SHARDS(", { output_dtype = 'float64' }"), SHARDS("")},
+    {"fully_shard", "cast_forward_inputs",
+     "y = y:to('bfloat16')\n" SHARDS(", { param_dtype = 'bfloat16', cast_forward_inputs = false }"),
+     "y = randn { 4, 4 }:to('float64')\n" SHARDS(", { param_dtype = 'bfloat16' }")},
+    {"dist.init_process_group", "rank",
+     "dist.init_process_group { world_size = 2, rank = 1 }\nh = nn.Linear { 4, 1 "
+     "}\nfully_shard(h)\n"
+     "h(y):sum():backward()\no = optim.SGD { h, momentum = 0.9 }\no:step()\nphase(o:nbytes())",
+     "dist.init_process_group { world_size = 2 }\nh = nn.Linear { 4, 1 }\nfully_shard(h)\n"
+     "h(y):sum():backward()\no = optim.SGD { h, momentum = 0.9 }\no:step()\nphase(o:nbytes())"},
+#define DERIVES "a = randn { 4, requires_grad = true }\nb = a:square():sum()\n"
+    {"autograd.grad", "gradient",
+     "a = randn { 4, requires_grad = true }\nb = a * 2\n"
+     "c = autograd.grad(b, { a }, { gradient = randn { 4 } })",
+     "a = randn { 4, requires_grad = true }\nb = a * 2\n"
+     "pcall(function() c = autograd.grad(b, { a }) end)"},
+    {"autograd.grad", "retain_graph",
+     DERIVES "c = autograd.grad(b, { a }, { retain_graph = true })\nd = autograd.grad(b, { a })",
+     DERIVES "c = autograd.grad(b, { a })\npcall(function() d = autograd.grad(b, { a }) end)"},
+#define PENALISES(options)                                                                         \
+    "h = nn.Sequential { nn.Linear { 4, 4 }, nn.ReLU(), nn.Linear { 4, 1 } }\n"                    \
+    "y:requires_grad_()\nc = autograd.grad(h(y):sum(), { y }" options ")\nphase 'a'"
+    {"autograd.grad", "create_graph", PENALISES(", { create_graph = true }"), PENALISES("")},
+    {"cuda.graph", "pool",
+     "a = cuda.CUDAGraph()\ncuda.graph(a, function() b = y + 1 end, { pool = 5 })\nphase(a:pool())",
+     "a = cuda.CUDAGraph()\ncuda.graph(a, function() b = y + 1 end)\nphase(a:pool())"},
     {"o:zero_grad", "set_to_none",
      MODEL "o = optim.SGD { h }\no:zero_grad { set_to_none = false }\nphase 'a'",
      MODEL "o = optim.SGD { h }\no:zero_grad()\nphase 'a'"},

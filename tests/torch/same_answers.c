@@ -225,8 +225,36 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
     return GMD_OK;
 }
 
+enum { NESTED_POOLS = 3 };
+
+/* Pools one within the other that all streams' requests may go to: torch 2.11 takes the innermost.
+ * Traces have one open pool at a time, so the allocator itself is asked. Which pool a block is from
+ * is seen by its segment. */
+static gmd_status play_nested_pools(void *context, gmd_session *session, gmd_error *error)
+{
+    side *s = context;
+    const gmd_subject *subject = gmd_session_subject(session);
+    uint64_t done = 0;
+    (void)error;
+    for (uint64_t level = 1; level <= NESTED_POOLS; level++) {
+        const uint64_t id[2] = {0, level};
+        bool is_begun = subject->begin_pool(0, id, NULL, NULL) == 0;
+        s->answers[++done].address = is_begun ? (uintptr_t)subject->malloc(512, 0, NULL) : 0;
+    }
+    for (uint64_t level = NESTED_POOLS; level > 0; level--) {
+        const uint64_t id[2] = {0, level};
+        void *ended = NULL;
+        uint64_t address = (uintptr_t)subject->malloc(512, 0, NULL);
+        s->answers[++done].address = subject->end_pool(0, id, &ended) == 0 ? address : 0;
+    }
+    s->answers[0].address = done;
+    return GMD_OK;
+}
+
+typedef gmd_status play_fn(void *context, gmd_session *session, gmd_error *error);
+
 static size_t run(const char *allocator, const char *adapter, const gmd_trace *trace,
-                  const char *conf, uint64_t capacity, side *s)
+                  const char *conf, uint64_t capacity, play_fn *body, side *s)
 {
     static gmd_outcome outcome;
     gmd_error error = {""};
@@ -240,7 +268,7 @@ static size_t run(const char *allocator, const char *adapter, const gmd_trace *t
                                .judging.is_compared = true,
                                .judging.oracles_off = true};
     gmd_workload workload = {
-        .name = "same_answers", .kind = "trace", .trace = trace, .body = play, .context = s};
+        .name = "same_answers", .kind = "trace", .trace = trace, .body = body, .context = s};
     memset(s->answers, 0, (trace->count + 1) * sizeof *s->answers);
     gmd_status status = gmd_run_isolated(&options, &workload, &outcome, &error);
     if (status != GMD_OK || outcome.verdict != GMD_PASS) {
@@ -308,6 +336,39 @@ static bool compare(const gmd_trace *trace, uint64_t seed, const char *conf, con
     return true;
 }
 
+/* One trace through both; false: they differ, and it is written. */
+static bool answers_are_same(const gmd_trace *trace, uint64_t seed, const char *conf,
+                             uint64_t capacity, const char *adapter, side *ours, side *torch)
+{
+    run("reference", NULL, trace, conf, capacity, play, ours);
+    run("torch", adapter, trace, conf, capacity, play, torch);
+    bool is_same = compare(trace, seed, conf, ours, torch);
+    if (!is_same) {
+        write_case(trace, seed);
+    }
+    return is_same;
+}
+
+/* `ours` and `torch` have room for them. */
+static bool nested_pools_are_same(const char *adapter, side *ours, side *torch)
+{
+    const gmd_trace none = {0};
+    side *sides[] = {ours, torch};
+    for (size_t i = 0; i < 2; i++) {
+        memset(sides[i]->answers, 0, ((size_t)2 * NESTED_POOLS + 1) * sizeof *sides[i]->answers);
+        run(i ? "torch" : "reference", i ? adapter : NULL, &none, "", GMD_GIB, play_nested_pools,
+            sides[i]);
+    }
+    bool is_same = ours->answers[0].address == (uint64_t)2 * NESTED_POOLS;
+    for (size_t i = 0; i <= (size_t)2 * NESTED_POOLS; i++) {
+        uint64_t a = ours->answers[i].address, b = torch->answers[i].address;
+        is_same = is_same && a && a == b;
+        fprintf(a == b ? stdout : stderr, "nested pools, %zu: 0x%" PRIx64 " 0x%" PRIx64 "\n", i, a,
+                b);
+    }
+    return is_same;
+}
+
 static side new_side(size_t requests)
 {
     size_t bytes = (requests + 2) * sizeof(answer);
@@ -330,6 +391,7 @@ int main(int argc, char **argv)
     }
     uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
     size_t requests = strtoull(argv[3], NULL, 10);
+    requests = requests < (size_t)2 * NESTED_POOLS ? (size_t)2 * NESTED_POOLS : requests;
     if (gmd_torch_find(&found, NULL, &error) != GMD_OK ||
         gmd_torch_adapter(&found, GMD_TEST_LIB_DIR, false, adapter, &error) != GMD_OK) {
         fprintf(stderr, "same_answers: %s\n", error.text);
@@ -344,15 +406,12 @@ int main(int argc, char **argv)
         uint64_t capacity = (256 + 128 * below(30)) * GMD_MIB;
         gmd_trace trace = {0};
         generate(&trace, requests, strstr(conf, "expandable_segments:True"));
-        run("reference", NULL, &trace, conf, capacity, &ours);
-        run("torch", adapter, &trace, conf, capacity, &torch);
-        if (!compare(&trace, seed, conf, &ours, &torch)) {
-            different++;
-            write_case(&trace, seed);
-        }
+        different += !answers_are_same(&trace, seed, conf, capacity, adapter, &ours, &torch);
         gmd_trace_free(&trace);
     }
-    printf("%" PRIu64 " seeds from %" PRIu64 " on, %zu requests each: %d different\n", count, first,
-           requests, different);
+    different += !nested_pools_are_same(adapter, &ours, &torch);
+    printf("%" PRIu64 " seeds from %" PRIu64
+           " on, %zu requests each, and nested pools: %d different\n",
+           count, first, requests, different);
     return different ? 1 : 0;
 }

@@ -288,6 +288,14 @@ TEST_F(text, device_destroy_and_budget_have_their_arguments)
     assert_true(parsed.requests[3].bytes == GMD_NO_BUDGET);
 }
 
+TEST_F(text, whether_handles_come_again_is_read)
+{
+    parse_body("handles reused\n");
+    assert_true(parsed.conditions.reuses_handles);
+    parse_body("handles unique\n");
+    assert_false(parsed.conditions.reuses_handles);
+}
+
 TEST_F(text, placements_are_read)
 {
     parse_body("placement rising\n");
@@ -424,6 +432,9 @@ TEST(every_malformed_line_is_refused_with_what_was_expected)
         {"placement rising 1", "expected 'rising' or 'seed N', found 'rising 1'"},
         {"placement seed -1", "expected 'rising' or 'seed N', found 'seed -1'"},
         {"placement seed 1 2", "expected 'rising' or 'seed N', found 'seed 1 2'"},
+        {"handles", "expected 'unique' or 'reused', found the end of the line"},
+        {"handles new", "expected 'unique' or 'reused', found 'new'"},
+        {"handles reused 1", "expected the end of the line, found '1'"},
         {"schedule soon",
          "expected 'timed', 'eager', 'lazy', 'seed N' or 'explicit C...', found 'soon'"},
         {"schedule lazy 1", "expected the end of the line, found '1'"},
@@ -557,6 +568,7 @@ TEST_F(text, what_was_read_is_written_the_same)
                        "capacity 2560MiB\n"
                        "conf max_split_size_mb:128\n"
                        "placement seed 3\n"
+                       "handles reused\n"
                        "schedule explicit 0 3 255\n"
                        "interleave seed 18446744073709551615\n"
                        "alloc a 825968 s1\n"
@@ -830,6 +842,7 @@ static void build_random(uint64_t seed)
     built.conditions.device_count = below(&g, 2) ? 2 : 0;
     built.conditions.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
     built.conditions.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
+    built.conditions.reuses_handles = below(&g, 2);
     built.conditions.placement =
         below(&g, 2) ? (gmd_placement){.kind = GMD_PLACEMENT_SEEDED, .seed = below(&g, 9)}
                      : (gmd_placement){.kind = (gmd_placement_kind)below(&g, 2)};

@@ -164,6 +164,10 @@ static void add_to_buffer(struct engine *engine, struct tensor **buffer, struct 
         *buffer = grad;
         return;
     }
+    if (engine->grad_enabled) {
+        engine_misuse(engine, "create_graph: gradients by a tensor that is used several times are "
+                              "not known here");
+    }
     if (old->thing.refs > 1 || old->storage->refs > 1 || old->expanded || old->is_view) {
         *buffer = tensor_like(engine, old);
         tensor_drop(engine, old);
@@ -220,7 +224,7 @@ static void distribute(struct engine *engine, ready *heap, struct node *node,
 {
     for (uint32_t i = 0; i < node->edge_count; i++) {
         struct edge edge = node->edges[i];
-        if (!edge.node) {
+        if (!node_wants(node, i)) {
             tensor_drop(engine, results[i]);
             continue;
         }
@@ -244,6 +248,20 @@ static bool has_arrivals(const struct node *node)
     return false;
 }
 
+static void record_nothing(struct engine *engine, struct node *node, struct tensor **grads,
+                           struct tensor **results)
+{
+    (void)grads;
+    (void)results;
+    engine_misuse(engine, "create_graph: the derivative of what %s computes is not known here",
+                  node->name);
+}
+
+static backward_fn recorded_of(const struct node *node)
+{
+    return node->recorded ? node->recorded : record_nothing;
+}
+
 static void run_node(struct engine *engine, ready *heap, struct node *node, bool retain_graph)
 {
     struct tensor *few[NODE_FEW_EDGES] = {NULL};
@@ -261,8 +279,9 @@ static void run_node(struct engine *engine, ready *heap, struct node *node, bool
                                   : host_take(engine, node->edge_count * sizeof(struct tensor *));
     if (!engine_failed(engine) && has_arrivals(node)) {
         uint32_t stream = engine->stream;
+        backward_fn run = engine->grad_enabled ? recorded_of(node) : node->backward;
         engine->stream = node->stream;
-        node->backward(engine, node, node->buffer, results);
+        run(engine, node, node->buffer, results);
         engine->stream = stream;
     }
     drop_buffers(engine, node);
@@ -274,6 +293,175 @@ static void run_node(struct engine *engine, ready *heap, struct node *node, bool
     if (results != few) {
         host_give(engine, results);
     }
+}
+
+/* --- gradients by some tensors ------------------------------------------------------------ */
+
+/* A node on the way down, and which of its edges comes next. */
+struct descent {
+    struct node *node;
+    uint32_t next;
+    bool leads;
+};
+
+typedef struct descents {
+    struct descent *items;
+    size_t count, capacity;
+} descents;
+
+static void descend(struct engine *engine, descents *path, struct node *node)
+{
+    if (path->count == path->capacity) {
+        path->capacity = path->capacity ? 2 * path->capacity : 64;
+        path->items = host_take_more(engine, path->items, path->capacity * sizeof(struct descent));
+    }
+    path->items[path->count++] = (struct descent){.node = node};
+}
+
+static struct node *target_of(const struct tensor *input)
+{
+    return input->grad_fn ? input->grad_fn : input->accumulator;
+}
+
+/* Marks the nodes from which there is a way to a target; those are marked already. */
+static void mark_needed(struct engine *engine, struct node *root, uint64_t needed)
+{
+    uint64_t pass = ++engine->backward_pass;
+    descents path = {0};
+    root->pass = pass;
+    descend(engine, &path, root);
+    while (path.count > 0) {
+        struct descent *top = &path.items[path.count - 1];
+        if (top->next == top->node->edge_count) {
+            struct descent done = path.items[--path.count];
+            if (done.leads) {
+                done.node->needed = needed;
+            }
+            if (path.count > 0) {
+                path.items[path.count - 1].leads |= done.node->needed == needed;
+            }
+            continue;
+        }
+        struct node *to = top->node->edges[top->next++].node;
+        top->leads |= to && to->needed == needed;
+        if (to && to->pass != pass) {
+            to->pass = pass;
+            descend(engine, &path, to);
+        }
+    }
+    host_give(engine, path.items);
+}
+
+static bool leads_on(const struct node *node, uint64_t needed)
+{
+    for (uint32_t i = 0; i < node->edge_count; i++) {
+        if (node->edges[i].node && node->edges[i].node->needed == needed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_results(const struct gradient_request *request, const struct node *node,
+                         struct tensor **results)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        const struct tensor *input = request->inputs[i];
+        if (target_of(input) == node) {
+            results[i] = tensor_keep(node->buffer[input->grad_fn ? input->output : 0]);
+        }
+    }
+}
+
+static bool mark_targets(struct engine *engine, const struct gradient_request *request,
+                         uint64_t needed)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        struct node *target = target_of(request->inputs[i]);
+        if (!target) {
+            engine_misuse(engine, "autograd.grad: input %zu is not in the graph", i + 1);
+            return false;
+        }
+        target->needed = needed;
+    }
+    return true;
+}
+
+static void run_restricted(struct engine *engine, ready *heap, struct node *node,
+                           const struct gradient_request *request, uint64_t needed)
+{
+    if (!leads_on(node, needed)) {
+        drop_buffers(engine, node);
+        return;
+    }
+    node->is_restricted = true;
+    run_node(engine, heap, node, request->retain_graph || request->create_graph);
+    node->is_restricted = false;
+}
+
+void tensor_gradients(struct engine *engine, struct tensor *tensor, struct tensor *grad,
+                      const struct gradient_request *request, struct tensor **results)
+{
+    struct node *root = tensor->grad_fn;
+    uint64_t needed = ++engine->restricted_pass;
+    bool grad_enabled = engine->grad_enabled, in_backward = engine->in_backward;
+    ready heap = {0};
+    if (!mark_targets(engine, request, needed)) {
+        tensor_drop(engine, grad);
+        return;
+    }
+    mark_needed(engine, root, needed);
+    count_arrivals(engine, root);
+    root->buffer[tensor->output] = grad;
+    root->refs++;
+    ready_push(engine, &heap, root);
+    engine->in_backward = true;
+    engine->grad_enabled = request->create_graph;
+    while (heap.count > 0) {
+        struct node *node = ready_pop(&heap);
+        take_results(request, node, results);
+        run_restricted(engine, &heap, node, request, needed);
+        node_drop(engine, node);
+    }
+    engine->in_backward = in_backward;
+    engine->grad_enabled = grad_enabled;
+    host_give(engine, heap.items);
+}
+
+struct tensor *node_input(struct engine *engine, const struct node *node, uint32_t index,
+                          uint32_t saved)
+{
+    struct edge edge = node->edges[index];
+    if (edge.node && !edge.node->backward) {
+        return tensor_keep(edge.node->variable);
+    }
+    struct tensor *input =
+        tensor_of_storage(engine, node->saved[saved], &node->recipe.shape[0], node->recipe.dtype);
+    if (edge.node) {
+        edge.node->refs++;
+        input->grad_fn = edge.node;
+        input->output = edge.output;
+    }
+    return input;
+}
+
+/* --- the whole pass ----------------------------------------------------------------------- */
+
+void backward_then(struct engine *engine, void (*call)(struct engine *engine, void *context),
+                   void *context)
+{
+    size_t count = engine->callback_count++;
+    engine->callbacks =
+        host_take_more(engine, engine->callbacks, (count + 1) * sizeof *engine->callbacks);
+    engine->callbacks[count] = (struct final_callback){call, context};
+}
+
+static void run_callbacks(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->callback_count; i++) {
+        engine->callbacks[i].call(engine, engine->callbacks[i].context);
+    }
+    engine->callback_count = 0;
 }
 
 void tensor_backward_from(struct engine *engine, struct tensor *tensor, struct tensor *grad,
@@ -292,6 +480,9 @@ void tensor_backward_from(struct engine *engine, struct tensor *tensor, struct t
         struct node *node = ready_pop(&heap);
         run_node(engine, &heap, node, retain_graph);
         node_drop(engine, node);
+    }
+    if (!in_backward) {
+        run_callbacks(engine);
     }
     engine->in_backward = in_backward;
     engine->grad_enabled = grad_enabled;

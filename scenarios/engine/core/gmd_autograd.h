@@ -35,6 +35,27 @@ void tensor_rebase(struct engine *engine, struct tensor *tensor, struct tensor *
  * over). May be called while another pass is under way, as checkpointing does. */
 void tensor_backward_from(struct engine *engine, struct tensor *tensor, struct tensor *grad,
                           bool retain_graph);
+/* Is called when the pass that is under way is over: the outermost one, as autograd's
+ * queue_callback(). */
+void backward_then(struct engine *engine, void (*call)(struct engine *engine, void *context),
+                   void *context);
+/* torch.autograd.grad(): from `tensor`, which has a graph, with its gradient `grad` (taken over),
+ * to the gradients by `inputs`: new references. Nothing else gets a gradient. `create_graph`: what
+ * is computed is recorded. engine_misuse() where an input is not in the graph, or the derivative of
+ * a derivative is not known. */
+struct gradient_request {
+    struct tensor **inputs;
+    size_t count;
+    bool retain_graph, create_graph;
+};
+void tensor_gradients(struct engine *engine, struct tensor *tensor, struct tensor *grad,
+                      const struct gradient_request *request, struct tensor **results);
+
+/* What an operation read as input number `index`, which it saved as number `saved`: with its graph,
+ * for derivatives that are recorded. A new reference. */
+struct tensor *node_input(struct engine *engine, const struct node *node, uint32_t index,
+                          uint32_t saved);
+
 /* From a scalar back to the leaves. */
 void tensor_backward(struct engine *engine, struct tensor *loss, bool retain_graph);
 

@@ -63,6 +63,25 @@ struct engine_hooks {
     uint32_t (*line)(void *context);
 };
 
+struct final_callback {
+    void (*call)(struct engine *engine, void *context);
+    void *context;
+};
+
+/* Private pools and the graphs that work in them (capture.c). */
+#define CAPTURE_POOLS 64 /* at a time (gmd_trace.h) */
+struct captures {
+    struct cuda_graph *current;      /* being captured; NULL: none */
+    uint64_t named;                  /* bits: pools that are spoken for */
+    uint64_t made;                   /* captures, so far */
+    uint64_t latest[CAPTURE_POOLS];  /* capture into each pool */
+    uint32_t holders[CAPTURE_POOLS]; /* graphs of each pool */
+    uint32_t graphs;
+    uint32_t stream; /* of captures; 0: there was none */
+    uint32_t stream_before;
+    struct storage *random_state[2];
+};
+
 struct engine {
     enum engine_state state;
     gmd_error error;        /* of ENGINE_MISUSED and ENGINE_RAN_OUT */
@@ -85,12 +104,18 @@ struct engine {
     struct gmd_workspaces *missing;        /* calls that neither has, once there is one */
     FILE *unrecorded;                      /* gets a line for each of them; or NULL */
     gmd_workspace_use workspace_use;
-    struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
-    bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */
-    bool in_backward;       /* the autograd thread has its own cuBLAS handle */
-    uint64_t sequence;      /* of the next graph node */
-    uint64_t backward_pass; /* marks the nodes that a pass has seen */
-    struct node *dying;     /* nodes whose last reference is gone, to be destroyed in turn */
+    struct tried *tried; /* convolutions whose algorithms were tried (conv_workspace.c) */
+    bool benchmark;      /* cuDNN tries its algorithms at the first use of a convolution */
+    struct final_callback *callbacks; /* to be called when the backward pass is over */
+    size_t callback_count;
+    uint64_t ranks, rank; /* of the process group; 0: there is none */
+    struct captures captures;
+    bool in_backward;           /* the autograd thread has its own cuBLAS handle */
+    uint64_t sequence;          /* of the next graph node */
+    uint64_t backward_sequence; /* the same of nodes that the autograd thread makes */
+    uint64_t backward_pass;     /* marks the nodes that a pass has seen */
+    uint64_t restricted_pass;   /* those that lead to what gradients are asked by */
+    struct node *dying;         /* nodes whose last reference is gone, to be destroyed in turn */
     bool reaping;
     struct thing *doomed; /* things to be destroyed when the stack is shallower */
     unsigned destroying;

@@ -38,6 +38,7 @@ struct node {
     uint64_t sequence; /* later operations run first on the way back */
     const char *name;
     backward_fn backward;     /* NULL: adds into the gradient of `variable` */
+    backward_fn recorded;     /* the same by operations that are recorded; NULL: it is not known */
     struct tensor *variable;  /* a leaf, whose `accumulator` is `registered` */
     struct node **registered; /* cleared when the node is destroyed */
     uint32_t stream;          /* backward runs where the operation ran */
@@ -51,6 +52,8 @@ struct node {
     bool was_used;       /* backward went through and freed what was saved */
     /* state of the backward pass under way */
     uint64_t pass;
+    uint64_t needed;    /* the latest pass by some inputs in which it leads to one of them */
+    bool is_restricted; /* the pass under way is such a one */
     uint32_t awaited;
     uint32_t output_count;
     struct tensor **buffer; /* the gradient of each output, as far as it has arrived */
@@ -68,7 +71,8 @@ void node_outputs(struct engine *engine, struct node *node, uint32_t count);
 
 static inline bool node_wants(const struct node *node, uint32_t index)
 {
-    return node->edges[index].node != NULL;
+    const struct node *to = node->edges[index].node;
+    return to && (!node->is_restricted || to->needed == node->needed);
 }
 
 /* Drops what the node keeps for its derivative. */

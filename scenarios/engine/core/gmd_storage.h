@@ -11,7 +11,7 @@ struct storage {
     uint64_t bytes;
     uint32_t block;
     uint32_t stream;
-    bool has_block;        /* false: 0 bytes, or made while the engine had failed */
+    bool has_block;        /* false: 0 bytes, emptied, or made while the engine had failed */
     gmd_category category; /* for observers */
     void *seen;            /* an observer's own */
     struct storage *next;  /* of the engine's workspaces */
@@ -29,6 +29,11 @@ static inline void storage_mark(struct storage *storage, gmd_category category)
 struct storage *storage_new(struct engine *engine, uint64_t bytes);
 struct storage *storage_keep(struct storage *storage);
 void storage_drop(struct engine *engine, struct storage *storage); /* NULL is fine */
+
+/* The block is given back and the storage stays, as after UntypedStorage.resize_(0); and it gets
+ * one again, on the current stream. Who shares the storage sees both. */
+void storage_empty(struct engine *engine, struct storage *storage);
+void storage_refill(struct engine *engine, struct storage *storage);
 
 /* Scratch memory of a kernel: allocated and freed again at once. 0 bytes make no request. */
 void storage_scratch(struct engine *engine, uint64_t bytes);

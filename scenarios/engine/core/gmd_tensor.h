@@ -23,6 +23,7 @@ struct tensor {
     bool requires_grad;         /* as a leaf; results of operations have grad_fn instead */
     bool expanded;              /* a broadcast view: several elements share memory */
     bool transposed;            /* a view that kernels must copy before they use it */
+    bool is_shard;              /* this rank's rows of a parameter */
     bool is_view;               /* keeps its base, so that nobody adds into its memory in place */
     struct node *grad_fn;       /* NULL: a leaf */
     uint32_t output;            /* which of grad_fn's outputs it is */
@@ -53,6 +54,9 @@ uint64_t tensor_bytes(const struct tensor *tensor); /* of its elements */
 
 /* A new tensor over new memory. */
 struct tensor *tensor_new(struct engine *engine, const struct shape *shape, enum dtype dtype);
+/* A new tensor over memory that is there, outside the graph. */
+struct tensor *tensor_of_storage(struct engine *engine, struct storage *storage,
+                                 const struct shape *shape, enum dtype dtype);
 struct tensor *tensor_like(struct engine *engine, const struct tensor *model);
 /* A new tensor over the same storage, outside the graph. */
 struct tensor *tensor_alias(struct engine *engine, struct tensor *tensor);

@@ -11,7 +11,9 @@ struct node *node_new(struct engine *engine, const char *name, backward_fn backw
     node->stream = engine->stream;
     node->output_count = NODE_FEW_OUTPUTS;
     node->buffer = node->few_outputs;
-    node->sequence = backward ? engine->sequence++ : UINT64_MAX; /* accumulate without delay */
+    /* each thread counts for itself; gradients are accumulated without delay */
+    uint64_t *sequence = engine->in_backward ? &engine->backward_sequence : &engine->sequence;
+    node->sequence = backward ? (*sequence)++ : UINT64_MAX;
     return node;
 }
 

@@ -3,26 +3,58 @@
 #include "gmd_min.h"
 #include "gmd_observer.h"
 
+static void take_block(struct engine *engine, struct storage *storage)
+{
+    gmd_request request = {.op = GMD_OP_ALLOC,
+                           .block = engine->next_block,
+                           .stream = engine->stream,
+                           .bytes = storage->bytes};
+    storage->stream = engine->stream;
+    if (storage->bytes == 0 || engine_failed(engine)) {
+        return;
+    }
+    storage->block = engine->next_block++;
+    storage->has_block = engine_request(engine, &request);
+    if (engine->observer && storage->has_block) {
+        engine->observer->made(engine->observer->context, storage);
+    }
+    engine->live_bytes += storage->has_block ? storage->bytes : 0;
+    engine->peak_bytes = gmd_max(engine->live_bytes, engine->peak_bytes);
+}
+
+static void give_block(struct engine *engine, struct storage *storage)
+{
+    if (!storage->has_block) {
+        return;
+    }
+    if (engine->observer) {
+        engine->observer->gone(engine->observer->context, storage);
+    }
+    gmd_request request = {.op = GMD_OP_FREE, .block = storage->block, .stream = storage->stream};
+    engine->live_bytes -= storage->bytes;
+    engine_request(engine, &request);
+    storage->has_block = false;
+}
+
 struct storage *storage_new(struct engine *engine, uint64_t bytes)
 {
     struct storage *storage = host_take(engine, sizeof *storage);
     storage->refs = 1;
     storage->bytes = bytes;
-    storage->stream = engine->stream;
-    if (bytes > 0 && !engine_failed(engine)) {
-        gmd_request request = {.op = GMD_OP_ALLOC,
-                               .block = engine->next_block,
-                               .stream = engine->stream,
-                               .bytes = bytes};
-        storage->block = engine->next_block++;
-        storage->has_block = engine_request(engine, &request);
-        if (engine->observer && storage->has_block) {
-            engine->observer->made(engine->observer->context, storage);
-        }
-        engine->live_bytes += storage->has_block ? bytes : 0;
-        engine->peak_bytes = gmd_max(engine->live_bytes, engine->peak_bytes);
-    }
+    take_block(engine, storage);
     return storage;
+}
+
+void storage_empty(struct engine *engine, struct storage *storage)
+{
+    give_block(engine, storage);
+}
+
+void storage_refill(struct engine *engine, struct storage *storage)
+{
+    if (!storage->has_block) {
+        take_block(engine, storage);
+    }
 }
 
 struct storage *storage_keep(struct storage *storage)
@@ -38,15 +70,7 @@ void storage_drop(struct engine *engine, struct storage *storage)
     if (!storage || --storage->refs > 0) {
         return;
     }
-    if (engine->observer && storage->has_block) {
-        engine->observer->gone(engine->observer->context, storage);
-    }
-    if (storage->has_block) {
-        gmd_request request = {
-            .op = GMD_OP_FREE, .block = storage->block, .stream = storage->stream};
-        engine->live_bytes -= storage->bytes;
-        engine_request(engine, &request);
-    }
+    give_block(engine, storage);
     host_give(engine, storage);
 }
 

@@ -43,6 +43,12 @@ struct tensor *tensor_new(struct engine *engine, const struct shape *shape, enum
     return tensor_over(engine, storage, shape, dtype);
 }
 
+struct tensor *tensor_of_storage(struct engine *engine, struct storage *storage,
+                                 const struct shape *shape, enum dtype dtype)
+{
+    return tensor_over(engine, storage_keep(storage), shape, dtype);
+}
+
 struct tensor *tensor_like(struct engine *engine, const struct tensor *model)
 {
     return tensor_new(engine, &model->shape, model->dtype);

@@ -1,6 +1,7 @@
 #include "gmd_checkpoint.h"
 
 #include "gmd_autocast.h"
+#include "gmd_sharded.h"
 
 /* The forward pass once more, now recorded, and back through it. The gradient is handed over, so
  * that it is freed where the inner pass is done with it. */
@@ -54,6 +55,11 @@ static void find_trainable(struct engine *engine, struct tensor *parameter, void
 struct tensor *checkpoint_apply(struct engine *engine, struct module *module, struct tensor *input)
 {
     finder search = {NULL};
+    if (sharded_within(engine, module)) {
+        engine_misuse(engine, "a sharded module cannot be checkpointed: fully_shard() what "
+                              "checkpoints it, nn.Checkpointed { module }");
+        return NULL;
+    }
     module_parameters(engine, module, find_trainable, &search);
     bool tracked = tensor_tracked(engine, input) || tensor_tracked(engine, search.found);
     bool grad_enabled = engine->grad_enabled;

@@ -263,6 +263,12 @@ static void add_slot(struct engine *engine, struct tensor *parameter, void *cont
     if (!parameter->requires_grad) {
         return;
     }
+    if (parameter->is_shard) {
+        engine_misuse(engine,
+                      "DistributedDataParallel: the model is sharded: fully_shard() reduces "
+                      "its gradients itself");
+        return;
+    }
     if (parameter->hook) {
         engine_misuse(engine, "DistributedDataParallel: the model is part of another one already");
         return;

@@ -26,6 +26,7 @@ struct module {
     struct conv conv;        /* convolutions and pools */
     struct rnn rnn;          /* recurrent networks; the weights are the parameters */
     struct reducer *reducer; /* of DistributedDataParallel; NULL: another module */
+    struct sharded *sharded; /* what fully_shard() made of it; NULL: nothing */
     void (*close)(struct engine *engine, struct module *module); /* ends it; NULL: there is none */
     int64_t heads;
     int64_t size[2]; /* of adaptive pools; first and last dimension of Flatten; groups */
@@ -50,6 +51,9 @@ static inline void module_drop(struct engine *engine, struct module *module)
     thing_drop(engine, module ? &module->thing : NULL);
 }
 
+/* The module and all of its parts, each once, as torch's named_modules(). */
+void module_each(struct engine *engine, struct module *module,
+                 void (*visit)(struct module *module, void *context), void *context);
 /* Parameters in the order of torch's Module.parameters(): a module's own, then its children's. */
 typedef void (*visit_tensor_fn)(struct engine *engine, struct tensor *tensor, void *context);
 void module_parameters(struct engine *engine, struct module *module, visit_tensor_fn visit,
@@ -130,6 +134,12 @@ struct multihead {
 };
 struct module *nn_multihead_attention(struct engine *engine, const struct multihead *shape);
 struct module *nn_gpt_block(struct engine *engine, int64_t features, int64_t heads);
+/* A block of a Llama-like decoder: RMSNorm, rotary embeddings for so many tokens, grouped keys and
+ * values, SwiGLU (model_llama.c). */
+struct llama_block {
+    int64_t features, heads, groups, hidden, length;
+};
+struct module *nn_llama_block(struct engine *engine, const struct llama_block *shape);
 struct module *nn_causal_block(struct engine *engine, int64_t features, int64_t heads);
 struct gpt {
     int64_t vocabulary, features, heads, layers;

@@ -34,6 +34,14 @@ void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct te
 void optimizer_add_module(struct engine *engine, struct optimizer *optimizer,
                           struct module *module);
 
+/* Leaves to other ranks what they update (zero_redundancy.c); before the first step, with one
+ * group. `as_buckets`: the parameters of each rank move into one block. */
+void optimizer_share_out(struct engine *engine, struct optimizer *optimizer, bool as_buckets);
+bool optimizer_is_shared_out(const struct optimizer *optimizer);
+/* Parameters that other ranks update, and the blocks; borrowed. NULL: there are no more. */
+struct tensor *optimizer_other(const struct optimizer *optimizer, size_t index);
+struct storage *optimizer_bucket(const struct optimizer *optimizer, size_t index);
+
 /* What it holds for one parameter; borrowed, NULL where there is nothing. */
 #define OPTIMIZER_STATE_MAX 4
 struct optimizer_slot {

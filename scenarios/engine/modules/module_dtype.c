@@ -1,5 +1,5 @@
 /* module_dtype.c - a whole model in another type: Module.to(dtype), half(), float(). */
-#include "gmd_module.h"
+#include "gmd_sharded.h"
 
 typedef struct conversion {
     struct engine *engine;
@@ -55,6 +55,8 @@ void module_to(struct engine *engine, struct module *module, enum dtype dtype)
     conversion to = {engine, dtype};
     if (!dtype_is_floating(dtype)) {
         engine_misuse(engine, "to: a module's type is a floating one, not %s", dtype_name(dtype));
+    } else if (sharded_within(engine, module)) {
+        engine_misuse(engine, "to: the module is sharded: convert it before fully_shard()");
     } else if (is_recurrent(module)) {
         engine_misuse(engine, "to: what an LSTM or GRU takes in other types than float32 is not "
                               "known; autocast() converts products around it");

@@ -140,6 +140,12 @@ static void walk_once(struct module *module, uint64_t walk,
     }
 }
 
+void module_each(struct engine *engine, struct module *module,
+                 void (*visit)(struct module *module, void *context), void *context)
+{
+    walk_once(module, ++engine->walks, visit, context);
+}
+
 typedef struct tensor_visit {
     struct engine *engine;
     visit_tensor_fn visit;

@@ -24,11 +24,20 @@ struct optimizer {
     size_t count, capacity;
     struct group *groups;
     size_t group_count;
+    /* ZeroRedundancyOptimizer's: parameters that other ranks update, and those of each rank in one
+     * block */
+    struct tensor **others;
+    size_t other_count;
+    struct storage **buckets;
+    size_t bucket_count;
 };
 
 /* optimizer_steps.c */
 void optimizer_create_sums(struct engine *engine, struct slot *slot); /* Adagrad's */
 void optimizer_step_group(struct engine *engine, struct optimizer *optimizer,
                           const struct group *group);
+
+/* zero_redundancy.c */
+void optimizer_drop_others(struct engine *engine, struct optimizer *optimizer);
 
 #endif

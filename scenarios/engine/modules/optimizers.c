@@ -11,6 +11,7 @@ static void destroy_optimizer(struct engine *engine, struct thing *thing)
     for (size_t i = optimizer->count; i-- > 0;) { /* then the groups' list of parameters */
         tensor_drop(engine, optimizer->slots[i].parameter);
     }
+    optimizer_drop_others(engine, optimizer);
     host_give(engine, optimizer->slots);
     host_give(engine, optimizer->groups);
 }
@@ -127,11 +128,19 @@ void optimizer_step(struct engine *engine, struct optimizer *optimizer)
     }
 }
 
+static void clear_gradient(struct engine *engine, struct tensor *parameter)
+{
+    struct tensor *grad = parameter->grad;
+    parameter->grad = NULL;
+    tensor_drop(engine, grad);
+}
+
 void optimizer_zero_grad(struct engine *engine, struct optimizer *optimizer, bool set_to_none)
 {
     for (size_t i = 0; set_to_none && i < optimizer->count; i++) {
-        struct tensor *grad = optimizer->slots[i].parameter->grad;
-        optimizer->slots[i].parameter->grad = NULL;
-        tensor_drop(engine, grad);
+        clear_gradient(engine, optimizer->slots[i].parameter);
+    }
+    for (size_t i = 0; set_to_none && i < optimizer->other_count; i++) {
+        clear_gradient(engine, optimizer->others[i]);
     }
 }

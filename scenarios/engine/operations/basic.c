@@ -1,6 +1,7 @@
 /* basic.c - elementwise operations of one tensor, and views of all of it. */
 #include "gmd_autocast.h"
 #include "gmd_layout.h"
+#include "twice.h"
 
 static struct tensor *new_grad(struct engine *engine, const struct node *node)
 {
@@ -138,7 +139,12 @@ struct tensor *op_relu(struct engine *engine, struct tensor *a, bool in_place)
         return NULL;
     }
     struct tensor *result = in_place ? tensor_alias(engine, a) : tensor_like_it_lies(engine, a);
-    node_over_saving(engine, "ReluBackward", elementwise_backward, a, result, result);
+    struct node *node = node_over(engine, "ReluBackward", elementwise_backward, a, result);
+    if (node) {
+        node_save(node, result);
+        node->recorded = in_place ? NULL : relu_recorded;
+    }
+    node_drop(engine, node);
     return result;
 }
 

@@ -100,6 +100,38 @@ static void linear_backward(struct engine *engine, struct node *node, struct ten
     tensor_drop(engine, rows);
 }
 
+/* The weight as it was multiplied: transposed twice, by nodes that give its gradient as a view. The
+ * first of them is of the forward pass, the number before this node's. */
+static struct tensor *weight_as_read(struct engine *engine, const struct node *node)
+{
+    struct tensor *weight = node_input(engine, node, WEIGHT, node->saved_count - 1);
+    uint64_t sequence = engine->backward_sequence;
+    struct tensor *turned = op_transpose(engine, weight, 0, 1);
+    if (turned && turned->grad_fn) {
+        turned->grad_fn->sequence = node->sequence - 1;
+        engine->backward_sequence = sequence;
+    }
+    struct tensor *result = op_transpose(engine, turned, 0, 1);
+    tensor_drop(engine, turned);
+    tensor_drop(engine, weight);
+    return result;
+}
+
+/* The gradient by the input as a product that is recorded; those by weight and bias are not known.
+ */
+static void linear_recorded(struct engine *engine, struct node *node, struct tensor **grads,
+                            struct tensor **results)
+{
+    if (node_wants(node, ADDED) || node_wants(node, WEIGHT) || node->recipe.shape[0].dims != 2) {
+        engine_misuse(engine, "create_graph: of a Linear the gradient by its input is known here, "
+                              "a matrix");
+        return;
+    }
+    struct tensor *weight = weight_as_read(engine, node);
+    results[ROWS] = op_bmm(engine, grads[0], weight);
+    tensor_drop(engine, weight);
+}
+
 static void record_linear(struct engine *engine, struct tensor *const arguments[3],
                           struct tensor *rows, bool is_fused, struct tensor *result)
 {
@@ -108,6 +140,7 @@ static void record_linear(struct engine *engine, struct tensor *const arguments[
         !tensor_tracked(engine, bias)) {
         return;
     }
+    engine->sequence += tensor_tracked(engine, weight) && !engine->in_backward; /* transposed */
     struct node *node = node_new(engine, "AddmmBackward", linear_backward, ADDMM_ARGUMENTS);
     node_connect(engine, node, ADDED, bias);
     node_connect(engine, node, ROWS, input);
@@ -118,6 +151,7 @@ static void record_linear(struct engine *engine, struct tensor *const arguments[
     node->recipe.number[COPIED] = !is_fused;
     node->recipe.number[HAS_BIAS] = bias != NULL;
     node->recipe.number[OPERAND_BYTES] = product_reads(rows) ? 0 : tensor_bytes(rows);
+    node->recorded = linear_recorded;
     node_save(node, node_wants(node, WEIGHT) ? rows : NULL);
     node_save(node, node_wants(node, ROWS) ? weight : NULL);
     node_result(node, 0, result);

@@ -1,6 +1,7 @@
 /* math.c - activations. */
 #include "gmd_autocast.h"
 #include "gmd_layout.h"
+#include "twice.h"
 
 /* --- activations: the derivative is a function of the result, or of the input ------------ */
 
@@ -31,8 +32,15 @@ struct tensor *op_activation(struct engine *engine, enum activation kind, struct
         return NULL;
     }
     struct tensor *result = tensor_like_it_lies(engine, input);
-    node_over_saving(engine, activations[kind].node, activation_backward, input, result,
-                     activations[kind].saves_result ? result : input);
+    struct node *node =
+        node_over(engine, activations[kind].node, activation_backward, input, result);
+    if (node) {
+        node_save(node, activations[kind].saves_result ? result : input);
+        node->recorded = kind == ACTIVATION_TANH         ? tanh_recorded
+                         : kind == ACTIVATION_LEAKY_RELU ? leaky_relu_recorded
+                                                         : NULL;
+    }
+    node_drop(engine, node);
     tensor_drop(engine, input);
     return result;
 }

@@ -47,6 +47,31 @@ static void mean_backward(struct engine *engine, struct node *node, struct tenso
     results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
 }
 
+/* A gradient that has no graph itself leaves nothing to be recorded. */
+static void recorded_by(struct node *node, backward_fn recorded)
+{
+    if (node) {
+        node->recorded = recorded;
+    }
+}
+
+static bool has_no_graph(struct engine *engine, const struct tensor *grad)
+{
+    if (tensor_tracked(engine, grad)) {
+        engine_misuse(engine, "create_graph: sums and means are known here as the last operation");
+        return false;
+    }
+    return true;
+}
+
+static void mean_recorded(struct engine *engine, struct node *node, struct tensor **grads,
+                          struct tensor **results)
+{
+    if (has_no_graph(engine, grads[0])) {
+        mean_backward(engine, node, grads, results);
+    }
+}
+
 struct tensor *op_mean(struct engine *engine, struct tensor *a, uint32_t dimensions, bool keepdim)
 {
     if (!a) {
@@ -58,7 +83,9 @@ struct tensor *op_mean(struct engine *engine, struct tensor *a, uint32_t dimensi
         return NULL;
     }
     struct tensor *result = reduce(engine, a, dimensions, keepdim, a->dtype);
-    node_drop(engine, node_over(engine, "MeanBackward", mean_backward, a, result));
+    struct node *node = node_over(engine, "MeanBackward", mean_backward, a, result);
+    recorded_by(node, mean_recorded);
+    node_drop(engine, node);
     return result;
 }
 
@@ -94,6 +121,14 @@ static void sum_backward(struct engine *engine, struct node *node, struct tensor
     results[0] = expanded(engine, grads[0], &node->recipe);
 }
 
+static void sum_recorded(struct engine *engine, struct node *node, struct tensor **grads,
+                         struct tensor **results)
+{
+    if (has_no_graph(engine, grads[0])) {
+        sum_backward(engine, node, grads, results);
+    }
+}
+
 /* Whole numbers are summed in 64 bits. */
 struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensions, bool keepdim)
 {
@@ -104,6 +139,7 @@ struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensio
         dtype_is_floating(a->dtype) ? autocast_result(engine, "sum", a->dtype) : DTYPE_INT64;
     struct tensor *result = reduce(engine, a, dimensions, keepdim, dtype);
     struct node *node = node_over(engine, "SumBackward", sum_backward, a, result);
+    recorded_by(node, sum_recorded);
     if (node) {
         node->recipe.number[DIMENSIONS] = dimensions;
         node->recipe.number[KEEPDIM] = keepdim;

@@ -35,6 +35,33 @@ class STANDIN_API OutOfMemoryError : public Error
     using Error::Error;
 };
 
+struct Device {
+    int8_t type, index;
+};
+
+// What the profiler was told last, and whether it watches: for the tests.
+struct told {
+    void *ptr;
+    int64_t bytes;
+    size_t allocated, reserved, refusals;
+    Device device;
+};
+STANDIN_API extern told last_told;
+STANDIN_API extern bool is_profiling;
+
+namespace impl
+{
+struct STANDIN_API GPUTrace {
+    static bool haveState;
+};
+} // namespace impl
+
+STANDIN_API bool memoryProfilingEnabled();
+STANDIN_API void reportMemoryUsageToProfiler(void *ptr, int64_t bytes, size_t allocated,
+                                             size_t reserved, Device device);
+STANDIN_API void reportOutOfMemoryToProfiler(int64_t bytes, size_t allocated, size_t reserved,
+                                             Device device);
+
 namespace cuda::CUDACachingAllocator
 {
 class CUDAAllocator;

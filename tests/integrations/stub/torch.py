@@ -2,6 +2,7 @@
 the simulated one."""
 
 import ctypes
+import sys
 import types
 
 __version__ = "0.stub"
@@ -65,8 +66,32 @@ def _refuse(*_):
 
 
 cuda = _Cuda()
+
+
+class _GpuTrace(types.ModuleType):
+    """torch.cuda._gpu_trace: callbacks are kept, and called one after the other."""
+
+    class Registry:
+        def __init__(self):
+            self.callbacks = []
+
+        def fire_callbacks(self, *arguments):
+            for callback in self.callbacks:
+                callback(*arguments)
+
+    def __init__(self):
+        super().__init__("torch.cuda._gpu_trace")
+        self.MemoryAllocationCallbacks, self.MemoryDeallocationCallbacks = self.Registry(), self.Registry()
+
+
+sys.modules["torch.cuda"] = cuda
+sys.modules["torch.cuda._gpu_trace"] = cuda._gpu_trace = _GpuTrace()
 _C = types.SimpleNamespace(**{name: _refuse for name in (
-    "_cuda_memoryStats", "_cuda_resetPeakMemoryStats", "_cuda_memorySnapshot", "_cuda_record_memory_history",
-    "_cuda_getMemoryFraction")}, _cuda_setMemoryFraction=lambda fraction, device: ctypes.CFUNCTYPE(
-        None, ctypes.c_double, ctypes.c_int)(cuda.memory.current.functions["set_memory_fraction_fn"])(
-            fraction, device))
+    "_accelerator_emptyCache", "_accelerator_getDeviceStats", "_accelerator_isAllocatorInitialized",
+    "_accelerator_resetAccumulatedStats", "_accelerator_resetPeakStats", "_accelerator_setAllocatorSettings",
+    "_cuda_attach_out_of_memory_observer", "_cuda_getMemoryFraction", "_cuda_getMemoryMetadata", "_cuda_isHistoryEnabled", "_cuda_memorySnapshot",
+    "_cuda_memoryStats", "_cuda_record_memory_history", "_cuda_record_memory_history_legacy",
+    "_cuda_resetAccumulatedMemoryStats", "_cuda_resetPeakMemoryStats", "_cuda_setMemoryMetadata")},
+    _activate_gpu_trace=lambda: None,
+    _cuda_setMemoryFraction=lambda fraction, device: ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.c_int)(
+        cuda.memory.current.functions["set_memory_fraction_fn"])(fraction, device))

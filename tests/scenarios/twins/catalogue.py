@@ -6,6 +6,8 @@ import random
 from draw_layers import LAYERS, layer
 from draw_models import MODELS
 from draw_operations import OPERATIONS, chain, operation
+from draw_replayed import REPLAYED
+from draw_sharded import SHARDED
 from scenario_defaults import SCENARIOS
 from translate import script_of
 
@@ -31,6 +33,9 @@ def all_twins():
         twins += [drawn("layers", f"layer_{make.__name__}_{k}", lambda draw, make=make: layer(make, draw)) for k in range(count)]
     for make, count in MODELS.items():
         twins += [drawn("models", f"model_{make.__name__}_{k}", make) for k in range(count)]
+    for family, makers in (("sharded", SHARDED), ("replayed", REPLAYED)):
+        for make, count in makers.items():
+            twins += [drawn(family, f"{make.__name__}_{k}", make) for k in range(count)]
     twins += [Twin("scenario_" + "_".join(run).replace("=", "_"), "scenarios", program, run) for run, program in SCENARIOS]
     return twins
 

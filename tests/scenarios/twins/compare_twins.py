@@ -2,10 +2,11 @@
 """Compares `gmd run` with recorded twins, and makes the table of errors.
 
     compare_twins.py GMD TWINS.json[.gz] [--results FILE] [--rows N] [--more-workspaces FILE] [--open-held]
-                     [--least SEEN HELD SCENARIOS]
+                     [--placement N] [--least SEEN HELD SCENARIOS]
 
 A twin's error is that of its worst phase: how far allocated bytes at the end of a phase, their peak and the reserved
-bytes at its end are off, as a share of what was recorded (of 1 MiB, where less was). Half of the drawn twins are held:
+bytes at its end are off, as a share of what was recorded (of 1 MiB, where less was). With --placement each program
+runs under N more orders of segment addresses, too, and how far a recording lies outside the range of all is told. Half of the drawn twins are held:
 only their totals are shown, unless --open-held is given. Exit status 1 if a recording is not of the program that the
 catalogue has now, or a script does not run; or if fewer figures are right than --least says (allocated bytes, peaks
 and reserved bytes together).
@@ -30,28 +31,29 @@ BUILTIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../sce
 LEAST = 1 << 20  # errors are shares of at least this
 LIMITS = {"allocated": 0.001, "peak": 0.01, "reserved": 0.01}  # what is counted as right
 
-# `errors` by figure: (share, label of the phase); `estimated`: workspaces that no table has. `message`: why there are none.
-Result = collections.namedtuple("Result", "twin held errors estimated message")
+# `errors` by figure: (share, label of the phase); `outside`: the same of the range that placement explains; `estimated`:
+# workspaces that no table has. `message`: why there are none.
+Result = collections.namedtuple("Result", "twin held errors outside estimated message")
 
 
 def failed(twin, message):
-    return Result(twin, catalogue.is_held(twin), None, 0, message)
+    return Result(twin, catalogue.is_held(twin), None, None, 0, message)
 
 
-def run(options, twin, folder):
-    """What gmd says of a twin, or a message."""
+def run(options, twin, folder, *more):
+    """What gmd says of each run of a twin, or a message."""
     arguments = twin.run
     if not arguments:
         path = os.path.join(folder, twin.name + ".lua")
         with open(path, "w", encoding="utf-8") as file:
             file.write(catalogue.script(twin))
         arguments = [path]
-    more = ["--workspaces", options.table] if options.table else []
+    more += ("--workspaces", options.table) if options.table else ()
     done = subprocess.run([options.gmd, "run", *arguments, *more, "--json", "-", "--quiet", "--cases", "none"],
                           capture_output=True, text=True, check=False)
     if done.returncode == 2 or not done.stdout:
         return None, done.stderr.strip().replace(folder + os.sep, "")
-    return json.loads(done.stdout)["scenarios"][0], ""
+    return json.loads(done.stdout)["scenarios"], ""
 
 
 def opened(path):
@@ -67,20 +69,30 @@ def joined_table(more, folder):
     return path
 
 
+def worst(phases, runs):
+    """By figure, how far the recording lies outside the range of the runs in its worst phase."""
+    errors = {}
+    for figure, key in FIGURES.items():
+        ours = [[run["phases"][k][key] for run in runs] for k in range(len(phases))]
+        errors[figure] = max(((max(min(our) - phase[key], phase[key] - max(our), 0) / max(phase[key], LEAST), phase["label"])
+                              for our, phase in zip(ours, phases)), key=lambda each: each[0])
+    return errors
+
+
 def compare(options, twin, recording, folder):
     if recording["program"] != catalogue.fingerprint(twin):
         return failed(twin, "the recording is of another program: record it again")
-    ours, message = run(options, twin, folder)
-    if not ours:
+    runs, message = run(options, twin, folder)
+    if not runs:
         return failed(twin, message)
     phases = [dict(zip(RECORDED, phase)) for phase in recording["phases"]]
-    if [phase["label"] for phase in phases] != [phase["label"] for phase in ours["phases"]][:len(phases)]:
+    if [phase["label"] for phase in phases] != [phase["label"] for phase in runs[0]["phases"]][:len(phases)]:
         return failed(twin, "the phases have other labels")
-    errors = {}
-    for figure, key in FIGURES.items():
-        errors[figure] = max(((abs(our[key] - phase[key]) / max(phase[key], LEAST), phase["label"])
-                              for our, phase in zip(ours["phases"], phases)), key=lambda each: each[0])
-    return Result(twin, catalogue.is_held(twin), errors, ours.get("workspaces", {}).get("estimated", 0), "")
+    errors = outside = worst(phases, runs)
+    if options.placement and any(share for share, _ in errors.values()):
+        more, message = run(options, twin, folder, "--placement", f"seeds {options.placement}")
+        outside = worst(phases, more) if more else errors
+    return Result(twin, catalogue.is_held(twin), errors, outside, runs[0].get("workspaces", {}).get("estimated", 0), "")
 
 
 def compare_all(options, recordings):
@@ -106,11 +118,13 @@ def rank(shares, part):
     return sorted(shares)[max(0, math.ceil(part * len(shares)) - 1)]
 
 
-def row(name, results):
+def row(name, results, of="errors"):
     """A line for each figure."""
     lines = []
     for figure, limit in LIMITS.items():
-        shares = [result.errors[figure][0] for result in results]
+        shares = [getattr(result, of)[figure][0] for result in results]
+        if not shares:
+            return []
         within = sum(share <= limit for share in shares)
         lines.append(f"| {name} | {figure} | {percent(rank(shares, 0.5))} | {percent(rank(shares, 0.95))} | "
                      f"{percent(max(shares))} | {within} of {len(results)} within {100 * limit:g} % |")
@@ -172,14 +186,38 @@ def worst_rows(results, count):
     return chosen
 
 
-def page(options, machine, results, failures, builtin_only):
+def by_family(results):
+    return [line for name in sorted({result.twin.family for result in results})
+            for line in row(name, [each for each in results if each.twin.family == name])]
+
+
+def by_placement(options, results):
+    """What the order of addresses explains."""
+    if not options.placement:
+        return []
+    seen, held, scenarios = halves(results)
+    rows = [line for name, some in (("seen", seen), ("held", held), ("both", seen + held),
+                                    ("scenarios that only requests decide", [each for each in scenarios if not decided(each.twin)]))
+            if some for line in row(name, some, "outside")]
+    return ["## What placement explains", "",
+            f"How far a recording lies outside the range of rising addresses and {options.placement} drawn orders",
+            "(`gmd run --placement`); with the workspaces of the table above.", "", *table("", rows), ""]
+
+
+def other_devices(machine, recordings):
+    """A line for each device that is not the machine's."""
+    counts = collections.Counter(each.get("device", machine.get("device")) for each in recordings.values())
+    return [f"- {count} of them on: {device}" for device, count in sorted(counts.items()) if device != machine.get("device")]
+
+
+def page(options, recorded, results, failures, builtin_only):
+    machine = recorded["machine"]
     seen, held, scenarios = halves(results)
     undecided = [result for result in scenarios if not decided(result.twin)]
-    families = sorted({result.twin.family for result in seen})
     lines = ["# Twins: errors of scenarios against PyTorch", "",
              "- made by: `tests/scenarios/twins/compare_twins.py`", f"- date: {datetime.date.today()}",
              f"- recorded on: {machine.get('device')}, torch {machine.get('torch')}, cuDNN {machine.get('cudnn')}, "
-             f"Python {machine.get('python')}", "",
+             f"Python {machine.get('python')}", *other_devices(machine, recorded["twins"]), "",
              "A twin is a program that PyTorch executed on a GPU and `gmd run` on the simulated device. Its error",
              "is that of its worst phase, as a share of the recorded bytes (of 1 MiB, where less was recorded).",
              "Half of the drawn twins, chosen by their names, are held: not looked at while the engine is worked",
@@ -190,13 +228,14 @@ def page(options, machine, results, failures, builtin_only):
                   *table("half", [*half("seen", seen_so), *half("held", held_so), *row("both", seen_so + held_so)]), "",
                   "With the workspaces of their calls recorded, too (`gmd run --unrecorded`, record_workspaces.py):", ""]
     lines += [*table("half", [*half("seen", seen), *half("held", held), *row("both", seen + held)]), "",
-              "## The seen half by family", "",
-             *table("family", [line for name in families
-                                for line in row(name, [each for each in seen if each.twin.family == name])]), "",
-             "The worst of the seen half:", "", *details(worst_rows(seen, options.rows)), ""]
+              "## By family", "", "The seen half:", "", *table("family", by_family(seen)), "",
+              "The held half:", "", *table("family", by_family(held)), "",
+              "The worst of the seen half:", "", *details(worst_rows(seen, options.rows)), ""]
     if options.open_held:
         lines += ["The held half:", "", *details(held), ""]
-    lines += ["## Scenarios with their own parameters", "", *table("", [*row("all", scenarios), *row("only requests decide", undecided)]), "", *details(scenarios), ""]
+    lines += ["## Scenarios with their own parameters", "",
+              *table("", [*row("all", scenarios), *row("only requests decide", undecided)]), "", *details(scenarios), ""]
+    lines += by_placement(options, results)
     told = [each for each in failures if options.open_held or not each.held]
     if failures:
         lines += [f"{len(failures)} twins could not be compared, {len(failures) - len(told)} of them held:", "",
@@ -212,18 +251,20 @@ def main():
     parser.add_argument("--rows", type=int, default=10, help="of the worst twins, by each figure")
     parser.add_argument("--more-workspaces", help="calls that were recorded, beside those of the built-in table")
     parser.add_argument("--open-held", action="store_true")
+    parser.add_argument("--placement", type=int, default=0, metavar="N", help="orders of segment addresses")
     parser.add_argument("--least", type=int, nargs=3, metavar=("SEEN", "HELD", "SCENARIOS"), default=(0, 0, 0))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with opened(options.twins) as file:
         recorded = json.load(file)
     options.table = None
-    builtin_only = compare_all(options, recorded["twins"]) if options.more_workspaces else []
+    builtin_only = compare_all(argparse.Namespace(**{**vars(options), "placement": 0}),
+                               recorded["twins"]) if options.more_workspaces else []
     with tempfile.TemporaryDirectory() as folder:
         options.table = joined_table(options.more_workspaces, folder) if options.more_workspaces else None
         results = compare_all(options, recorded["twins"])
     failures = [result for result in results if not result.errors]
-    text = page(options, recorded["machine"], [result for result in results if result.errors], failures,
+    text = page(options, recorded, [result for result in results if result.errors], failures,
                 [result for result in builtin_only if result.errors])
     if options.results:
         with open(options.results, "w", encoding="utf-8") as file:

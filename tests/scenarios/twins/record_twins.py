@@ -4,7 +4,7 @@
     python3 -B tests/scenarios/twins/record_twins.py OUT --jobs 12 --seconds 200
     python3 -B tests/scenarios/twins/record_twins.py --scripts DIR
 
-Writes OUT/twins.json: the device and versions, and for each twin its phases: label, and bytes allocated,
+Writes OUT/twins.json: the device and versions, and for each twin its device and phases: label, and bytes allocated,
 max_allocated, reserved, max_reserved, requested, max_requested. OUT/twins.jsonl grows while it runs, a line for each
 twin. A twin that fails is recorded with its error, and the rest goes on.
 
@@ -24,13 +24,19 @@ import time
 import catalogue
 
 FIGURES = ("allocated", "max_allocated", "reserved", "max_reserved", "requested", "max_requested")
-# The collector decides: each has a process of its own, in which it runs.
+# The collector decides, and runs.
 COLLECTED = ("reference_cycle", "awaitable_cycle", "closure_cycle")
 TWIN_SECONDS = 90
 
 
 def is_collected(twin):
     return bool(twin.run) and twin.run[0] in COLLECTED
+
+
+def is_alone(twin):
+    """It has a process of its own: it leaves more behind than clean() can free."""
+    return is_collected(twin) or twin.family in ("sharded", "replayed") or any(
+        name in twin.program for name in ("init_process_group(", "CUDAGraph("))
 
 
 # --- a worker: names from standard input, a line of JSON for each ---------------------------------------------------
@@ -51,7 +57,7 @@ def record(twin, torch, prelude):
     recorder = prelude.Recorder()
     names = dict(prelude.names(), phase=recorder.phase, recorder=recorder)
     torch.manual_seed(0)
-    result = {"name": twin.name, "program": catalogue.fingerprint(twin)}
+    result = {"name": twin.name, "program": catalogue.fingerprint(twin), "device": torch.cuda.get_device_name()}
     if is_collected(twin):
         gc.enable()
     try:
@@ -135,7 +141,7 @@ class Recording:
 
     def one(self, worker, twin):
         """Records a twin; gives the worker for the next one."""
-        if worker and is_collected(twin) and not worker.fresh:
+        if worker and is_alone(twin) and not worker.fresh:
             worker.end()
             worker = None
         if not worker:
@@ -150,7 +156,7 @@ class Recording:
         if died or "dirty" in result:
             result = {"name": twin.name, "program": catalogue.fingerprint(twin), "error": "the worker died", "phases": []}
         self.put(result)
-        if "CUDA error" in result.get("error", "") or is_collected(twin) or died:
+        if "CUDA error" in result.get("error", "") or is_alone(twin) or died:
             worker.end()
             worker = None
         return worker
@@ -181,7 +187,7 @@ def record_all(options, twins):
     recording = Recording(options.folder, options.seconds)
     is_large = lambda twin: twin.family == "scenarios" and not is_collected(twin)
     large = filled(filter(is_large, twins))
-    small = filled(sorted((twin for twin in twins if not is_large(twin)), key=lambda twin: not is_collected(twin)))
+    small = filled(sorted((twin for twin in twins if not is_large(twin)), key=lambda twin: not is_alone(twin)))
     threads = [threading.Thread(target=recording.serve, args=([large, small] if k < 3 else [small],))
                for k in range(options.jobs)]
     for thread in threads:
@@ -233,7 +239,7 @@ def chosen(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", nargs="?")
-    parser.add_argument("--family", default="", help="operations, chains, layers, models, scenarios; several with commas")
+    parser.add_argument("--family", default="", help="operations, chains, layers, models, sharded, replayed, scenarios; several with commas")
     parser.add_argument("--names", default="")
     parser.add_argument("--from", dest="start", type=int, default=0)
     parser.add_argument("--count", type=int, default=0)

@@ -464,6 +464,52 @@ for i in range(4):
     phase(i)
 """
 
+FULLY_SHARDED = """
+init_process_group(world_size=4, rank=0)
+policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+blocks = [LlamaBlock(1024, 16, groups=4, hidden=2816, length=256) for _ in range(12)]
+model = nn.Sequential(nn.Embedding(16000, 1024), *blocks, nn.RMSNorm(1024), nn.Linear(1024, 16000, bias=False)).cuda()
+if not {leak}:
+    for part in model:
+        fully_shard(part, mp_policy=policy)
+fully_shard(model, mp_policy=policy)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+phase("start")
+for i in range(4):
+    tokens = torch.randint(0, 16000, (1, 256), device="cuda")
+    targets = torch.randint(0, 16000, (256,), device="cuda")
+    loss = F.cross_entropy(model(tokens).view(256, 16000), targets)
+    phase(f"{{i}}:forward")
+    loss.backward()
+    phase(f"{{i}}:backward")
+    optimizer.step()
+    optimizer.zero_grad()
+    phase(f"{{i}}:step")
+"""
+
+CUDA_GRAPHS = """
+model = nn.Sequential(*(part for _ in range(8) for part in (nn.Linear(2048, 2048), nn.GELU()))).cuda()
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.no_grad(), torch.cuda.stream(side):
+    model(torch.randn(4096, 2048, device="cuda"))
+torch.cuda.current_stream().wait_stream(side)
+phase("warm")
+inputs, outputs, graphs = [], [], []
+for k in range(8):
+    inputs.append(torch.randn(4096 - 512 * k, 2048, device="cuda"))
+    graphs.append(torch.cuda.CUDAGraph())
+    pool = None if {leak} or k == 0 else graphs[0].pool()
+    with torch.no_grad(), torch.cuda.graph(graphs[k], pool=pool):
+        outputs.append(model(inputs[k]))
+    phase(f"captured {{4096 - 512 * k}}")
+for i in range(20):
+    for k in range(8):
+        inputs[k].copy_(torch.randn(4096 - 512 * k, 2048, device="cuda"))
+        graphs[k].replay()
+    phase(i)
+"""
+
 # The models of truth_models.py, with the scenarios' own parameters.
 RECORDED = "truth_models.{name}(recorder{arguments})\n"
 
@@ -513,4 +559,6 @@ SCENARIOS = [
     *variants("awaitable_cycle", AWAITABLE_CYCLE),
     *variants("closure_cycle", CLOSURE_CYCLE),
     *variants("ddp_buckets", DDP_BUCKETS),
+    *variants("fully_sharded", FULLY_SHARDED),
+    *variants("cuda_graphs", CUDA_GRAPHS),
 ]

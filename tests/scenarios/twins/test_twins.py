@@ -8,9 +8,16 @@ import tempfile
 import unittest
 
 import catalogue
+from compare_twins import LEAST, worst
 from translate import Untranslatable, script_of
 
 GMD = sys.argv.pop()
+
+
+def off(recorded, runs):
+    """How far a phase's allocated bytes are outside the range of the runs."""
+    phase = dict.fromkeys(("allocated", "max_allocated", "reserved"), recorded)
+    return worst([dict(phase, label="a")], [{"phases": [dict.fromkeys(phase, each)]} for each in runs])["allocated"][0]
 
 
 def last_line(program):
@@ -53,6 +60,26 @@ class Spelling(unittest.TestCase):
             script_of("test", "def f(x):\n    x = torch.relu(x)\n    return x")
 
 
+class Sharded(unittest.TestCase):
+    def test_ranks_types_and_pools_are_spelt_as_scripts_take_them(self):
+        self.assertEqual(last_line("init_process_group(world_size=4, rank=1)"),
+                         "dist.init_process_group { world_size = 4, rank = 1 }")
+        self.assertEqual(last_line("m = nn.ReLU()\nfully_shard(m, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))"),
+                         'fully_shard(m, { param_dtype = "bfloat16" })')
+        self.assertEqual(last_line("with torch.cuda.graph(g, pool=h.pool()):\n    y = 1"), "end, { pool = h:pool() })")
+
+    def test_names_of_luas_own_are_other_names(self):
+        self.assertEqual(last_line("table = torch.zeros(4)"), "table_ = zeros { 4 }")
+
+
+class Ranges(unittest.TestCase):
+    def test_a_recording_between_two_runs_is_not_off(self):
+        self.assertEqual(off(recorded=2048, runs=[1024, 4096]), 0)
+
+    def test_a_recording_outside_is_off_by_its_distance(self):
+        self.assertEqual(off(recorded=LEAST * 4, runs=[LEAST, LEAST * 3]), 0.25)
+
+
 class Catalogue(unittest.TestCase):
     twins = catalogue.all_twins()
 
@@ -60,7 +87,7 @@ class Catalogue(unittest.TestCase):
         self.assertEqual(len({twin.name for twin in self.twins}), len(self.twins))
 
     def test_half_of_the_drawn_twins_of_each_family_are_held(self):
-        for family in ("operations", "chains", "layers", "models"):
+        for family in ("operations", "chains", "layers", "models", "sharded", "replayed"):
             held = [catalogue.is_held(twin) for twin in self.twins if twin.family == family]
             self.assertAlmostEqual(sum(held) / len(held), 0.5, delta=0.2, msg=family)
 

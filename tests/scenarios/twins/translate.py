@@ -16,7 +16,8 @@ OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "
 COMPARISONS = {ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne"}
 
 # Functions and methods: the script's name, and what each argument is, in order and by name. v: a value, d: a dimension
-# or several, i: an index, o: an order of dimensions, s: a size, and all that follow, t: a type, x: left out.
+# or several, i: an index, o: an order of dimensions, s: a size, and all that follow, t: a type, p: several types by name, l: a list,
+# x: left out.
 # A name that begins with ":" is a method of the first argument, one that ends with "{}" takes a table.
 FUNCTIONS = {
     "torch.randn": ("randn{}", "s", {"dtype": "t", "requires_grad": "v", "device": "x"}),
@@ -53,7 +54,12 @@ FUNCTIONS = {
     "F.embedding": (":embedding", "vv", {}),
     "nn.utils.clip_grad_norm_": ("clip_grad_norm", "vv", {}),
     "checkpoint": ("checkpoint", "vv", {}),
+    "torch.autograd.grad": ("autograd.grad", "vl", {"create_graph": "v", "retain_graph": "v"}),
     "torch.cuda.Stream": ("cuda.Stream", "", {}),
+    "torch.cuda.current_stream": ("cuda.current_stream", "", {}),
+    "torch.cuda.CUDAGraph": ("cuda.CUDAGraph", "", {}),
+    "init_process_group": ("dist.init_process_group{}", "", {"world_size": "v", "rank": "v"}),
+    "fully_shard": ("fully_shard", "v", {"reshard_after_forward": "v", "mp_policy": "p"}),
     "torch.amp.GradScaler": ("GradScaler", "x", {}),
     "torch.cuda.reset_peak_memory_stats": ("cuda.reset_peak_memory_stats", "", {}),
     "torch.cuda.empty_cache": ("cuda.empty_cache", "", {}),
@@ -63,12 +69,13 @@ FUNCTIONS = {
 METHODS = {
     **{name: (name, "", {}) for name in (
         "relu", "tanh", "sigmoid", "exp", "log", "sqrt", "rsqrt", "square", "abs", "sin", "cos", "detach", "contiguous",
-        "clone", "half", "float", "relu_", "zero_", "item", "update", "eval", "train", "clear", "pop")},
+        "clone", "half", "float", "relu_", "zero_", "item", "update", "eval", "train", "clear", "pop", "unshard",
+        "reshard", "replay", "pool")},
     **{name: (name, "d", {"keepdim": "v"}) for name in ("sum", "mean", "max", "min", "argmax", "var", "std")},
     **{name: (name, "d", {}) for name in ("softmax", "log_softmax", "cumsum", "unsqueeze", "squeeze", "unbind")},
     **{name: (name + "{}", "s", {}) for name in ("view", "reshape", "expand")},
     **{name: (name, "v", {}) for name in ("pow", "tril", "triu", "add_", "mul_", "fill_", "copy_", "requires_grad_",
-                                          "record_stream", "wait_stream", "append", "scale", "unscale_", "step")},
+                                          "record_stream", "wait_stream", "set_requires_gradient_sync", "append", "scale", "unscale_", "step")},
     "permute": ("permute{}", "o", {}),
     "transpose": ("transpose", "dd", {}),
     "narrow": ("narrow", "div", {}),
@@ -78,6 +85,7 @@ METHODS = {
     "index_select": ("index_select", "dv", {}),
     "gather": ("gather", "dv", {}),
     "scatter_add": ("scatter_add", "dvv", {}),
+    "index_copy_": ("index_copy_", "dvv", {}),
     "masked_fill": ("masked_fill", "vv", {}),
     "masked_fill_": ("masked_fill_", "vv", {}),
     "clamp": ("clamp", "vv", {}),
@@ -98,7 +106,9 @@ MODULES = {
     **{f"nn.{name}": (f"nn.{name}", {"dim_feedforward": "hidden", "batch_first": None})
        for name in ("TransformerEncoderLayer", "TransformerDecoderLayer")},
     **{f"torch.optim.{name}": (f"optim.{name}", {}) for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")},
-    **{name: (f"nn.{name}", {}) for name in ("Residual", "Checkpointed", "GPTBlock", "MultiheadAttention")},
+    **{name: (f"nn.{name}", {}) for name in ("Residual", "Checkpointed", "GPTBlock", "LlamaBlock", "MultiheadAttention",
+                                             "DistributedDataParallel")},
+    "ZeroRedundancyOptimizer": ("optim.ZeroRedundancyOptimizer", {}),
     **{name: (f"nn.{name}", {}) for name in ("resnet50", "gpt", "seq2seq")},
 }
 # What PyTorch takes in order and the script by name.
@@ -107,6 +117,10 @@ ORDER = {"nn.LSTM": ("input", "hidden", "layers"), "nn.GRU": ("input", "hidden",
          "nn.Conv2d": ("", "", "", "stride", "padding"), "nn.Conv1d": ("", "", "", "stride", "padding"),
          "nn.ConvTranspose2d": ("", "", "", "stride", "padding", "output_padding"),
          "nn.MaxPool2d": ("", "stride", "padding"), "nn.AvgPool2d": ("", "stride", "padding")}
+
+
+# Names of Lua's own that programs may use for something else.
+TAKEN = ("table", "string", "type", "next", "select")
 
 
 class Untranslatable(Exception):
@@ -154,7 +168,7 @@ class Translator:
         return json.dumps(node.value) if isinstance(node.value, str) else repr(node.value)
 
     def value_Name(self, node):
-        return node.id
+        return node.id + "_" if node.id in TAKEN else node.id
 
     def value_Attribute(self, node):
         return f"{self.value(node.value)}.{node.attr}"
@@ -267,11 +281,15 @@ class Translator:
                 told += map(self.value, flattened([argument]))
             elif kind == "o":
                 told += [self.argument(each, "d") for each in flattened([argument])]
+            elif kind == "l":
+                told.append("{ " + ", ".join(map(self.value, flattened([argument]))) + " }")
             elif kind != "x":
                 told.append(self.argument(argument, kind))
         for keyword in node.keywords:
             kind = options.get(keyword.arg) or refuse(node, f"no {keyword.arg} in scripts")
-            if kind != "x":
+            if kind == "p":
+                named += [f"{each.arg} = {self.argument(each.value, 't')}" for each in keyword.value.keywords]
+            elif kind != "x":
                 named.append(f"{keyword.arg} = {self.argument(keyword.value, kind)}")
         if name.endswith("{}"):
             told = ", ".join(told + named)
@@ -295,6 +313,8 @@ class Translator:
             key = renames.get(keyword.arg, keyword.arg)
             if keyword.arg == "activation":
                 told.append("gelu = " + ("true" if keyword.value.value == "gelu" else "false"))
+            elif keyword.arg == "optimizer_class":
+                told.append(f'optimizer_class = "{keyword.value.attr}"')
             elif key:
                 told.append(f"{key} = {self.value(keyword.value)}")
         if name in ("nn.LSTM", "nn.GRU") and not any(each.arg == "batch_first" for each in node.keywords):
@@ -365,18 +385,21 @@ class Translator:
 
     def put_With(self, node):
         call = node.items[0].context_expr
-        name = ast.unparse(call.func)
+        name, tail = ast.unparse(call.func), ""
         if name == "torch.no_grad":
             head = "no_grad("
         elif name == "torch.autocast":
             head = f"autocast({self.argument(call.keywords[0].value, 't')}, "
         elif name == "torch.cuda.stream":
             head = f"cuda.stream({self.value(call.args[0])}, "
+        elif name == "torch.cuda.graph":
+            head = f"cuda.graph({self.value(call.args[0])}, "
+            tail = "".join(f", {{ {each.arg} = {self.value(each.value)} }}" for each in call.keywords)
         else:
             refuse(call, "no such block in scripts")
         self.put(head + "function()")
         self.block(node.body)
-        self.put("end)")
+        self.put(f"end{tail})")
 
     def put_FunctionDef(self, node):
         names = [each.arg for each in node.args.args]

@@ -1,0 +1,33 @@
+// torch_symbols.h - PyTorch's own functions and types, found by their symbols in the libraries that
+// are loaded: libgmd_torch_hooks.so is built without PyTorch.
+#ifndef GMD_TORCH_SYMBOLS_H
+#define GMD_TORCH_SYMBOLS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+#include <dlfcn.h>
+
+#define TORCH_EXPORT extern "C" __attribute__((visibility("default")))
+
+// A symbol of a library that is loaded already; nullptr: no such library, or it has none.
+inline void *loaded_symbol(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
+    if (!handle) {
+        return nullptr;
+    }
+    void *symbol = dlsym(handle, name);
+    dlclose(handle);
+    return symbol;
+}
+
+// For functions that tell a caller in C why not.
+inline int fail(char *message, size_t message_size, const char *text)
+{
+    std::snprintf(message, message_size, "%s", text);
+    return -1;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* sharded_gather.c - parameters are gathered from all ranks, and given up again. Facts:
+ * _fsdp_collectives.py and _fsdp_param.py; split_with_sizes_copy in ATen's TensorShape.cu, of
+ * PyTorch 2.11. */
+#include "gmd_min.h"
+#include "sharded_parts.h"
+
+#include <math.h>
+
+#define BYTES_PER_NS    100  /* of a collective; it only says how long its buffer is in use */
+#define BYTES_PER_BLOCK 2048 /* that a block of threads copies at a time */
+#define MOST_BLOCKS     4224 /* twice as many as run at once on an H200 */
+
+void stream_waits(struct engine *engine, uint32_t stream, uint32_t other)
+{
+    gmd_request request = {.op = GMD_OP_WAIT, .stream = stream, .other_stream = other};
+    if (stream != other) {
+        engine_request(engine, &request);
+    }
+}
+
+static void use(struct engine *engine, const struct storage *storage, uint32_t stream)
+{
+    gmd_request request = {.op = GMD_OP_USE,
+                           .block = storage->block,
+                           .stream = stream,
+                           .duration_ns = 1000 + storage->bytes / BYTES_PER_NS};
+    if (storage->has_block) {
+        engine_request(engine, &request);
+    }
+}
+
+void sharded_put(struct engine *engine, const struct sharded_parameter *parameter,
+                 struct tensor *tensor)
+{
+    for (size_t i = 0; i < parameter->place_count; i++) {
+        struct tensor **place =
+            &parameter->places[i].module->parameters[parameter->places[i].index];
+        struct tensor *before = *place;
+        *place = tensor_keep(tensor);
+        tensor_drop(engine, before);
+    }
+}
+
+/* --- gathering --------------------------------------------------------------------------- */
+
+static uint64_t shard_numbers(const struct sharded *sharded)
+{
+    uint64_t numbers = 0;
+    for (size_t i = 0; i < sharded->count; i++) {
+        numbers += sharded->parameters[i].numbers;
+    }
+    return numbers;
+}
+
+/* Called by the script between passes, it is on the current stream. */
+static bool has_own_streams(const struct sharded *sharded)
+{
+    return sharded->context &&
+           (sharded->pass == PASS_FORWARD || sharded->pass == PASS_BEFORE_BACKWARD);
+}
+
+/* The rank's shards are copied, converted where gathered parameters have another type, to their
+ * place in a buffer for those of all ranks. */
+void sharded_gather(struct engine *engine, struct sharded *sharded)
+{
+    uint32_t current = engine->stream;
+    enum dtype dtype = sharded_dtype(sharded);
+    uint64_t bytes = shard_numbers(sharded) * dtype_bytes(dtype);
+    bool is_overlapped = has_own_streams(sharded);
+    if (sharded->gathered || sharded->is_full || sharded->count == 0) {
+        return;
+    }
+    engine->stream = is_overlapped ? sharded->context->copy_in : current;
+    struct storage *converted = dtype != sharded->dtype ? storage_new(engine, bytes) : NULL;
+    sharded->gathered = storage_new(engine, bytes * engine->ranks);
+    uint32_t stream = is_overlapped ? sharded->context->gather : current;
+    stream_waits(engine, stream, engine->stream);
+    use(engine, sharded->gathered, stream);
+    storage_drop(engine, converted);
+    engine->stream = current;
+}
+
+/* --- what was gathered is copied to the parameters --------------------------------------- */
+
+/* Addresses and sizes of what is copied, and which block of threads copies what. */
+static uint64_t copy_table_bytes(const struct engine *engine, const struct sharded *sharded)
+{
+    uint64_t element = dtype_bytes(sharded_dtype(sharded)), blocks = 0, copying = 0;
+    for (size_t i = 0; i < sharded->count; i++) {
+        blocks += parts_of(sharded->parameters[i].numbers * element, BYTES_PER_BLOCK);
+    }
+    uint64_t factor = parts_of(blocks * engine->ranks, MOST_BLOCKS);
+    uint64_t chunks = gmd_min((uint64_t)ceil(sqrt((double)factor)), engine->ranks);
+    uint64_t times = parts_of(factor, chunks);
+    for (size_t i = 0; i < sharded->count; i++) {
+        copying += parts_of(sharded->parameters[i].numbers * element, BYTES_PER_BLOCK * times);
+    }
+    return sizeof(int64_t) * (4 * sharded->count + 1 + copying);
+}
+
+/* Made at the first time, and its memory taken again at each other. */
+static void make_full(struct engine *engine, const struct sharded *sharded,
+                      struct sharded_parameter *parameter)
+{
+    if (parameter->full) {
+        storage_refill(engine, parameter->full->storage);
+        return;
+    }
+    struct shape flat = {1, {(int64_t)(parameter->numbers * engine->ranks)}};
+    struct tensor *memory = tensor_new(engine, &flat, sharded_dtype(sharded));
+    parameter->full = tensor_view(engine, memory, &parameter->original_shape);
+    parameter->full->is_view = false;
+    storage_mark(memory->storage, GMD_PARAMETER);
+    tensor_drop(engine, memory);
+}
+
+static void let_copy_in_wait(struct engine *engine, const struct sharded *sharded)
+{
+    if (sharded->context) {
+        stream_waits(engine, sharded->context->copy_in, engine->stream);
+        stream_waits(engine, sharded->context->gather, engine->stream);
+    }
+}
+
+static void copy_out(struct engine *engine, struct sharded *sharded)
+{
+    if (has_own_streams(sharded)) {
+        stream_waits(engine, engine->stream, sharded->context->gather);
+    }
+    for (size_t i = 0; i < sharded->count; i++) {
+        make_full(engine, sharded, &sharded->parameters[i]);
+    }
+    storage_scratch(engine, copy_table_bytes(engine, sharded));
+    for (size_t i = 0; i < sharded->count; i++) {
+        struct sharded_parameter *parameter = &sharded->parameters[i];
+        parameter->full->requires_grad = parameter->shard->requires_grad;
+        sharded_put(engine, parameter, parameter->full);
+    }
+    sharded->is_full = true;
+}
+
+/* In forward passes the buffer lives on until the next module's is copied, so that the copy need
+ * not wait; else it goes at once. */
+void sharded_take_apart(struct engine *engine, struct sharded *sharded)
+{
+    bool is_kept = sharded->context && sharded->pass == PASS_FORWARD;
+    struct storage *done = sharded->gathered;
+    if (!sharded->gathered) {
+        return;
+    }
+    if (is_kept && sharded->context->gathered) {
+        let_copy_in_wait(engine, sharded);
+    }
+    copy_out(engine, sharded);
+    sharded->gathered = NULL;
+    if (is_kept) {
+        struct storage *latest = sharded->context->gathered;
+        sharded->context->gathered = done;
+        done = latest;
+    } else {
+        let_copy_in_wait(engine, sharded);
+    }
+    storage_drop(engine, done);
+}
+
+/* --- and given up ------------------------------------------------------------------------ */
+
+void sharded_give_up(struct engine *engine, struct sharded *sharded)
+{
+    for (size_t i = 0; sharded->is_full && i < sharded->count; i++) {
+        struct sharded_parameter *parameter = &sharded->parameters[i];
+        sharded_put(engine, parameter, parameter->shard);
+        storage_empty(engine, parameter->full->storage);
+    }
+    sharded->is_full = false;
+}
