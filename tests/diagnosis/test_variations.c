@@ -109,9 +109,9 @@ static void judge_devices(history *h)
         assert_in_range(device, 0, MOST_DEVICES - 1);
         h->has_device[device] = true;
     }
-    for (uint8_t device = 0; device < MOST_DEVICES; device++) {
+    for (int device = 0; device < MOST_DEVICES; device++) {
         if (h->has_device[device]) {
-            verdict v = judge(&h->snapshot, device);
+            verdict v = judge(&h->snapshot, (uint8_t)device);
             h->is_healthy[device] = v.findings.count == 0;
             free_verdict(&v);
         }
@@ -174,10 +174,10 @@ typedef void look_at(const history *h, uint8_t device);
 static void look_at_recordings(look_at *look, bool and_histories)
 {
     for (size_t i = 0; i < history_count; i++) {
-        for (uint8_t device = 0; device < MOST_DEVICES; device++) {
+        for (int device = 0; device < MOST_DEVICES; device++) {
             const history *h = &histories[i];
             if (h->has_device[device] && (h->is_recording || and_histories)) {
-                look(h, device);
+                look(h, (uint8_t)device);
             }
         }
     }
