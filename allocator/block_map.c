@@ -66,13 +66,15 @@ void block_map_shrink(block_map *map)
 
 const char *block_map_violation(const block_map *map, block_map_visit *visit, void *context)
 {
+    const block_map_slot *slots = map->slots;
+    const uint64_t end = slots ? map->mask + 1 : 0;
     uint64_t count = 0;
-    for (uint64_t i = 0; map->slots && i <= map->mask; i++) {
-        if (!map->slots[i]) {
+    for (uint64_t i = 0; i < end; i++) {
+        if (!slots[i]) {
             continue;
         }
         block *b = block_map_at(map, i);
-        if (block_map_find(map, b->address) != &map->slots[i]) {
+        if (block_map_find(map, b->address) != &slots[i]) {
             return "the map finds each of its blocks by its address";
         }
         count++;

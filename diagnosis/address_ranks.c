@@ -14,15 +14,12 @@ typedef struct place {
     size_t index;
 } place;
 
-/* Moves the places into the order of one digit; false: all have the same one, nothing moved. */
-static bool sort_by_digit(const place *from, place *to, size_t count, unsigned shift)
+/* Moves the places into the order of one digit. */
+static void sort_by_digit(const place *from, place *to, size_t count, unsigned shift)
 {
     size_t starts[DIGITS] = {0};
     for (size_t i = 0; i < count; i++) {
         starts[from[i].address >> shift & (DIGITS - 1)]++;
-    }
-    if (starts[from[0].address >> shift & (DIGITS - 1)] == count) {
-        return false;
     }
     size_t start = 0;
     for (size_t digit = 0; digit < DIGITS; digit++) {
@@ -33,14 +30,25 @@ static bool sort_by_digit(const place *from, place *to, size_t count, unsigned s
     for (size_t i = 0; i < count; i++) {
         to[starts[from[i].address >> shift & (DIGITS - 1)]++] = from[i];
     }
-    return true;
+}
+
+/* The bits in which not all are the same. */
+static uint64_t differing_bits(const place *places, size_t count)
+{
+    uint64_t bits = 0;
+    for (size_t i = 1; i < count; i++) {
+        bits |= places[i].address ^ places[0].address;
+    }
+    return bits;
 }
 
 /* By address, in linear time. What it returns is one of the two arrays. */
 static const place *sort_places(place *places, place *spare, size_t count)
 {
+    const uint64_t differing = differing_bits(places, count);
     for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
-        if (sort_by_digit(places, spare, count, shift)) {
+        if (differing >> shift & (DIGITS - 1)) {
+            sort_by_digit(places, spare, count, shift);
             place *sorted = spare;
             spare = places;
             places = sorted;

@@ -661,20 +661,18 @@ void gmd_iterations_free(gmd_iterations *iterations)
 
 uint32_t gmd_iteration_of(const gmd_iterations *iterations, uint32_t moment)
 {
-    uint32_t low = 0, high = iterations->count;
-    if (high == 0 || moment < iterations->starts[0]) {
+    const uint32_t *starts = iterations->starts, count = iterations->count;
+    if (count == 0 || moment < starts[0]) {
         return GMD_SET_UP;
     }
-    if (moment >= iterations->starts[high]) {
-        return high;
+    if (moment >= starts[count]) {
+        return count;
     }
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (iterations->starts[middle] <= moment) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+    uint32_t at = 0;
+    for (uint32_t left = count; left > 1;) { /* without a branch that depends on the moment */
+        uint32_t half = left / 2;
+        at += starts[at + half] <= moment ? half : 0;
+        left -= half;
     }
-    return low;
+    return at;
 }

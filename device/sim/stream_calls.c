@@ -84,20 +84,29 @@ cudaError_t gmd_sim_cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
     return (cudaError_t)call_leave(&call);
 }
 
-static int get_flags(sim_call *call, cudaStream_t handle, unsigned *flags)
+/* Finds the stream that a property is asked of; `place` is for the answer. A stream that captures
+ * tells nothing. */
+static int ask_stream(sim_call *call, cudaStream_t handle, const void *place, const char *refusal,
+                      stream **s)
 {
-    stream *s = stream_of(call, handle);
-    if (!s) {
+    *s = stream_of(call, handle);
+    if (!*s) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (s->capture) {
-        return capture_check_stream(call, s);
+    if ((*s)->capture) {
+        return capture_check_stream(call, *s);
     }
-    if (!flags) {
-        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's flags");
+    return place ? cudaSuccess : call_misuse(call, cudaErrorInvalidValue, refusal);
+}
+
+static int get_flags(sim_call *call, cudaStream_t handle, unsigned *flags)
+{
+    stream *s;
+    int refused = ask_stream(call, handle, flags, "no place for the stream's flags", &s);
+    if (!refused) {
+        *flags = s->flags;
     }
-    *flags = s->flags;
-    return cudaSuccess;
+    return refused;
 }
 
 cudaError_t gmd_sim_cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags)
@@ -254,34 +263,22 @@ cudaError_t gmd_sim_cudaDeviceSynchronize(void)
 /* The legacy streams are the first structures, so that ids start with them. */
 static int get_id(sim_call *call, cudaStream_t handle, unsigned long long *id)
 {
-    stream *s = stream_of(call, handle);
-    if (!s) {
-        return cudaErrorInvalidResourceHandle;
+    stream *s;
+    int refused = ask_stream(call, handle, id, "no place for the stream's id", &s);
+    if (!refused) {
+        *id = s->handle ? (unsigned long long)(uintptr_t)s->handle : s->id + 1;
     }
-    if (s->capture) {
-        return capture_check_stream(call, s);
-    }
-    if (!id) {
-        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's id");
-    }
-    *id = s->handle ? (unsigned long long)(uintptr_t)s->handle : s->id + 1;
-    return cudaSuccess;
+    return refused;
 }
 
 static int get_device(sim_call *call, cudaStream_t handle, int *device)
 {
-    stream *s = stream_of(call, handle);
-    if (!s) {
-        return cudaErrorInvalidResourceHandle;
+    stream *s;
+    int refused = ask_stream(call, handle, device, "no place for the stream's device", &s);
+    if (!refused) {
+        *device = s->device;
     }
-    if (s->capture) {
-        return capture_check_stream(call, s);
-    }
-    if (!device) {
-        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's device");
-    }
-    *device = s->device;
-    return cudaSuccess;
+    return refused;
 }
 
 /* The attributes that can be copied are hints for caches and scheduling: nothing here. */

@@ -300,6 +300,45 @@ TEST_F(job, an_output_of_each_iteration_that_is_kept_is_a_retained_graph)
     assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
+/* Each iteration keeps four blocks, each of a line of its own or all of one. */
+static void keep_four(planted_job *job, bool of_several_lines)
+{
+    char frames[128];
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        for (int k = 0; k < 4; k++) {
+            snprintf(frames, sizeof frames,
+                     "torch/nn/modules/linear.py:134 forward torch/nn/modules/module.py:1790 "
+                     "_call_impl train.py:%d train train.py:99 <module>",
+                     of_several_lines ? 30 + k : 30);
+            planted_at(job->p, planted_origin(job->p, frames));
+            planted_alloc(job->p, 5 * GMD_MIB);
+        }
+    }
+}
+
+static bool is_said_to_keep_graphs(planted_job *job)
+{
+    gmd_job_findings findings = planted_findings(job->p, 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].class, GMD_FINDING_RETAINED_GRAPH);
+    bool is_said = strstr(findings.items[0].evidence, "and with it the graph that made it") != NULL;
+    gmd_job_findings_free(&findings);
+    return is_said;
+}
+
+TEST_F(job, what_several_lines_keep_is_said_to_be_a_graph)
+{
+    keep_four(*state, true);
+    assert_true(is_said_to_keep_graphs(*state));
+}
+
+TEST_F(job, what_one_line_keeps_may_be_results_however_many)
+{
+    keep_four(*state, false);
+    assert_false(is_said_to_keep_graphs(*state));
+}
+
 TEST_F(job, an_output_that_the_next_one_replaces_is_not)
 {
     planted_job *job = *state;
@@ -685,6 +724,83 @@ TEST_F(job, a_state_is_made_by_another_line_of_the_function_that_keeps_its_graph
 {
     move_by_a_function(*state, "advance");
     assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+/* The program's own lines make three values on the way to the next state, which stay; the state
+ * goes as the next one is begun. */
+static void move_in_parts(planted_job *job, uint64_t last_part)
+{
+    const uint64_t parts[] = {4 * GMD_MIB, 4 * GMD_MIB, last_part};
+    uint32_t part = planted_origin(job->p, "train.py:40 advance train.py:99 <module>"),
+             sum = planted_origin(job->p, "train.py:41 advance train.py:99 <module>");
+    size_t before = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, part);
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+            planted_alloc(job->p, parts[k]);
+        }
+        planted_at(job->p, sum);
+        if (i > 0) {
+            planted_free_block(job->p, before);
+        }
+        before = planted_alloc(job->p, 4 * GMD_MIB);
+        planted_train(job);
+    }
+}
+
+TEST_F(job, values_of_a_states_size_on_the_way_to_it_are_the_graph_of_a_recursion)
+{
+    move_in_parts(*state, 4 * GMD_MIB);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, values_of_several_sizes_that_no_module_makes_are_of_objects)
+{
+    move_in_parts(*state, 6 * GMD_MIB);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Modules make two blocks that stay and, in another function, a result: the model takes it, and it
+ * goes in the backward() of the next iteration, or between that one's two blocks. */
+static void move_by_the_model(planted_job *job, bool backward_frees)
+{
+    uint32_t encode = planted_origin(job->p, "torch/nn/modules/conv.py:548 forward "
+                                             "torch/nn/modules/module.py:1790 _call_impl "
+                                             "train.py:40 encode train.py:99 <module>");
+    uint32_t decode = planted_origin(job->p, "torch/nn/modules/conv.py:548 forward "
+                                             "torch/nn/modules/module.py:1790 _call_impl "
+                                             "train.py:50 decode train.py:99 <module>");
+    size_t before = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, encode);
+        planted_alloc(job->p, 6 * GMD_MIB);
+        if (i > 0 && !backward_frees) {
+            planted_free_block(job->p, before);
+        }
+        planted_alloc(job->p, 8 * GMD_MIB);
+        planted_at(job->p, decode);
+        size_t result = planted_alloc(job->p, 4 * GMD_MIB);
+        planted_forward(job);
+        planted_backward(job, false);
+        if (i > 0 && backward_frees) {
+            planted_free_block(job->p, before);
+        }
+        planted_step(job);
+        planted_zero_grad(job);
+        before = result;
+    }
+}
+
+TEST_F(job, a_result_that_the_next_iterations_backward_frees_was_taken_by_the_model)
+{
+    move_by_the_model(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, a_result_that_goes_on_its_way_through_the_model_is_no_state)
+{
+    move_by_the_model(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
 /* What stays beside the training: an output of a layer, and what the program's own line makes of

@@ -44,6 +44,31 @@ TEST_F(job, what_grows_by_ever_less_is_a_cache_that_fills)
     assert_healthy(job->p);
 }
 
+/* An output of each iteration is kept, of a size that varies: of the first half and the second. */
+static void keep_varying(planted_job *job, const int *early, const int *late)
+{
+    enum { EACH = 8 };
+    for (int i = 0; i < 2 * EACH; i++) {
+        planted_train(job);
+        planted_at(job->p, job->call);
+        planted_alloc(job->p, (uint64_t)(i < EACH ? early[i] : late[i - EACH]) * GMD_MIB);
+    }
+}
+
+TEST_F(job, what_grows_in_each_iteration_and_by_less_late_by_chance_is_a_leak)
+{
+    keep_varying(*state, (const int[]){9, 3, 14, 6, 12, 8, 10, 7},
+                 (const int[]){4, 8, 3, 6, 2, 7, 5, 3});
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, what_grows_by_much_less_late_is_a_cache_that_fills)
+{
+    keep_varying(*state, (const int[]){9, 9, 14, 9, 12, 9, 10, 9},
+                 (const int[]){2, 1, 2, 1, 1, 2, 1, 1});
+    assert_healthy(((planted_job *)*state)->p);
+}
+
 TEST_F(script, what_each_iteration_works_on_again_is_kept_on_purpose)
 {
     add_parts(*state, true);

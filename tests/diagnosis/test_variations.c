@@ -16,76 +16,6 @@
 
 enum { CUTS = GMD_TEST_CUTS, MOST_DEVICES = 8 };
 
-/* --- files ----------------------------------------------------------------------------------- */
-
-/* What is done with a snapshot, as far as a device of it goes. */
-typedef void look_at(const char *name, const gmd_snapshot *snapshot, uint8_t device);
-
-static bool has_device(const gmd_snapshot *s, uint8_t device)
-{
-    for (size_t i = 0; i < s->event_count; i++) {
-        if (s->events[i].device == device) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void look_at_file(const char *folder, const char *name, look_at *look)
-{
-    gmd_snapshot snapshot;
-    gmd_error error;
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(gmd_snapshot_read(&snapshot, path, &error), GMD_OK);
-    for (int device = 0; device < MOST_DEVICES; device++) {
-        if (has_device(&snapshot, (uint8_t)device)) {
-            look(name, &snapshot, (uint8_t)device);
-        }
-    }
-    gmd_snapshot_free(&snapshot);
-}
-
-/* Whether the label of a recording says that its class may be disputed. Histories without a label
- * are what they are. */
-static bool is_contested(const char *folder, const char *name)
-{
-    char path[1024], line[1024];
-    bool found = false;
-    snprintf(path, sizeof path, "%s/%.*s.json", folder, (int)strcspn(name, "."), name);
-    FILE *label = fopen(path, "r");
-    while (label && !found && fgets(line, sizeof line, label)) {
-        found = strstr(line, "\"contested\": \"") != NULL;
-    }
-    if (label) {
-        fclose(label);
-    }
-    return found;
-}
-
-static void look_at_folder(const char *path, look_at *look)
-{
-    static const char ending[] = ".pickle.gz";
-    DIR *folder = opendir(path);
-    size_t count = 0;
-    assert_non_null(folder);
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        const char *end = strstr(entry->d_name, ending);
-        if (end && end[sizeof ending - 1] == '\0' && !is_contested(path, entry->d_name)) {
-            look_at_file(path, entry->d_name, look);
-            count++;
-        }
-    }
-    closedir(folder);
-    assert_true(count > 0);
-}
-
-static void look_at_all(look_at *look)
-{
-    look_at_folder(GMD_HISTORIES, look);
-    look_at_folder(GMD_RECORDINGS, look);
-}
-
 /* --- verdicts -------------------------------------------------------------------------------- */
 
 typedef struct verdict {
@@ -127,14 +57,6 @@ static void assert_not_accused(const char *name, const char *how, const gmd_snap
     free_verdict(&v);
 }
 
-static bool is_healthy(const gmd_snapshot *snapshot, uint8_t device)
-{
-    verdict v = judge(snapshot, device);
-    bool healthy = v.findings.count == 0;
-    free_verdict(&v);
-    return healthy;
-}
-
 static void assert_same(const char *name, const verdict *a, const verdict *b)
 {
     if (a->findings.count != b->findings.count || strcmp(class_of(a), class_of(b)) != 0) {
@@ -147,6 +69,123 @@ static void assert_same(const char *name, const verdict *a, const verdict *b)
         assert_memory_equal(x->where, y->where, x->where_count * sizeof *x->where);
     }
     assert_memory_equal(&a->facts.recording.peak, &b->facts.recording.peak, sizeof(gmd_peak));
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* A recorded history, which all tests look at: it is read and judged once. */
+typedef struct history {
+    char name[128];
+    gmd_snapshot snapshot;
+    bool is_recording;                                       /* it has a label */
+    bool has_device[MOST_DEVICES], is_healthy[MOST_DEVICES]; /* as it was recorded */
+} history;
+
+static history *histories;
+static size_t history_count;
+
+/* Whether the label of a recording says that its class may be disputed. Histories without a label
+ * are what they are. */
+static bool is_contested(const char *folder, const char *name)
+{
+    char path[1024], line[1024];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/%.*s.json", folder, (int)strcspn(name, "."), name);
+    FILE *label = fopen(path, "r");
+    while (label && !found && fgets(line, sizeof line, label)) {
+        found = strstr(line, "\"contested\": \"") != NULL;
+    }
+    if (label) {
+        fclose(label);
+    }
+    return found;
+}
+
+/* Devices that it has events of, and which of them nothing is found on. */
+static void judge_devices(history *h)
+{
+    for (size_t i = 0; i < h->snapshot.event_count; i++) {
+        uint8_t device = h->snapshot.events[i].device;
+        assert_in_range(device, 0, MOST_DEVICES - 1);
+        h->has_device[device] = true;
+    }
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        if (h->has_device[device]) {
+            verdict v = judge(&h->snapshot, (uint8_t)device);
+            h->is_healthy[device] = v.findings.count == 0;
+            free_verdict(&v);
+        }
+    }
+}
+
+static void read_history(const char *folder, const char *name, bool is_recording)
+{
+    gmd_error error;
+    char path[1024];
+    histories = realloc(histories, (history_count + 1) * sizeof *histories);
+    assert_non_null(histories);
+    history *h = &histories[history_count++];
+    *h = (history){.is_recording = is_recording};
+    snprintf(h->name, sizeof h->name, "%s", name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(gmd_snapshot_read(&h->snapshot, path, &error), GMD_OK);
+    judge_devices(h);
+}
+
+static void read_folder(const char *path, bool is_recording)
+{
+    static const char ending[] = ".pickle.gz";
+    DIR *folder = opendir(path);
+    size_t before = history_count;
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        const char *end = strstr(entry->d_name, ending);
+        if (end && end[sizeof ending - 1] == '\0' && !is_contested(path, entry->d_name)) {
+            read_history(path, entry->d_name, is_recording);
+        }
+    }
+    closedir(folder);
+    assert_true(history_count > before);
+}
+
+static int read_all(void **state)
+{
+    (void)state;
+    read_folder(GMD_HISTORIES, false);
+    read_folder(GMD_RECORDINGS, true);
+    return 0;
+}
+
+static int free_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < history_count; i++) {
+        gmd_snapshot_free(&histories[i].snapshot);
+    }
+    free(histories);
+    return 0;
+}
+
+TEST_GROUP(read_all, free_all);
+
+/* What is done with a history, as far as a device of it goes. */
+typedef void look_at(const history *h, uint8_t device);
+
+static void look_at_recordings(look_at *look, bool and_histories)
+{
+    for (size_t i = 0; i < history_count; i++) {
+        for (int device = 0; device < MOST_DEVICES; device++) {
+            const history *h = &histories[i];
+            if (h->has_device[device] && (h->is_recording || and_histories)) {
+                look(h, (uint8_t)device);
+            }
+        }
+    }
+}
+
+static void look_at_all(look_at *look)
+{
+    look_at_recordings(look, true);
 }
 
 /* --- copies ---------------------------------------------------------------------------------- */
@@ -193,12 +232,13 @@ static void move_addresses(gmd_snapshot *s, uint64_t by)
     }
 }
 
-static void look_at_other_addresses(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_at_other_addresses(const history *h, uint8_t device)
 {
+    const gmd_snapshot *s = &h->snapshot;
     gmd_snapshot moved = copy_of(s);
     move_addresses(&moved, (uint64_t)1 << 40);
     verdict a = judge(s, device), b = judge(&moved, device);
-    assert_same(name, &a, &b);
+    assert_same(h->name, &a, &b);
     free_verdict(&a);
     free_verdict(&b);
     free_copy(&moved);
@@ -209,8 +249,9 @@ TEST(where_the_addresses_are_does_not_matter)
     look_at_all(look_at_other_addresses);
 }
 
-static void look_at_other_device(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_at_other_device(const history *h, uint8_t device)
 {
+    const gmd_snapshot *s = &h->snapshot;
     const uint8_t other = 31;
     gmd_snapshot moved = copy_of(s);
     for (size_t i = 0; i < s->event_count; i++) {
@@ -220,7 +261,7 @@ static void look_at_other_device(const char *name, const gmd_snapshot *s, uint8_
         moved.segments[i].device = s->segments[i].device == device ? other : s->segments[i].device;
     }
     verdict a = judge(s, device), b = judge(&moved, other);
-    assert_same(name, &a, &b);
+    assert_same(h->name, &a, &b);
     free_verdict(&a);
     free_verdict(&b);
     free_copy(&moved);
@@ -253,14 +294,15 @@ static gmd_origins take_frames(gmd_snapshot *s)
     return texts;
 }
 
-static void look_without_frames(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_without_frames(const history *h, uint8_t device)
 {
-    if (!is_healthy(s, device)) {
+    const gmd_snapshot *s = &h->snapshot;
+    if (!h->is_healthy[device]) {
         return;
     }
     gmd_snapshot bare = copy_of(s);
     bare.origins = take_frames(&bare);
-    assert_not_accused(name, "without frames", &bare, device);
+    assert_not_accused(h->name, "without frames", &bare, device);
     gmd_origins_free(&bare.origins);
     free_copy(&bare);
 }
@@ -271,8 +313,9 @@ TEST(without_frames_nobody_is_accused_who_is_healthy_with_them)
 }
 
 /* As the list of segments that torch 2.0 wrote. */
-static void look_at_segments_only(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_at_segments_only(const history *h, uint8_t device)
 {
+    const gmd_snapshot *s = &h->snapshot;
     gmd_snapshot bare = *s;
     bare.events = NULL;
     bare.annotations = NULL;
@@ -280,7 +323,7 @@ static void look_at_segments_only(const char *name, const gmd_snapshot *s, uint8
     bare.has_events = false;
     verdict whole = judge(s, device), end = judge(&bare, device);
     if (whole.findings.count == 0 && end.findings.count) {
-        fail_msg("%s, segments only: %s", name, class_of(&end));
+        fail_msg("%s, segments only: %s", h->name, class_of(&end));
     }
     if (!whole.facts.recording.ends_early) {
         assert_int_equal(end.facts.recording.peak.amount.allocated,
@@ -322,20 +365,21 @@ static void count_part(const char *name, const char *which, bool is_accused, con
 static void expect_few_accused(look_at *look)
 {
     parts = accused_parts = 0;
-    look_at_folder(GMD_RECORDINGS, look);
+    look_at_recordings(look, false);
     print_message("%zu of %zu parts accused\n", accused_parts, parts);
     assert_true(1000 * accused_parts <= 3 * parts);
 }
 
-static void look_at_late_parts(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_at_late_parts(const history *h, uint8_t device)
 {
-    for (size_t i = 1; i <= CUTS && is_healthy(s, device); i++) {
+    const gmd_snapshot *s = &h->snapshot;
+    for (size_t i = 1; i <= CUTS && h->is_healthy[device]; i++) {
         size_t from = s->event_count * i / (CUTS + 1);
         char which[64];
         gmd_snapshot part = cut(s, from, s->event_count);
         verdict v = judge(&part, device);
         snprintf(which, sizeof which, "without the first %zu events", from);
-        count_part(name, which, v.findings.count > 0, &v);
+        count_part(h->name, which, v.findings.count > 0, &v);
         free_verdict(&v);
     }
 }
@@ -354,15 +398,16 @@ static bool may_be_filling(const verdict *v)
            class == GMD_FINDING_EVAL_GRAPH;
 }
 
-static void look_at_early_parts(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_at_early_parts(const history *h, uint8_t device)
 {
-    for (size_t i = 1; i <= CUTS && is_healthy(s, device); i++) {
+    const gmd_snapshot *s = &h->snapshot;
+    for (size_t i = 1; i <= CUTS && h->is_healthy[device]; i++) {
         size_t end = s->event_count * i / (CUTS + 1);
         char which[64];
         gmd_snapshot part = cut(s, 0, end);
         verdict v = judge(&part, device);
         snprintf(which, sizeof which, "the first %zu events", end);
-        count_part(name, which, !may_be_filling(&v), &v);
+        count_part(h->name, which, !may_be_filling(&v), &v);
         free_verdict(&v);
     }
 }
@@ -457,8 +502,9 @@ static void assert_peak(const char *name, const gmd_snapshot *s, const gmd_facts
     gmd_facts_free(&f);
 }
 
-static void look_at_figures(const char *name, const gmd_snapshot *s, uint8_t device)
+static void look_at_figures(const history *h, uint8_t device)
 {
+    const gmd_snapshot *s = &h->snapshot;
     gmd_facts whole;
     gmd_error error;
     assert_int_equal(gmd_facts_make(&whole, s, device, &error), GMD_OK);
@@ -467,8 +513,8 @@ static void look_at_figures(const char *name, const gmd_snapshot *s, uint8_t dev
     gmd_recording_walk(&whole.recording, note_allocated, &truth);
     for (size_t i = 1; i <= CUTS; i++) {
         size_t at = s->event_count * i / (CUTS + 1);
-        assert_peak(name, s, &whole, &truth, at, s->event_count);
-        assert_peak(name, s, &whole, &truth, 0, at);
+        assert_peak(h->name, s, &whole, &truth, at, s->event_count);
+        assert_peak(h->name, s, &whole, &truth, 0, at);
     }
     free(truth.after);
     gmd_facts_free(&whole);

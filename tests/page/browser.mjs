@@ -65,10 +65,13 @@ export function picturePath(name) {
     return join(folder, 'pictures', `${name}.png`);
 }
 
-export async function openPage(path, fragment, options) {
+// Pages between two tests, by their options: a new one is a process of the browser, which takes longer to start than
+// most tests run.
+const idle = new Map();
+
+async function newPage(options) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     const page = await context.newPage();
-    page.problems = [];
     page.on('console', (message) => {
         if (message.type() === 'error') page.problems.push(message.text());
     });
@@ -76,13 +79,28 @@ export async function openPage(path, fragment, options) {
     page.on('request', (request) => {
         if (!/^(file|blob|data):/.test(request.url())) page.problems.push(`asked for ${request.url()}`);
     });
+    return page;
+}
+
+export async function openPage(path, fragment, options) {
+    const kind = JSON.stringify(options ?? {});
+    const page = idle.get(kind) ?? (await newPage(options));
+    idle.delete(kind);
+    page.kind = kind;
+    page.problems = [];
     await openDrawn(page, path, fragment);
     return page;
 }
 
+// Ends the document, with all that a test left in it, and what it stored; the pointer goes back to its corner.
 export async function closePage(page) {
     assert.deepEqual(page.problems, []);
-    await page.context().close();
+    if (idle.has(page.kind)) return page.context().close();
+    await page.evaluate(() => localStorage.clear());
+    await page.mouse.move(0, 0);
+    await page.goto('about:blank');
+    assert.deepEqual(page.problems, []);
+    idle.set(page.kind, page);
 }
 
 export function stateOf(page) {

@@ -1,11 +1,11 @@
 #include "gmd_reducer.h"
 
+#include "collective.h"
 #include "gmd_tensor.h"
 
 #define FIRST_BYTES     ((uint64_t)1 << 20)
 #define DEFAULT_BYTES   ((uint64_t)25 << 20)
 #define BROADCAST_BYTES ((uint64_t)250 << 20)
-#define BYTES_PER_NS    100 /* of an all-reduce; it only says how long the bucket is in use */
 
 /* A parameter and its place in a bucket. */
 struct slot {
@@ -97,25 +97,12 @@ static void make_buckets(struct engine *engine, struct reducer *reducer, const s
 
 /* --- the backward pass ------------------------------------------------------------------ */
 
-static void wait_for(struct engine *engine, uint32_t stream, uint32_t other)
-{
-    gmd_request request = {.op = GMD_OP_WAIT, .stream = stream, .other_stream = other};
-    engine_request(engine, &request);
-}
-
 /* On a stream of its own, after what was queued so far. */
 static void all_reduce(struct engine *engine, const struct reducer *reducer,
                        const struct bucket *bucket)
 {
-    const struct storage *storage = bucket->contents->storage;
-    gmd_request use = {.op = GMD_OP_USE,
-                       .block = storage->block,
-                       .stream = reducer->stream,
-                       .duration_ns = 1000 + storage->bytes / BYTES_PER_NS};
-    wait_for(engine, reducer->stream, engine->stream);
-    if (storage->has_block) {
-        engine_request(engine, &use);
-    }
+    stream_waits(engine, reducer->stream, engine->stream);
+    collective_use(engine, bucket->contents->storage, reducer->stream);
 }
 
 /* Buckets are reduced in turn; after the last one the gradients are copied back, in place. */
@@ -125,7 +112,7 @@ static void reduce_ready(struct engine *engine, struct reducer *reducer)
         all_reduce(engine, reducer, &reducer->buckets[reducer->next++]);
     }
     if (reducer->next == reducer->bucket_count) {
-        wait_for(engine, engine->stream, reducer->stream);
+        stream_waits(engine, engine->stream, reducer->stream);
         reducer->expects = false;
     }
 }

@@ -1,33 +1,14 @@
 /* sharded_gather.c - parameters are gathered from all ranks, and given up again. Facts:
  * _fsdp_collectives.py and _fsdp_param.py; split_with_sizes_copy in ATen's TensorShape.cu, of
  * PyTorch 2.11. */
+#include "collective.h"
 #include "gmd_min.h"
 #include "sharded_parts.h"
 
 #include <math.h>
 
-#define BYTES_PER_NS    100  /* of a collective; it only says how long its buffer is in use */
 #define BYTES_PER_BLOCK 2048 /* that a block of threads copies at a time */
 #define MOST_BLOCKS     4224 /* twice as many as run at once on an H200 */
-
-void stream_waits(struct engine *engine, uint32_t stream, uint32_t other)
-{
-    gmd_request request = {.op = GMD_OP_WAIT, .stream = stream, .other_stream = other};
-    if (stream != other) {
-        engine_request(engine, &request);
-    }
-}
-
-static void use(struct engine *engine, const struct storage *storage, uint32_t stream)
-{
-    gmd_request request = {.op = GMD_OP_USE,
-                           .block = storage->block,
-                           .stream = stream,
-                           .duration_ns = 1000 + storage->bytes / BYTES_PER_NS};
-    if (storage->has_block) {
-        engine_request(engine, &request);
-    }
-}
 
 void sharded_put(struct engine *engine, const struct sharded_parameter *parameter,
                  struct tensor *tensor)
@@ -75,7 +56,7 @@ void sharded_gather(struct engine *engine, struct sharded *sharded)
     sharded->gathered = storage_new(engine, bytes * engine->ranks);
     uint32_t stream = is_overlapped ? sharded->context->gather : current;
     stream_waits(engine, stream, engine->stream);
-    use(engine, sharded->gathered, stream);
+    collective_use(engine, sharded->gathered, stream);
     storage_drop(engine, converted);
     engine->stream = current;
 }

@@ -66,7 +66,6 @@ static inline uint64_t parts_of(uint64_t whole, uint64_t size)
 }
 
 /* sharded_gather.c */
-void stream_waits(struct engine *engine, uint32_t stream, uint32_t other);
 void sharded_gather(struct engine *engine, struct sharded *sharded);
 void sharded_take_apart(struct engine *engine, struct sharded *sharded);
 void sharded_give_up(struct engine *engine, struct sharded *sharded);

@@ -1,5 +1,6 @@
 /* sharded_pass.c - what a sharded module does before and after its forward pass, and on the way
  * back. Facts: _fsdp_state.py and _fsdp_param_group.py of PyTorch 2.11. */
+#include "collective.h"
 #include "sharded_parts.h"
 
 #include "gmd_assert.h"

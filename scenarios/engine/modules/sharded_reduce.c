@@ -1,6 +1,7 @@
 /* sharded_reduce.c - after a module's backward pass: its gradients are reduced over all ranks, and
  * each rank keeps its rows. Facts: post_backward() in _fsdp_param_group.py, foreach_reduce() in
  * _fsdp_collectives.py, _chunk_cat in ATen's TensorShape.cu, of PyTorch 2.11. */
+#include "collective.h"
 #include "sharded_parts.h"
 
 #define BYTES_PER_BLOCK ((uint64_t)32 * 2048) /* that a block of threads copies */
