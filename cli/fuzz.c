@@ -68,7 +68,7 @@ static const struct argp_option fuzz_options[] = {
     {"without", KEY_WITHOUT, "NAMES", 0,
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
      "pools, captures, "
-     "threads, devices, settings, huge (sizes near 2^64)",
+     "threads, devices, settings, huge (sizes near 2^64), counts (many of one kind)",
      1},
     {"exhaustive", KEY_EXHAUSTIVE, "DEPTH", 0,
      "instead all sequences of up to so many requests, 1 to 8, over a small alphabet", 1},
@@ -243,6 +243,7 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
     const cli_options *c = &a->common;
     static const char *fixed[1];
     space->device_max = c->has_devices ? c->run.conditions.device_count : 2;
+    space->many_device_max = c->has_devices ? c->run.conditions.device_count : GMD_MAX_DEVICES;
     space->capacity_bytes =
         c->has_capacity || c->run.conditions.limit_bytes ? c->run.conditions.capacity_bytes : 0;
     bool is_real = c->run.device.kind != GMD_DEVICE_SIM;

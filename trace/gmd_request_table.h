@@ -87,7 +87,7 @@ typedef enum gmd_pool_step {
  * others, 0: not by itself).
  *
  * The order is the number, which the byte form of inputs knows (fuzz/input/gmd_input_format.h): new
- * rows come at the end, seven at most. One that names a pool needs a gmd_input_pool_act as well. */
+ * rows come at the end, five at most. One that names a pool needs a gmd_input_pool_act as well. */
 #define GMD_REQUEST_TABLE(X)                                                                       \
     X(ALLOC, "alloc", (EXPECT, NEW_BLOCK, BYTES, STREAM, DEVICE), 0, GMD_IS_IN_ALPHABET, NONE,     \
       (400, 0, 400))                                                                               \

@@ -77,6 +77,8 @@ typedef struct directive {
 static const directive directives[] = {
     {"expect", parse_expect, REQUEST},
     {"thread", parse_thread, SWITCH},
+    {"repeat", text_parse_repeat, SWITCH},
+    {"}", text_parse_repeat_end, SWITCH},
     {"devices", text_parse_devices, HEADER},
     {"capacity", text_parse_capacity, HEADER},
     {"conf", text_parse_conf, HEADER},
@@ -115,7 +117,7 @@ static bool parse_directive(text_parser *p)
     if (!d) {
         return UNEXPECTED(p, "a request such as 'alloc' or 'free'", word);
     }
-    if (d->kind == HEADER && p->trace->count) {
+    if (d->kind == HEADER && (p->trace->count || p->repeat.body)) {
         return UNEXPECTED(p, "header lines before the first request", word);
     }
     if (!d->parse(p, &request)) {
@@ -156,17 +158,18 @@ static bool parse_line(text_parser *p, const char *start, const char *end)
 
 static bool parse_lines(text_parser *p, const char *text, const char *end)
 {
+    p->next = text;
     do {
-        size_t left = (size_t)(end - text);
-        const char *newline = left ? memchr(text, '\n', left) : NULL;
-        const char *stop = newline ? newline : end;
+        const char *start = p->next;
+        size_t left = (size_t)(end - start);
+        const char *newline = left ? memchr(start, '\n', left) : NULL;
+        p->next = newline ? newline + 1 : end;
         p->line++;
-        if (!parse_line(p, text, stop)) {
+        if (!parse_line(p, start, newline ? newline : end)) {
             return false;
         }
-        text = newline ? newline + 1 : end;
-    } while (text < end);
-    return true;
+    } while (p->next < end);
+    return text_repeat_is_over(p);
 }
 
 gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, const char *file,
@@ -193,6 +196,7 @@ gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, co
     gmd_name_table_free(&p.threads);
     gmd_name_table_free(&p.functions);
     gmd_name_table_free(&p.pools);
+    text_free_words(&p.words);
     free(p.states);
     if (p.status != GMD_OK) {
         gmd_trace_free(trace);

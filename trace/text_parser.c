@@ -19,6 +19,10 @@ void text_note_failure(text_parser *p, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     p->status = gmd_fail(p->error, GMD_BAD_INPUT, "%s:%u: %s", p->file, p->line, text);
+    if (p->words.turn) {
+        p->status = gmd_fail(p->error, GMD_BAD_INPUT, "%s:%u: %s (in turn %zu of the repeat)",
+                             p->file, p->line, text, p->words.turn + 1);
+    }
 }
 
 void text_note_unexpected(text_parser *p, const char *expected, text_token found)
@@ -59,7 +63,7 @@ text_token text_next_token(text_parser *p)
         p->at++;
     }
     t.length = (size_t)(p->at - t.text);
-    return t;
+    return text_expand(&p->words, t);
 }
 
 bool text_token_is(text_token t, const char *word)
@@ -118,8 +122,11 @@ static bool add_name(text_parser *p, gmd_names *names, gmd_name_table *table, ch
     char text[GMD_NAME_BYTES];
     bool is_default = gmd_name_is_default(t.text, t.length, letter, names->count);
     text_copy_token(t, text, sizeof text);
-    return text_adopt(p, gmd_names_add(names, is_default ? NULL : text, index, p->error)) &&
-           (gmd_name_table_add(table, t.text, t.length, *index) || text_fail_memory(p));
+    if (!text_adopt(p, gmd_names_add(names, is_default ? NULL : text, index, p->error))) {
+        return false;
+    }
+    const char *kept = text_keep_name(&p->words, t);
+    return (kept && gmd_name_table_add(table, kept, t.length, *index)) || text_fail_memory(p);
 }
 
 bool text_name_index(text_parser *p, gmd_names *names, gmd_name_table *table, char letter,

@@ -6,11 +6,7 @@
 #include "gmd_names.h"
 #include "gmd_pool_state.h"
 #include "gmd_trace.h"
-
-typedef struct text_token { /* points into the text */
-    const char *text;
-    size_t length; /* 0: the end of the line */
-} text_token;
+#include "text_turn.h"
 
 /* What a line may say about a block depends on the lines before it. */
 typedef struct gmd_block_state {
@@ -18,11 +14,22 @@ typedef struct gmd_block_state {
     uint8_t device;
 } gmd_block_state;
 
+/* The repeat that the line is in. */
+typedef struct text_repeat {
+    const char *body; /* its first line; NULL: it is in none */
+    unsigned line;    /* of the word `repeat` */
+    size_t turns;
+} text_repeat;
+
 typedef struct text_parser {
     gmd_trace *trace;
     const char *file;
     unsigned line;
     const char *start, *at, *end; /* of the line, without its comment */
+    const char *next;             /* the line after it */
+    text_repeat repeat;
+    size_t repeated_lines, repeated_bytes; /* of all repeats so far, for all their turns */
+    text_words words;
     uint8_t thread;
     bool has_devices, has_capacity, has_conf, has_placement, has_handles, has_schedule,
         has_interleave, has_streams;
@@ -82,6 +89,13 @@ bool text_take_device(text_parser *p, uint8_t *device);
 /* --- text_fields.c ----------------------------------------------------------------------- */
 
 bool text_take_field(text_parser *p, gmd_field field, gmd_request *r);
+
+/* --- text_repeat.c: `repeat N {` and `}` -------------------------------------------------- */
+
+bool text_parse_repeat(text_parser *p, gmd_request *unused);
+bool text_parse_repeat_end(text_parser *p, gmd_request *unused);
+/* At the end of the text. */
+bool text_repeat_is_over(text_parser *p);
 
 /* --- text_header.c: header lines --------------------------------------------------------- */
 

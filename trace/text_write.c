@@ -1,5 +1,8 @@
 /* Writes the text format, and single requests for messages; docs/trace-format.md describes it. */
+#include "gmd_hash.h"
+#include "gmd_min.h"
 #include "gmd_names.h"
+#include "gmd_repeats.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
 #include "quote.h"
@@ -15,6 +18,7 @@
 /* The names of the things that a request mentions. */
 typedef struct mentions {
     const char *block, *stream, *other_stream, *function, *pool;
+    const char *device; /* in place of its number; NULL: the number */
 } mentions;
 
 static const char *format_duration(uint64_t ns, char text[32])
@@ -92,6 +96,8 @@ static const char *name_of(gmd_field field, const gmd_request *r, const mentions
         return m->pool;
     case GMD_FIELD_FUNCTION:
         return m->function;
+    case GMD_FIELD_DEVICE_NUMBER:
+        return m->device;
     default:
         return NULL;
     }
@@ -148,7 +154,9 @@ static void write_request(const gmd_request *r, const mentions *m, char *text, s
     for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
         gmd_field field = (gmd_field)gmd_request_rows[r->op].fields[i];
         const char *name = name_of(field, r, m);
-        if (name) {
+        if (field == GMD_FIELD_DEVICE && m->device) {
+            add(&l, " " GMD_DEVICE_WORD " ", m->device);
+        } else if (name) {
             add(&l, " ", name);
         } else {
             add_value(&l, field, r);
@@ -177,6 +185,8 @@ const char *gmd_request_text(const gmd_trace *trace, const gmd_request *request,
 typedef struct writer {
     const gmd_trace *trace;
     gmd_written_names blocks, streams, threads, functions, pools;
+    gmd_numbering numbering;
+    size_t repeated_lines, repeated_bytes; /* so far, for all turns */
     FILE *out;
     gmd_error *error;
 } writer;
@@ -268,24 +278,215 @@ static bool find_mentions(const writer *w, const gmd_request *r, mentions *m)
            (m->pool || !gmd_op_is_on_pool(r->op));
 }
 
-static gmd_status write_requests(const writer *w)
+/* --- repeats ----------------------------------------------------------------------------- */
+
+enum { TURNS_LEAST = 8, STEPPED_BYTES = GMD_NAME_BYTES + 16, LINE_BYTES = 4 * GMD_NAME_BYTES };
+
+/* Where the number at the end of a name begins; NULL: it has none that could be counted on. */
+static const char *number_of(const char *name, uint64_t *number)
 {
-    char text[4 * GMD_NAME_BYTES];
-    uint8_t thread = 0;
+    size_t length = strlen(name), at = length;
+    while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9') {
+        at--;
+    }
+    bool is_counting = length > at && length - at < 10 && (name[at] != '0' || length - at == 1);
+    *number = is_counting ? strtoull(name + at, NULL, 10) : 0;
+    return is_counting ? name + at : NULL;
+}
+
+/* A number that is one more for the name that counts one more. */
+static uint32_t key_of(const char *name)
+{
+    uint64_t number = 0;
+    const char *digits = number_of(name, &number);
+    size_t length = digits ? (size_t)(digits - name) : strlen(name);
+    return (uint32_t)(gmd_hash_bytes(GMD_HASH_OF_NOTHING, name, length) + number);
+}
+
+/* NULL: no host memory. */
+static uint32_t *number_names(const gmd_written_names *names)
+{
+    uint32_t *numbers = malloc(((size_t)names->count + 1) * sizeof *numbers);
+    for (uint32_t i = 0; numbers && i < names->count; i++) {
+        numbers[i] = key_of(names->items[i]);
+    }
+    return numbers;
+}
+
+/* Places of entries are not the same when the text is read, names are. */
+static bool is_numbered(const gmd_written_names *names, uint32_t first, uint32_t now, int8_t step,
+                        size_t turn)
+{
+    char expected[STEPPED_BYTES];
+    uint64_t number = 0;
+    int64_t by = step * (int64_t)turn;
+    if (!step) {
+        return first == now;
+    }
+    const char *name = written(names, first), *named = written(names, now);
+    const char *digits = name ? number_of(name, &number) : NULL;
+    if (!digits || !named || (int64_t)number + by < 0) {
+        return false;
+    }
+    snprintf(expected, sizeof expected, "%.*s%" PRIu64, (int)(digits - name), name,
+             number + (uint64_t)by);
+    return strcmp(expected, named) == 0;
+}
+
+static bool can_be_told(void *context, const gmd_request *first, const gmd_request *now,
+                        const gmd_turn_step *step, size_t turn)
+{
+    const writer *w = context;
+    bool is_on_pool = gmd_op_is_on_pool(first->op);
+    bool has_other = is_on_pool || gmd_op_has(first->op, GMD_FIELD_OTHER_STREAM);
+    return (!gmd_op_has_block(first->op) ||
+            is_numbered(&w->blocks, first->block, now->block, step->block, turn)) &&
+           (!gmd_request_names_stream(first) ||
+            is_numbered(&w->streams, first->stream, now->stream, step->stream, turn)) &&
+           (!has_other || is_numbered(is_on_pool ? &w->pools : &w->streams, first->pool, now->pool,
+                                      step->other, turn)) &&
+           is_numbered(&w->threads, first->thread, now->thread, step->thread, turn);
+}
+
+/* The name, with its number as that of the turn where it steps. */
+static const char *stepped(const char *name, int8_t step, char text[STEPPED_BYTES])
+{
+    uint64_t number = 0;
+    const char *digits = name && step ? number_of(name, &number) : NULL;
+    if (!digits) {
+        return name;
+    }
+    snprintf(text, STEPPED_BYTES, "%.*s%%%s%s", (int)(digits - name), name, number ? digits : "",
+             step < 0 ? "-" : "");
+    return text;
+}
+
+static void add_stepped(const writer *w, const gmd_request *r, const gmd_turn_step *step,
+                        char *told, size_t size)
+{
+    char names[4][STEPPED_BYTES], device[STEPPED_BYTES], number[16];
+    mentions m;
+    find_mentions(w, r, &m);
+    m.block = stepped(m.block, step->block, names[0]);
+    m.stream = stepped(m.stream, step->stream, names[1]);
+    m.other_stream = stepped(m.other_stream, step->other, names[2]);
+    m.pool = stepped(m.pool, step->other, names[3]);
+    snprintf(number, sizeof number, "%u", r->device);
+    m.device = step->device ? stepped(number, step->device, device) : NULL;
+    write_request(r, &m, told, size);
+}
+
+static bool is_on_one_thread(const gmd_request *first, const gmd_repeat *repeat)
+{
+    for (uint32_t k = 0; k < repeat->length; k++) {
+        if (repeat->steps[k].thread || first[k].thread != first->thread) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The lines of a turn; how many. */
+static size_t print_turn(const writer *w, const gmd_request *first, const gmd_repeat *repeat,
+                         FILE *out)
+{
+    char told[LINE_BYTES], text[STEPPED_BYTES];
+    size_t lines = repeat->length;
+    bool is_one = is_on_one_thread(first, repeat);
+    for (uint32_t k = 0; k < repeat->length; k++) {
+        const gmd_turn_step *step = &repeat->steps[k];
+        bool is_same = k && first[k].thread == first[k - 1].thread &&
+                       step->thread == repeat->steps[k - 1].thread;
+        if (!is_one && !is_same) {
+            fprintf(out, "  thread %s\n",
+                    stepped(w->threads.items[first[k].thread], step->thread, text));
+            lines++;
+        }
+        add_stepped(w, &first[k], step, told, sizeof told);
+        fprintf(out, "  %s\n", told);
+    }
+    return lines;
+}
+
+/* As many requests as were written; 0: they are none that repeat, or more than a reader takes. */
+static gmd_status write_repeat(writer *w, size_t at, uint8_t *thread, size_t *count)
+{
+    const gmd_repeat_search search = {
+        .least = TURNS_LEAST, .numbering = &w->numbering, .check = can_be_told, .context = w};
+    gmd_repeat repeat = gmd_repeat_at(w->trace, at, &search);
+    const gmd_request *first = &w->trace->requests[at];
+    char *body = NULL;
+    size_t size = 0;
+    *count = 0;
+    if (repeat.turns < TURNS_LEAST) {
+        return GMD_OK;
+    }
+    FILE *out = open_memstream(&body, &size);
+    size_t lines = out ? print_turn(w, first, &repeat, out) : 0;
+    if (!out || fclose(out) != 0) {
+        free(body);
+        return gmd_fail(w->error, GMD_NO_MEMORY, "no host memory to write a trace");
+    }
+    size_t lines_left = (GMD_REPEAT_LINES - w->repeated_lines) / gmd_max(lines, 1);
+    size_t bytes_left = (GMD_REPEAT_BYTES - w->repeated_bytes) / gmd_max(size, 1);
+    size_t most = gmd_min(lines_left, bytes_left);
+    size_t turns = gmd_min(repeat.turns, most);
+    if (turns >= TURNS_LEAST) {
+        if (is_on_one_thread(first, &repeat) && first->thread != *thread) {
+            fprintf(w->out, "thread %s\n", w->threads.items[first->thread]);
+        }
+        fprintf(w->out, "repeat %zu {\n%s}\n", turns, body);
+        w->repeated_lines += turns * lines;
+        w->repeated_bytes += turns * size;
+        *count = turns * repeat.length;
+        *thread = first[*count - 1].thread;
+    }
+    free(body);
+    return GMD_OK;
+}
+
+static bool is_complete(const writer *w, gmd_error *error)
+{
     for (size_t i = 0; i < w->trace->count; i++) {
-        const gmd_request *r = &w->trace->requests[i];
         mentions m;
-        if (!find_mentions(w, r, &m)) {
-            return gmd_fail(w->error, GMD_FAILED,
-                            "request %zu refers to what its trace does not have", i);
+        if (!find_mentions(w, &w->trace->requests[i], &m)) {
+            gmd_fail(error, GMD_FAILED, "request %zu refers to what its trace does not have", i);
+            return false;
         }
-        if (r->thread != thread) {
-            thread = r->thread;
-            fprintf(w->out, "thread %s\n", w->threads.items[thread]);
+    }
+    return true;
+}
+
+static void write_one(const writer *w, const gmd_request *r, uint8_t *thread)
+{
+    char text[LINE_BYTES];
+    mentions m;
+    find_mentions(w, r, &m);
+    if (r->thread != *thread) {
+        *thread = r->thread;
+        fprintf(w->out, "thread %s\n", w->threads.items[*thread]);
+    }
+    write_request(r, &m, text, sizeof text);
+    fputs(text, w->out);
+    fputc('\n', w->out);
+}
+
+static gmd_status write_requests(writer *w)
+{
+    uint8_t thread = 0;
+    if (!is_complete(w, w->error)) {
+        return GMD_FAILED;
+    }
+    for (size_t i = 0; i < w->trace->count;) {
+        size_t repeated;
+        gmd_status status = write_repeat(w, i, &thread, &repeated);
+        if (status != GMD_OK) {
+            return status;
         }
-        write_request(r, &m, text, sizeof text);
-        fputs(text, w->out);
-        fputc('\n', w->out);
+        if (!repeated) {
+            write_one(w, &w->trace->requests[i], &thread);
+        }
+        i += repeated ? repeated : 1;
     }
     return GMD_OK;
 }
@@ -300,16 +501,37 @@ static bool make_names(writer *w)
            gmd_written_names_make(&w->pools, &t->pools, 'p', NULL);
 }
 
+static bool make_numbering(writer *w, uint32_t *numbers[4])
+{
+    const gmd_written_names *names[] = {&w->blocks, &w->streams, &w->threads, &w->pools};
+    bool is_made = true;
+    for (size_t i = 0; i < 4; i++) {
+        numbers[i] = number_names(names[i]);
+        is_made = is_made && numbers[i];
+    }
+    w->numbering = (gmd_numbering){.blocks = numbers[0],
+                                   .streams = numbers[1],
+                                   .threads = numbers[2],
+                                   .pools = numbers[3],
+                                   .stream_count = w->streams.count};
+    return is_made;
+}
+
 gmd_status gmd_trace_write(const gmd_trace *trace, FILE *out, gmd_error *error)
 {
     writer w = {.trace = trace, .out = out, .error = error};
-    gmd_status status =
-        make_names(&w) ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory to write a trace");
+    uint32_t *numbers[4] = {NULL};
+    gmd_status status = make_names(&w) && make_numbering(&w, numbers)
+                            ? GMD_OK
+                            : gmd_fail(error, GMD_NO_MEMORY, "no host memory to write a trace");
     if (status == GMD_OK) {
         status = write_header(&w);
     }
     if (status == GMD_OK) {
         status = write_requests(&w);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        free(numbers[i]);
     }
     gmd_written_names_free(&w.blocks);
     gmd_written_names_free(&w.streams);

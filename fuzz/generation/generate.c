@@ -1,5 +1,8 @@
 #include "gmd_generate.h"
 
+#include "generator.h"
+#include "many.h"
+
 #include "gmd_assert.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
@@ -8,77 +11,20 @@
 #include <stddef.h>
 #include <string.h>
 
-/* --- sizes ------------------------------------------------------------------------------- */
-
-static uint64_t limit_of(const gmd_profile *p)
-{
-    return (uint64_t)(p->fraction * (double)p->conditions.capacity_bytes);
-}
-
-/* What is left of the memory, or all of it, and a little more or less. */
-static uint64_t size_near_cap(gmd_generator *g, uint8_t device)
-{
-    static const int64_t steps[] = {-(int64_t)(2 * GMD_MIB), -(int64_t)GMD_MIB, -512, 0, 1, 512,
-                                    (int64_t)GMD_MIB};
-    uint64_t limit = limit_of(g->profile), used = g->live_bytes[device];
-    uint64_t left = used < limit ? limit - used : limit;
-    uint64_t aim = gmd_random_chance(&g->random, 70) ? left : limit / 2;
-    uint64_t size = aim + (uint64_t)steps[gmd_random_below(&g->random, 7)];
-    return size > 2 * limit ? aim : size; /* below zero */
-}
-
-static uint64_t size_at_a_boundary(gmd_random *r)
-{
-    static const uint64_t around[] = {512, 4096, GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
-    static const int64_t steps[] = {-512, -1, 0, 0, 1, 512};
-    return around[gmd_random_below(r, 6)] + (uint64_t)steps[gmd_random_below(r, 6)];
-}
-
-static uint64_t choose_size(gmd_generator *g, uint8_t device)
-{
-    gmd_random *r = &g->random;
-    const gmd_profile *p = g->profile;
-    if (p->has_huge_sizes && gmd_random_below(r, 100) == 0) {
-        return UINT64_MAX - gmd_random_below(r, 4) * 511; /* sums that wrap around */
-    }
-    if (gmd_random_below(r, 400) == 0) {
-        return 0;
-    }
-    if (gmd_random_chance(r, p->palette_percent)) {
-        return p->palette[gmd_random_below(r, p->palette_count)];
-    }
-    if (gmd_random_chance(r, p->cap_percent)) {
-        return size_near_cap(g, device);
-    }
-    if (gmd_random_chance(r, 50)) {
-        return size_at_a_boundary(r);
-    }
-    return gmd_random_chance(r, 50) ? 1 + gmd_random_below(r, GMD_MIB / 16)
-                                    : 1 + gmd_random_below(r, 32 * GMD_MIB);
-}
-
 /* --- requests ---------------------------------------------------------------------------- */
 
-/* While a stream is captured most requests are on it, and few others are allowed. */
-static bool is_for_capture(gmd_generator *g)
-{
-    return g->pools.capturing && gmd_random_chance(&g->random, 60);
-}
+/* Among many streams requests meet on few of them. */
+#define STREAMS_USUAL 4
 
 static uint32_t choose_stream(gmd_generator *g)
 {
-    if (is_for_capture(g)) {
+    if (generator_is_for_capture(g)) {
         return g->captured_stream;
     }
-    return (uint32_t)gmd_random_below(&g->random, g->profile->stream_count);
-}
-
-static uint8_t choose_device(gmd_generator *g)
-{
-    if (g->profile->conditions.device_count > 1 && is_for_capture(g)) {
-        return g->pools.capturing - 1;
-    }
-    return (uint8_t)gmd_random_below(&g->random, g->profile->conditions.device_count);
+    uint32_t count = g->profile->stream_count;
+    bool is_one_of_few =
+        g->profile->many && count > STREAMS_USUAL && gmd_random_chance(&g->random, 80);
+    return (uint32_t)gmd_random_below(&g->random, is_one_of_few ? STREAMS_USUAL : count);
 }
 
 /* Plans come out of it the last first. */
@@ -89,23 +35,12 @@ static void plan(gmd_generator *g, gmd_request request)
     }
 }
 
-static gmd_request make_alloc(gmd_generator *g, uint64_t bytes, uint32_t stream, uint8_t device)
-{
-    gmd_generated_block b = {g->next_block++, stream, device, bytes};
-    g->live[g->live_count++] = b;
-    g->live_bytes[device] += bytes < limit_of(g->profile) ? bytes : 0;
-    return (gmd_request){
-        .op = GMD_OP_ALLOC, .block = b.block, .bytes = bytes, .stream = stream, .device = device};
-}
-
 /* A freed size is often asked for again at once: by then it may or may not be there. */
 static gmd_request make_free(gmd_generator *g)
 {
     uint32_t which = (uint32_t)gmd_random_below(&g->random, g->live_count);
     gmd_generated_block b = g->live[which];
-    memmove(&g->live[which], &g->live[which + 1], (g->live_count - which - 1) * sizeof b);
-    g->live_count--;
-    g->live_bytes[b.device] -= b.bytes < limit_of(g->profile) ? b.bytes : 0;
+    gmd_request freed = generator_free(g, which);
     if (gmd_random_chance(&g->random, 30)) {
         plan(g, (gmd_request){.op = GMD_OP_ALLOC,
                               .bytes = b.bytes,
@@ -113,7 +48,7 @@ static gmd_request make_free(gmd_generator *g)
                                   gmd_random_chance(&g->random, 70) ? b.stream : choose_stream(g),
                               .device = b.device});
     }
-    return (gmd_request){.op = GMD_OP_FREE, .block = b.block, .device = b.device};
+    return freed;
 }
 
 static uint64_t choose_duration(gmd_generator *g)
@@ -125,15 +60,15 @@ static uint64_t choose_duration(gmd_generator *g)
 /* Graphs work with the blocks that were allocated last. */
 static const gmd_generated_block *choose_live(gmd_generator *g)
 {
-    return &g->live[is_for_capture(g) ? g->live_count - 1
-                                      : gmd_random_below(&g->random, g->live_count)];
+    return &g->live[generator_is_for_capture(g) ? g->live_count - 1
+                                                : gmd_random_below(&g->random, g->live_count)];
 }
 
 static uint64_t choose_budget(gmd_generator *g)
 {
     return gmd_random_chance(&g->random, 40)
                ? GMD_NO_BUDGET
-               : gmd_random_below(&g->random, 1 + limit_of(g->profile) / (2 * GMD_MIB)) * 2 *
+               : gmd_random_below(&g->random, 1 + generator_limit(g->profile) / (2 * GMD_MIB)) * 2 *
                      GMD_MIB;
 }
 
@@ -169,7 +104,7 @@ static void draw_value(gmd_generator *g, gmd_field field, gmd_request *r)
         r->count = 1 + (uint32_t)gmd_random_below(&g->random, 4);
         break;
     case GMD_FIELD_BYTES:
-        r->bytes = choose_size(g, r->device);
+        r->bytes = generator_choose_size(g, r->device);
         break;
     case GMD_FIELD_BYTES_OR_NONE:
         r->bytes = choose_budget(g);
@@ -217,7 +152,7 @@ static gmd_request make_other(gmd_generator *g, gmd_op op)
 {
     gmd_request r = {.op = (uint8_t)op};
     if (!gmd_op_has(r.op, GMD_FIELD_FUNCTION)) {
-        r.device = choose_device(g);
+        r.device = generator_choose_device(g);
     }
     draw_fields(g, &r);
     r.device = gmd_op_has_any(r.op, GMD_DEVICE_FIELDS) ? r.device : 0;
@@ -242,7 +177,7 @@ static gmd_request make_allowed(gmd_generator *g, uint8_t device, uint32_t pool)
 static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
 {
     enum { POOLS = 3 };
-    uint8_t device = choose_device(g);
+    uint8_t device = generator_choose_device(g);
     uint32_t choice = (uint32_t)gmd_random_below(&g->random, POOLS);
     uint8_t open = g->pools.open[device];
     gmd_request r = {.op = (uint8_t)op,
@@ -304,10 +239,10 @@ static gmd_op choose_op(gmd_generator *g)
  * compiler's: the same seed, the same sequence everywhere.) */
 static gmd_request make_new_block(gmd_generator *g)
 {
-    uint8_t device = choose_device(g);
+    uint8_t device = generator_choose_device(g);
     uint32_t stream = choose_stream(g);
-    uint64_t size = choose_size(g, device);
-    return make_alloc(g, size, stream, device);
+    uint64_t size = generator_choose_size(g, device);
+    return generator_alloc(g, size, stream, device);
 }
 
 static gmd_request make_request(gmd_generator *g)
@@ -333,7 +268,7 @@ gmd_status gmd_generator_step(gmd_generator *g, gmd_trace *trace, gmd_error *err
         request = g->planned[--g->planned_count];
         if (request.op == GMD_OP_ALLOC) { /* with a block of its own */
             request = g->live_count < GMD_LIVE_MAX
-                          ? make_alloc(g, request.bytes, request.stream, request.device)
+                          ? generator_alloc(g, request.bytes, request.stream, request.device)
                           : make_free(g);
         }
     } else {
@@ -430,7 +365,7 @@ const char *gmd_generator_violation(const gmd_generator *g)
             b->stream >= g->profile->stream_count) {
             return "a live block has a device and a stream of the profile";
         }
-        bytes[b->device] += b->bytes < limit_of(g->profile) ? b->bytes : 0;
+        bytes[b->device] += b->bytes < generator_limit(g->profile) ? b->bytes : 0;
     }
     return memcmp(bytes, g->live_bytes, sizeof bytes) != 0
                ? "live bytes are the sum over live blocks"
@@ -442,8 +377,14 @@ gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *spa
 {
     gmd_generator g;
     gmd_status status = gmd_generator_start(&g, profile, space, seed, trace, error);
+    uint32_t many_at = profile->many && status == GMD_OK
+                           ? (uint32_t)gmd_random_below(&g.random, profile->request_count)
+                           : UINT32_MAX;
     for (uint32_t i = 0; i < profile->request_count && status == GMD_OK; i++) {
-        status = gmd_generator_step(&g, trace, error);
+        if (i == many_at) {
+            status = many_append(&g, trace, error);
+        }
+        status = status == GMD_OK ? gmd_generator_step(&g, trace, error) : status;
     }
     /* Every block and pool has an entry, so that the trace can be written. */
     status = status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;

@@ -31,6 +31,7 @@ typedef enum gmd_mutation {
     GMD_MUTATE_SWAP_STREAM, /* two streams change places, in a run or everywhere */
     GMD_MUTATE_PLACE,       /* another stream, device or thread */
     GMD_MUTATE_HEADER,      /* memory, settings, schedules, how many there are */
+    GMD_MUTATE_REPEAT,      /* a run comes many times, or as many times more or less */
     GMD_MUTATE_BYTES,       /* a few bytes, whatever they are */
     GMD_MUTATION_COUNT
 } gmd_mutation;

@@ -11,6 +11,21 @@
 
 #define GMD_PALETTE_MAX 6
 
+/* What a sequence has many of: more than the tables, masks and counters of an allocator may hold.
+ */
+typedef enum gmd_many {
+    GMD_MANY_NOTHING,
+    GMD_MANY_RECORDS,    /* recorded streams of one block: up to 320 */
+    GMD_MANY_STREAMS,    /* with blocks of their own: up to 320 */
+    GMD_MANY_BLOCKS,     /* live blocks, each in a segment of its own or many in one: up to 1,280 */
+    GMD_MANY_DEVICES,    /* 9 to 16 */
+    GMD_MANY_THREADS,    /* 5 to 64 */
+    GMD_MANY_POOLS,      /* private pools: up to 64 */
+    GMD_MANY_CAPTURES,   /* graphs captured into one pool: up to 80 */
+    GMD_MANY_OPERATIONS, /* small allocations, each freed again: over 2^16 */
+    GMD_MANY_KINDS
+} gmd_many;
+
 typedef struct gmd_profile {
     uint32_t request_count;              /* of a sequence */
     uint32_t stream_count, thread_count; /* streams with s0, threads with main */
@@ -25,6 +40,7 @@ typedef struct gmd_profile {
     bool has_huge_sizes; /* close to 2^64: what comes of one hides what comes of all else */
     uint8_t cap_percent; /* of the other sizes: near what is left of the memory */
     uint16_t weights[GMD_OP_COUNT]; /* how often, relative to each other */
+    gmd_many many; /* somewhere in the sequence, beside its `request_count` requests */
 } gmd_profile;
 
 #define GMD_FAULT_TARGET_MAX 24
@@ -38,6 +54,7 @@ typedef struct gmd_fault_target {
 /* What a campaign allows; zero-initialised, nothing but plain requests on one device. */
 typedef struct gmd_profile_space {
     uint32_t device_max;      /* 0 and 1: one */
+    uint32_t many_device_max; /* of a sequence with many devices; 0: there is none */
     uint64_t capacity_bytes;  /* 0: drawn */
     double fraction;          /* 0: drawn, where it can be set */
     const char *const *confs; /* one of them, or none, is drawn */
@@ -56,6 +73,7 @@ typedef struct gmd_profile_space {
     const gmd_schedule *schedule; /* always this kind; NULL: drawn */
     uint32_t without_ops;         /* bit op: no such request */
     bool has_no_huge_sizes;       /* none close to 2^64 */
+    bool has_no_counts;           /* no sequence has many of one kind (gmd_many) */
 } gmd_profile_space;
 
 /* Takes what a list such as "fault,huge,threads" names out of the space; it is to be called when
@@ -71,5 +89,10 @@ extern const size_t gmd_profile_conf_count;
 uint32_t gmd_profile_needs_met(const gmd_profile *profile, const gmd_profile_space *space);
 
 void gmd_profile_draw(gmd_profile *profile, const gmd_profile_space *space, uint64_t seed);
+
+/* Makes a drawn profile into one of short sequences with many of one kind. False: the space has
+ * none of that kind, and the profile is as it was. */
+bool gmd_profile_take_many(gmd_profile *profile, const gmd_profile_space *space, gmd_many many,
+                           uint64_t seed);
 
 #endif

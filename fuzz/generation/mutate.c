@@ -435,6 +435,63 @@ static bool change_header(mutant *m)
     return memcmp(before, m->data, sizeof before) != 0;
 }
 
+#define TURNS_WIDE 16 /* one repeat of so many has more turns than its own record can say */
+
+/* How often, exactly: past 255, 256 and 2^16. */
+static uint32_t draw_turns(mutant *m)
+{
+    uint32_t power = UINT32_C(1) << (chance(m, 80) ? 8 + below(m, 3) : 16);
+    return power + 1 + (uint32_t)below(m, 64);
+}
+
+/* A repeat before a short run of records. */
+static bool insert_repeat(mutant *m)
+{
+    if (!m->count) {
+        return false;
+    }
+    bool is_wide = below(m, TURNS_WIDE) == 0;
+    size_t at = below(m, m->count), needed = 1 + is_wide, left = m->count - at;
+    size_t longest = gmd_min(left, 4), length = 1 + below(m, longest);
+    if (m->most - m->count < needed) {
+        return false;
+    }
+    open_gap(m, at, needed);
+    uint8_t *record = record_at(m, at);
+    memset(record, 0, needed * GMD_INPUT_RECORD);
+    if (is_wide) {
+        record[0] = GMD_RECORD_WIDE;
+        record[1] = GMD_WIDE_TARGET;
+        gmd_input_put32(record + 4, draw_turns(m));
+        record += GMD_INPUT_RECORD;
+    }
+    record[0] = GMD_RECORD_HEADER;
+    record[1] = (uint8_t)(GMD_PART_REPEAT | (length - 1) << 4);
+    record[2] = (uint8_t)below(m, 64);
+    record[4] = (uint8_t)(chance(m, 60) ? 1U << below(m, 6) : below(m, 64));
+    return true;
+}
+
+/* One that is there gets another number of turns, or other steps. */
+static bool change_repeat(mutant *m)
+{
+    size_t start = m->count ? below(m, m->count) : 0;
+    for (size_t n = 0; n < m->count; n++) {
+        uint8_t *record = record_at(m, (start + n) % m->count);
+        if (gmd_input_is_repeat(record)) {
+            record[2] = (uint8_t)(chance(m, 60) ? below(m, 64) : record[2]);
+            record[4] = (uint8_t)(record[4] ^ 1U << below(m, 6));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool repeat(mutant *m)
+{
+    return (chance(m, 50) && change_repeat(m)) || insert_repeat(m);
+}
+
 static bool change_bytes(mutant *m)
 {
     size_t size = GMD_INPUT_HEADER + m->count * GMD_INPUT_RECORD, changes = 1 + below(m, 4);
@@ -465,6 +522,7 @@ static const struct {
                                    [GMD_MUTATE_SWAP_STREAM] = {swap_streams, 3},
                                    [GMD_MUTATE_PLACE] = {move_place, 4},
                                    [GMD_MUTATE_HEADER] = {change_header, 4},
+                                   [GMD_MUTATE_REPEAT] = {repeat, 2},
                                    [GMD_MUTATE_BYTES] = {change_bytes, 2}};
 
 static gmd_mutation choose(mutant *m)

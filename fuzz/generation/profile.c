@@ -183,11 +183,86 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     leave_out(p, space);
 }
 
+/* --- many of one kind ------------------------------------------------------------------------ */
+
+#define MANY_REQUESTS 40 /* beside the many */
+/* Room for many blocks; not more, since expandable segments reserve addresses for all of it for
+ * each stream. */
+#define MANY_CAPACITY   (8 * GMD_GIB)
+#define BLOCKS_CAPACITY (32 * GMD_GIB)
+
+static bool has_many(const gmd_profile_space *space, gmd_many many)
+{
+    switch (many) {
+    case GMD_MANY_NOTHING:
+    case GMD_MANY_KINDS:
+        return false;
+    case GMD_MANY_RECORDS:
+        return space->has_record_stream;
+    case GMD_MANY_DEVICES:
+        return space->many_device_max > 8;
+    case GMD_MANY_THREADS:
+        return !space->has_one_thread;
+    case GMD_MANY_POOLS:
+        return space->has_pools;
+    case GMD_MANY_CAPTURES:
+        return space->has_pools && space->has_captures;
+    case GMD_MANY_STREAMS:
+    case GMD_MANY_BLOCKS:
+    case GMD_MANY_OPERATIONS:
+        break;
+    }
+    return true;
+}
+
+/* As many as there are tables of, and some more. */
+static void take_places(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    if (p->many == GMD_MANY_RECORDS || p->many == GMD_MANY_STREAMS) {
+        p->stream_count = 340;
+        p->weights[GMD_OP_RECORD] = gmd_request_rows[GMD_OP_RECORD].weight;
+    } else if (p->many == GMD_MANY_DEVICES) {
+        uint32_t most = space->many_device_max;
+        p->conditions.device_count = most - (uint32_t)gmd_random_below(r, most - 8);
+        p->weights[GMD_OP_DEVICE] = gmd_request_rows[GMD_OP_DEVICE].weight;
+    } else if (p->many == GMD_MANY_THREADS) {
+        p->thread_count = 2 + (4U << gmd_random_below(r, 4)) + (uint32_t)gmd_random_below(r, 4);
+        p->interleaves = space->has_interleaving && gmd_random_chance(r, 25);
+    } else if (p->many == GMD_MANY_CAPTURES) {
+        p->stream_count += p->stream_count == 1;
+    }
+}
+
+bool gmd_profile_take_many(gmd_profile *p, const gmd_profile_space *space, gmd_many many,
+                           uint64_t seed)
+{
+    gmd_random r = {gmd_random_derive(seed, many)};
+    if (space->has_no_counts || !has_many(space, many)) {
+        return false;
+    }
+    p->many = many;
+    p->request_count = 1 + (uint32_t)gmd_random_below(&r, MANY_REQUESTS);
+    p->thread_count = 1;
+    p->interleaves = false;
+    p->conditions.device_count = 1;
+    /* Few refusals: what fails for want of memory hides what fails for want of room in a table. */
+    p->weights[GMD_OP_FAULT] = p->weights[GMD_OP_BUDGET] = p->weights[GMD_OP_FRACTION] = 0;
+    p->fraction = space->fraction > 0 ? space->fraction : 1;
+    p->cap_percent = 0;
+    p->has_huge_sizes = false;
+    if (!space->capacity_bytes) {
+        p->conditions.capacity_bytes = many == GMD_MANY_BLOCKS ? BLOCKS_CAPACITY : MANY_CAPACITY;
+    }
+    take_places(p, space, &r);
+    leave_out(p, space);
+    return true;
+}
+
 /* --- leaving out ------------------------------------------------------------------------- */
 
 const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
                                           "empty_cache, destroy, leave_error, pools, captures, "
-                                          "threads, devices, settings, huge";
+                                          "threads, devices, settings, huge, counts";
 
 /* False: it is no kind of request that can be left out. */
 static bool leave_out_op(gmd_profile_space *space, const char *word)
@@ -211,6 +286,7 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
         return true;
     }
     bool is_huge = strcmp(name, "huge") == 0, is_threads = strcmp(name, "threads") == 0;
+    bool is_counts = strcmp(name, "counts") == 0;
     bool is_pools = strcmp(name, "pools") == 0, is_captures = strcmp(name, "captures") == 0;
     space->has_pools = space->has_pools && !is_pools;
     space->has_captures = space->has_captures && !is_captures;
@@ -218,8 +294,11 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
     space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
     space->has_one_thread = space->has_one_thread || is_threads;
     space->device_max = is_devices ? 1 : space->device_max;
+    space->many_device_max = is_devices ? 0 : space->many_device_max;
+    space->has_no_counts = space->has_no_counts || is_counts;
     space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
-    return is_pools || is_captures || is_huge || is_threads || is_devices || is_settings;
+    return is_pools || is_captures || is_huge || is_threads || is_devices || is_settings ||
+           is_counts;
 }
 
 bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])

@@ -38,7 +38,13 @@
  *
  * A GMD_RECORD_HEADER with a part from GMD_PART_COUNT on is, anywhere, a request: of the op
  * GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT, if there is one. The high half of byte 1 is then
- * its stream (2 bits) and its device (2 bits); the rest is as above. */
+ * its stream (2 bits) and its device (2 bits); the rest is as above.
+ *
+ * With the part GMD_PART_REPEAT it is a repeat, anywhere: the records after it, one more than the
+ * high half of byte 1 says, are read turn after turn. Bytes 2-3: how many turns: 2 to the power of
+ * bits 0-2, and bits 3-5 more; a GMD_WIDE_TARGET before it gives their number itself. Byte 4: what
+ * is one more in each turn than in the one before, as bits of gmd_input_turn. All repeats of an
+ * input together make at most GMD_INPUT_REPEATED_MAX records; one within another is left out. */
 #ifndef GMD_INPUT_FORMAT_H
 #define GMD_INPUT_FORMAT_H
 
@@ -76,6 +82,7 @@ enum {
     GMD_INPUT_FAULT_MAX = 64,     /* as many as the simulated device holds */
     GMD_INPUT_TEXT_BYTES = 6,     /* of a record */
     GMD_INPUT_CONF_MAX = 4096,
+    GMD_INPUT_REPEATED_MAX = 1 << 18,
 };
 
 #define GMD_INPUT_TOP_BIT    UINT32_C(0x80000000)
@@ -103,8 +110,22 @@ typedef enum gmd_input_header_part {
     GMD_PART_CONF,
     GMD_PART_SCHEDULE_CHOICES,
     GMD_PART_INTERLEAVE_CHOICES,
-    GMD_PART_COUNT
+    GMD_PART_COUNT,
+    GMD_PART_REPEAT = 15
 } gmd_input_header_part;
+
+/* Numbers wrap around where there are not so many. */
+typedef enum gmd_input_turn {
+    GMD_TURN_STREAM = 1,  /* the stream */
+    GMD_TURN_OTHER = 2,   /* the other stream, or the pool */
+    GMD_TURN_DEVICE = 4,  /* the device */
+    GMD_TURN_THREAD = 8,  /* the thread */
+    GMD_TURN_OLDER = 16,  /* the block: by one older */
+    GMD_TURN_YOUNGER = 32 /* the block: by one younger, until it is the youngest */
+} gmd_input_turn;
+
+_Static_assert(GMD_OP_COUNT <= GMD_INPUT_OPS_FURTHER + GMD_PART_REPEAT - GMD_PART_COUNT,
+               "each kind of request has a record");
 
 /* A boundary code, below its top bit: bits 0-2 what, bits 3-6 a step beside it, the others `pick`,
  * one of several. */
@@ -127,6 +148,22 @@ static inline uint8_t gmd_input_further_op(const uint8_t *record)
     uint8_t part = record[1] & 15;
     return part < GMD_PART_COUNT ? GMD_OP_COUNT
                                  : (uint8_t)(GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT);
+}
+
+static inline bool gmd_input_is_repeat(const uint8_t *record)
+{
+    return (record[0] & 15) == GMD_RECORD_HEADER && (record[1] & 15) == GMD_PART_REPEAT;
+}
+
+/* Records of a turn. */
+static inline size_t gmd_input_turn_length(const uint8_t *repeat)
+{
+    return (size_t)(repeat[1] >> 4) + 1;
+}
+
+static inline uint32_t gmd_input_turns(const uint8_t *repeat)
+{
+    return (UINT32_C(1) << (repeat[2] & 7)) + (repeat[2] >> 3 & 7U);
 }
 
 /* Bytes 0 and 1 of a request that is not on a pool. `stream` and `device` are cut off to what the

@@ -28,7 +28,10 @@ typedef struct decoder {
     gmd_trace *trace;
     gmd_error *error;
     wide_fields wide;
-    bool has_begun; /* a request has been read: the header is complete */
+    uint32_t turn; /* of the repeat that is read */
+    uint8_t turn_steps;
+    size_t repeated; /* records, in all turns so far */
+    bool has_begun;  /* a request has been read: the header is complete */
     uint32_t stream_count, thread_count, conf_code, fault_count, listed, threads_used;
     uint64_t limit[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     uint8_t function_index[FUNCTIONS_KNOWN]; /* in the trace's list */
@@ -281,9 +284,16 @@ static uint64_t duration_of(const decoder *d, uint32_t value)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
+/* What the turn adds to a number that has this step. */
+static uint32_t turned(const decoder *d, gmd_input_turn step)
+{
+    return d->turn_steps & step ? d->turn : 0;
+}
+
 static uint32_t stream_of(const decoder *d, const uint8_t *record)
 {
-    return (d->wide.has_stream ? d->wide.stream : record[1] & 31U) % d->stream_count;
+    uint32_t stream = d->wide.has_stream ? d->wide.stream : record[1] & 31U;
+    return (stream + turned(d, GMD_TURN_STREAM)) % d->stream_count;
 }
 
 /* Where their number is not stated, others than the first come only by a wide record: to name one
@@ -292,9 +302,10 @@ static uint8_t device_of(const decoder *d, const uint8_t *record)
 {
     uint32_t count = d->trace->conditions.device_count;
     if (d->wide.has_place) {
-        return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
+        return (uint8_t)((d->wide.device + turned(d, GMD_TURN_DEVICE)) %
+                         (count ? count : GMD_MAX_DEVICES));
     }
-    uint32_t which = record[1] >> 5;
+    uint32_t which = (record[1] >> 5) + turned(d, GMD_TURN_DEVICE);
     if (!count) {
         return 0;
     }
@@ -305,8 +316,8 @@ static uint8_t device_of(const decoder *d, const uint8_t *record)
 /* Threads are numbered by their first request, as a text does it. */
 static uint8_t thread_of(decoder *d, const uint8_t *record)
 {
-    uint32_t thread =
-        (uint32_t)(d->wide.has_place ? d->wide.thread : record[0] >> 4) % d->thread_count;
+    uint32_t named = d->wide.has_place ? d->wide.thread : record[0] >> 4;
+    uint32_t thread = (named + turned(d, GMD_TURN_THREAD)) % d->thread_count;
     if (d->thread_index[thread] == NOT_LISTED) {
         d->thread_index[thread] = (uint8_t)d->threads_used++;
     }
@@ -330,7 +341,10 @@ static bool find_block(const decoder *d, gmd_request *r, const uint8_t *record)
     if (!d->live.count) {
         return false;
     }
-    r->block = input_live_at(&d->live, target_of(d, record) % d->live.count);
+    uint32_t younger = turned(d, GMD_TURN_YOUNGER);
+    uint32_t age = target_of(d, record) + turned(d, GMD_TURN_OLDER);
+    age = age > younger ? age - younger : 0;
+    r->block = input_live_at(&d->live, age % d->live.count);
     r->device = d->trace->requests[d->live.request[r->block]].device;
     return true;
 }
@@ -446,7 +460,8 @@ static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_
         return false;
     }
     if (fields & GMD_FIELD_BIT(GMD_FIELD_OTHER_STREAM)) {
-        r->other_stream = gmd_input_get16(record + 2) % d->stream_count;
+        uint32_t other = gmd_input_get16(record + 2) + turned(d, GMD_TURN_OTHER);
+        r->other_stream = other % d->stream_count;
     }
     if (fields & GMD_FIELD_BIT(GMD_FIELD_FUNCTION)) {
         return make_fault(d, r, record, status);
@@ -465,7 +480,8 @@ static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_
 static bool make_on_pool(decoder *d, gmd_request *r, const uint8_t *record)
 {
     uint32_t act = gmd_input_get32(record + 4) % GMD_POOL_ACTS;
-    return gmd_input_pools_make(&d->pools, r, target_of(d, record), (gmd_input_pool_act)act);
+    uint32_t target = target_of(d, record) + turned(d, GMD_TURN_OTHER);
+    return gmd_input_pools_make(&d->pools, r, target, (gmd_input_pool_act)act);
 }
 
 /* `kind`: an op, or GMD_RECORD_POOL. */
@@ -540,12 +556,69 @@ static gmd_status read_record(decoder *d, const uint8_t *record)
 
 /* --- the whole input --------------------------------------------------------------------- */
 
+/* How many of the `left` records after a repeat it repeats; and how often, as far as there is room
+ * for it: `repeated` are there already. */
+static size_t measure_repeat(const uint8_t *data, size_t at, size_t left, size_t repeated,
+                             size_t *turns)
+{
+    const uint8_t *record = data + at, *before = record - GMD_INPUT_RECORD;
+    bool is_stated = at > GMD_INPUT_HEADER && (before[0] & 15) == GMD_RECORD_WIDE &&
+                     before[1] % GMD_WIDE_COUNT == GMD_WIDE_TARGET;
+    size_t length = gmd_min(gmd_input_turn_length(record), left);
+    size_t wanted = is_stated ? gmd_input_get32(before + 4) : gmd_input_turns(record);
+    size_t most = length ? (GMD_INPUT_REPEATED_MAX - repeated) / length : 0;
+    *turns = gmd_min(wanted, most);
+    return length;
+}
+
+/* The records after it are read; how many of them it repeats. */
+static gmd_status read_repeat(decoder *d, const uint8_t *data, size_t at, size_t left,
+                              size_t *length)
+{
+    const uint8_t *record = data + at;
+    gmd_status status = GMD_OK;
+    size_t turns;
+    *length = measure_repeat(data, at, left, d->repeated, &turns);
+    d->repeated += turns * *length;
+    d->wide = (wide_fields){0};
+    d->turn_steps = record[4];
+    for (d->turn = 0; d->turn < turns && status == GMD_OK; d->turn++) {
+        for (size_t i = 1; i <= *length && status == GMD_OK; i++) {
+            status = read_record(d, record + i * GMD_INPUT_RECORD);
+        }
+    }
+    d->turn = 0;
+    d->turn_steps = 0;
+    return status;
+}
+
+/* As many requests as the records can be. */
+static size_t most_requests(const uint8_t *data, size_t records)
+{
+    size_t repeated = 0;
+    for (size_t i = 0; i < records; i++) {
+        size_t turns, at = GMD_INPUT_HEADER + i * GMD_INPUT_RECORD;
+        if (gmd_input_is_repeat(data + at)) {
+            size_t length = measure_repeat(data, at, records - i - 1, repeated, &turns);
+            repeated += turns * length;
+            i += length;
+        }
+    }
+    return records + repeated;
+}
+
 static gmd_status decode_records(decoder *d, const uint8_t *data, size_t size)
 {
     gmd_status status = GMD_OK;
     for (size_t at = GMD_INPUT_HEADER; at + GMD_INPUT_RECORD <= size && status == GMD_OK;
          at += GMD_INPUT_RECORD) {
-        status = read_record(d, data + at);
+        if (gmd_input_is_repeat(data + at)) {
+            size_t length, left = (size - at) / GMD_INPUT_RECORD - 1;
+            status = read_repeat(d, data, at, left, &length);
+            at += length * GMD_INPUT_RECORD;
+        } else {
+            status = read_record(d, data + at);
+        }
     }
     if (status == GMD_OK && !d->has_begun) {
         status = settle_header(d);
@@ -563,13 +636,15 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
 {
     uint8_t header[GMD_INPUT_HEADER] = {0};
     size_t records = size > GMD_INPUT_HEADER ? (size - GMD_INPUT_HEADER) / GMD_INPUT_RECORD : 0;
-    size_t most = gmd_min(records, GMD_MAX_TRACE_LEN);
+    size_t most = gmd_min(most_requests(data, records), GMD_MAX_TRACE_LEN);
     decoder d; /* not cleared as a whole: its tables are larger than most inputs */
     d.trace = trace;
     d.error = error;
     d.wide = (wide_fields){0};
     d.has_begun = false;
     d.fault_count = d.listed = 0;
+    d.turn = d.turn_steps = 0;
+    d.repeated = 0;
     d.schedule_room = d.interleave_room = 0;
     d.conf_length = 0;
     memset(d.live_bytes, 0, sizeof d.live_bytes);

@@ -4,6 +4,7 @@
 
 #include "gmd_clock.h"
 #include "gmd_pool_state.h"
+#include "gmd_repeats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,22 @@ static void renumber_pools(gmd_trace *trace)
     trace->pools.count = next < trace->pools.count ? next : trace->pools.count;
 }
 
+/* Those that come in turns are to have numbers, so that the text can tell them in one line. */
+static bool has_numbered_blocks(const gmd_trace *trace)
+{
+    enum { TURNS = 8 };
+    for (size_t i = 0; i < trace->count; i++) {
+        gmd_repeat r = gmd_repeat_at(trace, i, &(gmd_repeat_search){.least = TURNS});
+        for (uint32_t k = 0; k < r.length && r.turns >= TURNS; k++) {
+            if (r.steps[k].block) {
+                return true;
+            }
+        }
+        i += r.turns >= TURNS ? r.turns * r.length - 1 : 0;
+    }
+    return false;
+}
+
 static void rename_blocks(gmd_trace *trace)
 {
     uint32_t next = 0;
@@ -117,9 +134,10 @@ static void rename_blocks(gmd_trace *trace)
             r->block = as[r->block];
         }
     }
+    bool has_letters = next <= 26 && !has_numbered_blocks(trace);
     for (uint32_t i = 0; i < trace->blocks.count; i++) {
         char name[] = {(char)('a' + i), '\0'};
-        if (next <= 26 && i < next) {
+        if (has_letters && i < next) {
             name_block(&trace->blocks, i, name);
         } else {
             free(trace->blocks.items[i]);
@@ -137,6 +155,7 @@ static void reduce(minimizer *m)
     bool has_changed = true;
     for (int round = 0; has_changed && round < ROUND_MAX && !m->is_over; round++) {
         has_changed = minimizer_untangle(m);
+        has_changed = minimizer_count(m) || has_changed;
         has_changed = minimizer_drop(m) || has_changed;
         has_changed = minimizer_simplify(m) || has_changed;
     }

@@ -1,6 +1,5 @@
 /* minimize_drop.c - fewer blocks, fewer requests. */
 #include "gmd_min.h"
-#include "gmd_pool_state.h"
 #include "minimizer.h"
 
 #include <stdlib.h>
@@ -8,25 +7,30 @@
 
 /* Which requests of the best a candidate leaves out. */
 typedef struct selection {
-    bool *drops_request, *drops_block;
-    uint32_t *blocks; /* that the best allocates, in that order */
-    size_t block_count;
+    bool *drops_request, *drops_block, *is_counted;
+    uint32_t *blocks; /* that the best allocates, in that order, but for those in long runs */
+    size_t *places;   /* of its requests, likewise */
+    size_t block_count, place_count;
 } selection;
 
 static bool open_selection(selection *s, const gmd_trace *t)
 {
     s->drops_request = calloc(t->count + 1, sizeof *s->drops_request);
     s->drops_block = calloc((size_t)t->blocks.count + 1, sizeof *s->drops_block);
+    s->is_counted = calloc(t->count + 1, sizeof *s->is_counted);
     s->blocks = calloc((size_t)t->blocks.count + 1, sizeof *s->blocks);
-    s->block_count = 0;
-    return s->drops_request && s->drops_block && s->blocks;
+    s->places = calloc(t->count + 1, sizeof *s->places);
+    s->block_count = s->place_count = 0;
+    return s->drops_request && s->drops_block && s->is_counted && s->blocks && s->places;
 }
 
 static void close_selection(selection *s)
 {
     free(s->drops_request);
     free(s->drops_block);
+    free(s->is_counted);
     free(s->blocks);
+    free(s->places);
 }
 
 static void clear_selection(selection *s, const gmd_trace *t)
@@ -35,45 +39,33 @@ static void clear_selection(selection *s, const gmd_trace *t)
     memset(s->drops_block, 0, ((size_t)t->blocks.count + 1) * sizeof *s->drops_block);
 }
 
-static void list_blocks(selection *s, const gmd_trace *t)
+/* What can be dropped one by one. */
+static void list(selection *s, const minimizer *m)
 {
-    s->block_count = 0;
+    const gmd_trace *t = m->best;
+    s->block_count = s->place_count = 0;
+    minimizer_mark_counted(m, s->is_counted);
     for (size_t i = 0; i < t->count; i++) {
+        if (s->is_counted[i]) {
+            continue;
+        }
+        s->places[s->place_count++] = i;
         if (gmd_op_has(t->requests[i].op, GMD_FIELD_NEW_BLOCK)) {
             s->blocks[s->block_count++] = t->requests[i].block;
         }
     }
 }
 
-/* An allocation takes all requests on its block with it, and a begin what its pool no longer
- * allows.
- */
-static bool try_selection(minimizer *m, selection *s)
+static bool try_selection(minimizer *m, const selection *s)
 {
-    const gmd_trace *t = m->best;
-    gmd_pool_state pools;
-    memset(&pools, 0, t->pools.count ? sizeof pools : 0);
-    size_t kept = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        const gmd_request *r = &t->requests[i];
-        if (s->drops_request[i] && gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
-            s->drops_block[r->block] = true;
-        }
-        bool is_dropped = s->drops_request[i] ||
-                          (gmd_op_has_block(r->op) && s->drops_block[r->block]) ||
-                          (gmd_op_is_on_pool(r->op) && gmd_pool_state_note(&pools, r));
-        if (!is_dropped) {
-            m->spare[kept++] = *r;
-        }
-    }
-    return kept < t->count && minimizer_try(m, kept, NULL);
+    return minimizer_try_without(m, s->drops_request, s->drops_block);
 }
 
 /* From the end, so that what builds up the state goes last. True: something went. */
 static bool drop_blocks(minimizer *m, selection *s, size_t chunk)
 {
     bool has_changed = false;
-    list_blocks(s, m->best);
+    list(s, m);
     for (size_t end = s->block_count; end > 0 && !m->is_over;) {
         size_t start = end > chunk ? end - chunk : 0;
         clear_selection(s, m->best);
@@ -82,7 +74,7 @@ static bool drop_blocks(minimizer *m, selection *s, size_t chunk)
         }
         if (try_selection(m, s)) {
             has_changed = true;
-            list_blocks(s, m->best);
+            list(s, m);
             start = gmd_min(start, s->block_count);
         }
         end = start;
@@ -93,15 +85,17 @@ static bool drop_blocks(minimizer *m, selection *s, size_t chunk)
 static bool drop_requests(minimizer *m, selection *s, size_t chunk)
 {
     bool has_changed = false;
-    for (size_t end = m->best->count; end > 0 && !m->is_over;) {
+    list(s, m);
+    for (size_t end = s->place_count; end > 0 && !m->is_over;) {
         size_t start = end > chunk ? end - chunk : 0;
         clear_selection(s, m->best);
         for (size_t i = start; i < end; i++) {
-            s->drops_request[i] = true;
+            s->drops_request[s->places[i]] = true;
         }
         if (try_selection(m, s)) {
             has_changed = true;
-            start = start < m->best->count ? start : m->best->count;
+            list(s, m);
+            start = gmd_min(start, s->place_count);
         }
         end = start;
     }
@@ -156,9 +150,10 @@ bool minimizer_drop(minimizer *m)
     bool has_changed = false;
     if (open_selection(&s, m->best)) {
         has_changed = drop_pools(m, &s);
-        list_blocks(&s, m->best);
+        list(&s, m);
         has_changed = drop_all_chunks(m, &s, drop_blocks, s.block_count / 2 + 1) || has_changed;
-        has_changed = drop_all_chunks(m, &s, drop_requests, m->best->count / 2 + 1) || has_changed;
+        list(&s, m);
+        has_changed = drop_all_chunks(m, &s, drop_requests, s.place_count / 2 + 1) || has_changed;
         while (!m->is_over && drop_pairs(m, &s)) {
             has_changed = true;
         }

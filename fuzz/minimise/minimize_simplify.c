@@ -198,6 +198,8 @@ static bool try_stream(minimizer *m, uint32_t from, uint32_t to, bool swaps)
     return has_any && minimizer_try(m, m->best->count, NULL);
 }
 
+#define STREAMS_TO_JOIN 4 /* where there are many, each is tried as one of so many */
+
 /* Fewer, and the lowest: s1 before s2, and s0, which waits for all others, last. */
 static bool merge_streams(minimizer *m)
 {
@@ -205,7 +207,8 @@ static bool merge_streams(minimizer *m)
     uint32_t count = m->best->streams.count;
     for (uint32_t from = 0; from < count && !m->is_over; from++) {
         for (uint32_t to = 1; to < count && !m->is_over; to++) {
-            if (to < from || from == 0) {
+            bool is_tried = count <= 4 * STREAMS_TO_JOIN || to <= STREAMS_TO_JOIN;
+            if (is_tried && (to < from || from == 0)) {
                 has_changed = try_stream(m, from, to, false) || has_changed;
             }
         }
@@ -347,16 +350,36 @@ static bool simplify_size(minimizer *m, size_t index, bool is_alone)
     return false;
 }
 
+/* Room for a mark of each request; NULL: no host memory, which ends the minimising. */
+static bool *mark_counted(minimizer *m)
+{
+    bool *is_counted = malloc(m->best->count + 1);
+    if (is_counted) {
+        minimizer_mark_counted(m, is_counted);
+    } else {
+        m->is_over = true;
+        m->status = gmd_fail(m->error, GMD_NO_MEMORY, "no host memory for a trace");
+    }
+    return is_counted;
+}
+
+/* In long runs only all of the same size at once. */
 static bool simplify_sizes(minimizer *m)
 {
     bool has_changed = false;
-    for (int is_alone = 0; is_alone < 2; is_alone++) {
+    bool *is_counted = mark_counted(m);
+    for (int is_alone = 0; is_counted && is_alone < 2; is_alone++) {
+        uint64_t before = 0;
         for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
-            if (gmd_op_has(m->best->requests[i].op, GMD_FIELD_BYTES)) {
+            const gmd_request *r = &m->best->requests[i];
+            bool is_next = is_counted[i] && (is_alone || r->bytes == before);
+            if (gmd_op_has(r->op, GMD_FIELD_BYTES) && !is_next) {
                 has_changed = simplify_size(m, i, is_alone) || has_changed;
+                before = m->best->requests[i].bytes;
             }
         }
     }
+    free(is_counted);
     return has_changed;
 }
 
@@ -500,9 +523,11 @@ static bool simplify_request(minimizer *m, size_t index)
 static bool simplify_requests(minimizer *m)
 {
     bool has_changed = false;
-    for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
-        has_changed = simplify_request(m, i) || has_changed;
+    bool *is_counted = mark_counted(m);
+    for (size_t i = 0; is_counted && i < m->best->count && !m->is_over; i++) {
+        has_changed = (!is_counted[i] && simplify_request(m, i)) || has_changed;
     }
+    free(is_counted);
     return has_changed;
 }
 

@@ -178,3 +178,26 @@ bool minimizer_try(minimizer *m, size_t count, const gmd_conditions *header)
     }
     return true;
 }
+
+/* An allocation takes all requests on its block with it, and a begin what its pool no longer
+ * allows.
+ */
+bool minimizer_try_without(minimizer *m, const bool *drops_request, bool *drops_block)
+{
+    const gmd_trace *t = m->best;
+    gmd_pool_state pools;
+    memset(&pools, 0, t->pools.count ? sizeof pools : 0);
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (drops_request[i] && gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
+            drops_block[r->block] = true;
+        }
+        bool is_dropped = drops_request[i] || (gmd_op_has_block(r->op) && drops_block[r->block]) ||
+                          (gmd_op_is_on_pool(r->op) && gmd_pool_state_note(&pools, r));
+        if (!is_dropped) {
+            m->spare[kept++] = *r;
+        }
+    }
+    return kept < t->count && minimizer_try(m, kept, NULL);
+}

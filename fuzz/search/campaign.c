@@ -145,16 +145,18 @@ static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_resu
 
 /* --- batches ----------------------------------------------------------------------------- */
 
+#define FRESH_REQUESTS 4096 /* longer ones cost more than what is made of them shows */
+
 /* What brought the allocator into a new state is worth going on from. */
 static void take_fresh(campaign *c, const batch *b, size_t first,
                        const gmd_persistent_result *persistent)
 {
     gmd_corpus *corpus = c->options->corpus;
     for (size_t i = 0; i < persistent->passed && corpus && c->status == GMD_OK; i++) {
-        if (persistent->fresh[i]) {
+        const gmd_trace *trace = &b->traces[first + i].trace;
+        if (persistent->fresh[i] && trace->count <= FRESH_REQUESTS) {
             c->last_fresh = gmd_clock_s();
-            c->status =
-                gmd_corpus_add(corpus, &b->traces[first + i].trace, persistent->fresh[i], c->error);
+            c->status = gmd_corpus_add(corpus, trace, persistent->fresh[i], c->error);
         }
     }
 }

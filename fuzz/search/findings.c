@@ -123,6 +123,8 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
     return status;
 }
 
+#define PROGRAM_REQUESTS 4096 /* nobody reads a program of more statements */
+
 /* Beside the case. */
 static gmd_status write_programs(const gmd_trace *trace, const gmd_violation *violation,
                                  const char *origin, const char *allocator, const char *path,
@@ -135,7 +137,8 @@ static gmd_status write_programs(const gmd_trace *trace, const gmd_violation *vi
                                        .message = violation->message,
                                        .origin = origin,
                                        .allocator = allocator};
-    return gmd_reproducer_write_beside(&reproducer, path, error);
+    return trace->count <= PROGRAM_REQUESTS ? gmd_reproducer_write_beside(&reproducer, path, error)
+                                            : GMD_OK;
 }
 
 gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,

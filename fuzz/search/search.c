@@ -17,6 +17,7 @@
 #define RANDOM_RUNS      64
 #define REAL_RUNS        256 /* on a real device, where a process takes a second and a half */
 #define RARELY           16  /* one round in so many: what few defects need, and costs more */
+#define MANY_AT          2   /* of RARELY */
 #define SPINNING_SPACING 4   /* once threads spin: one round in so many interleaves one sequence */
 
 static void tell_minimising(void *context, size_t requests, uint64_t tries)
@@ -171,6 +172,31 @@ static bool is_guided(const campaign *c, uint64_t round)
     return c->options->corpus && c->options->corpus->count && round % 3 < GUIDED_ROUNDS;
 }
 
+/* How many sequences of that kind a round has: the more requests each has, the fewer. */
+static uint64_t sequences_with_many(gmd_many many)
+{
+    static const uint8_t counts[GMD_MANY_KINDS] = {
+        [GMD_MANY_RECORDS] = 16, [GMD_MANY_STREAMS] = 8,   [GMD_MANY_BLOCKS] = 8,
+        [GMD_MANY_DEVICES] = 8,  [GMD_MANY_THREADS] = 4,   [GMD_MANY_POOLS] = 8,
+        [GMD_MANY_CAPTURES] = 8, [GMD_MANY_OPERATIONS] = 1};
+    return counts[many];
+}
+
+/* Each kind in turn. False: there is no such round here. */
+static bool many_round(campaign *c, const gmd_profile *drawn, uint64_t seed, uint64_t round)
+{
+    gmd_profile profile = *drawn;
+    gmd_many many = (gmd_many)(1 + round / RARELY % (GMD_MANY_KINDS - 1));
+    if (c->options->run->device.kind != GMD_DEVICE_SIM ||
+        !gmd_profile_take_many(&profile, &c->options->space, many, seed)) {
+        return false;
+    }
+    profile.interleaves = profile.interleaves && !c->result->spins_since;
+    const source from = {.profile = &profile, .seed = seed};
+    search_round(c, &from, sequences_with_many(many));
+    return true;
+}
+
 static void play_round(campaign *c, uint64_t round)
 {
     const gmd_search_options *o = c->options;
@@ -192,11 +218,13 @@ static void play_round(campaign *c, uint64_t round)
     bool sweeps = o->space.has_faults && round % 4 == 3 && !o->no_sweeps;
     bool waits = o->space.has_faults && round % 8 == 5 && !o->no_sweeps;
     bool repeats = round % RARELY == RARELY - 2 && !o->shape;
+    bool has_many = round % RARELY == MANY_AT && !o->shape;
     if (sweeps) {
         campaign_sweep(c, &profile, seed, round % RARELY == RARELY - 1 && !o->shape);
     } else if (waits) {
         campaign_sweep_waits(c, &profile, seed);
     } else if ((!repeats || !campaign_repeat(c, &profile, seed)) &&
+               (!has_many || !many_round(c, &profile, seed, round)) &&
                (!is_guided(c, round) || !guided_round(c, &profile, seed))) {
         drawn_round(c, &profile, seed, round);
     }

@@ -181,3 +181,143 @@ TEST(a_name_of_nothing_is_told)
     assert_false(gmd_profile_leave_out(&space, "fault,x,huge", unknown));
     assert_string_equal(unknown, "x");
 }
+
+/* --- many of one kind -------------------------------------------------------------------- */
+
+static gmd_profile_space space_with_many(void)
+{
+    gmd_profile_space space = everything;
+    space.many_device_max = GMD_MAX_DEVICES;
+    return space;
+}
+
+static gmd_trace *generated_with_many(gmd_many many, uint64_t seed)
+{
+    gmd_profile_space space = space_with_many();
+    gmd_profile profile;
+    gmd_error error = {""};
+    free_made(NULL);
+    gmd_trace *trace = make_trace("gmd-trace 1\n");
+    gmd_profile_draw(&profile, &space, seed);
+    assert_true(gmd_profile_take_many(&profile, &space, many, seed));
+    demand_ok(gmd_generate(&profile, &space, seed, trace, &error), &error);
+    return trace;
+}
+
+/* The most streams that one block has recorded. */
+static size_t most_records(const gmd_trace *t)
+{
+    size_t most = 0;
+    uint32_t *counts = calloc((size_t)t->blocks.count + 1, sizeof *counts);
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->requests[i].op == GMD_OP_RECORD) {
+            uint32_t count = ++counts[t->requests[i].block];
+            most = count > most ? count : most;
+        }
+    }
+    free(counts);
+    return most;
+}
+
+static size_t most_live(const gmd_trace *t)
+{
+    size_t live = 0, most = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        live += t->requests[i].op == GMD_OP_ALLOC;
+        live -= t->requests[i].op == GMD_OP_FREE;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+static size_t count_ops(const gmd_trace *t, gmd_op op)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        count += t->requests[i].op == op;
+    }
+    return count;
+}
+
+static size_t count_streams(const gmd_trace *t)
+{
+    bool is_there[GMD_MAX_STREAMS] = {false};
+    size_t count = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (r->op == GMD_OP_ALLOC && !is_there[r->stream]) {
+            is_there[r->stream] = true;
+            count++;
+        }
+    }
+    return count;
+}
+
+static size_t measure(gmd_many many, const gmd_trace *t)
+{
+    switch (many) {
+    case GMD_MANY_RECORDS:
+        return most_records(t);
+    case GMD_MANY_STREAMS:
+        return count_streams(t);
+    case GMD_MANY_BLOCKS:
+        return most_live(t);
+    case GMD_MANY_DEVICES:
+        return t->conditions.device_count;
+    case GMD_MANY_THREADS:
+        return t->threads.count;
+    case GMD_MANY_POOLS:
+        return t->pools.count;
+    case GMD_MANY_CAPTURES:
+        return count_ops(t, GMD_OP_END_CAPTURE);
+    default:
+        return count_ops(t, GMD_OP_ALLOC);
+    }
+}
+
+/* Past the sizes at which tables end: some sequence of twenty. */
+TEST_F(made, sequences_have_more_of_one_kind_than_tables_hold)
+{
+    static const size_t past[GMD_MANY_KINDS] = {
+        [GMD_MANY_RECORDS] = 128, [GMD_MANY_STREAMS] = 128,     [GMD_MANY_BLOCKS] = 512,
+        [GMD_MANY_DEVICES] = 15,  [GMD_MANY_THREADS] = 32,      [GMD_MANY_POOLS] = 60,
+        [GMD_MANY_CAPTURES] = 64, [GMD_MANY_OPERATIONS] = 65536};
+    for (int many = GMD_MANY_NOTHING + 1; many < GMD_MANY_KINDS; many++) {
+        size_t most = 0;
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            size_t count = measure((gmd_many)many, generated_with_many((gmd_many)many, seed));
+            most = count > most ? count : most;
+        }
+        if (most <= past[many]) {
+            fail_msg("kind %d: %zu, expected more than %zu", many, most, past[many]);
+        }
+    }
+}
+
+TEST_F(made, sequences_with_many_of_one_kind_are_valid)
+{
+    for (int many = GMD_MANY_NOTHING + 1; many < GMD_MANY_KINDS; many++) {
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            const char *text = make_text(generated_with_many((gmd_many)many, seed));
+            gmd_trace again = parse_or_fail(text);
+            gmd_trace_free(&again);
+        }
+    }
+}
+
+/* A real allocator's limit is a space of fewer devices, a program's of one thread. */
+TEST(there_are_not_many_of_what_a_space_leaves_out)
+{
+    gmd_profile profile;
+    char unknown[32];
+    gmd_profile_space space = space_with_many();
+    gmd_profile_draw(&profile, &space, 1);
+    assert_true(gmd_profile_leave_out(&space, "devices,threads,pools,record", unknown));
+    assert_false(gmd_profile_take_many(&profile, &space, GMD_MANY_DEVICES, 1));
+    assert_false(gmd_profile_take_many(&profile, &space, GMD_MANY_THREADS, 1));
+    assert_false(gmd_profile_take_many(&profile, &space, GMD_MANY_POOLS, 1));
+    assert_false(gmd_profile_take_many(&profile, &space, GMD_MANY_RECORDS, 1));
+    assert_true(gmd_profile_take_many(&profile, &space, GMD_MANY_BLOCKS, 1));
+    assert_true(gmd_profile_leave_out(&space, "counts", unknown));
+    assert_false(gmd_profile_take_many(&profile, &space, GMD_MANY_BLOCKS, 1));
+}

@@ -568,3 +568,61 @@ TEST_F(trace, decoding_is_fast)
     print_message("%.0f ns for an input of 64 records\n", ns / (INPUTS * ROUNDS));
     assert_true(ns / (INPUTS * ROUNDS) < 100000);
 }
+
+/* --- repeats ----------------------------------------------------------------------------- */
+
+/* 60 bytes say 70,000 allocations, each of which is freed. */
+TEST_F(trace, a_short_input_has_many_requests)
+{
+    uint8_t data[GMD_INPUT_HEADER + 4 * GMD_INPUT_RECORD] = {0};
+    uint8_t *record = data + GMD_INPUT_HEADER;
+    record[0] = GMD_RECORD_WIDE;
+    record[1] = GMD_WIDE_TARGET;
+    gmd_input_put32(record + 4, 70000);
+    record[8] = GMD_RECORD_HEADER;
+    record[9] = GMD_PART_REPEAT | 1 << 4; /* two records */
+    record[16] = GMD_OP_ALLOC;
+    gmd_input_put32(record + 20, 512);
+    record[24] = GMD_OP_FREE;
+    parsed = decoded(data, sizeof data);
+    assert_int_equal(parsed.count, 140000);
+    assert_int_equal(parsed.requests[139998].op, GMD_OP_ALLOC);
+    assert_int_equal(parsed.requests[139999].op, GMD_OP_FREE);
+}
+
+/* Five turns, in which the block is the same, and the stream another one. */
+TEST_F(trace, what_steps_is_another_one_in_each_turn)
+{
+    uint8_t data[GMD_INPUT_HEADER + 3 * GMD_INPUT_RECORD] = {0};
+    uint8_t *record = data + GMD_INPUT_HEADER;
+    data[GMD_INPUT_AT_STREAMS] = 8;
+    record[0] = GMD_OP_ALLOC;
+    record[8] = GMD_RECORD_HEADER;
+    record[9] = GMD_PART_REPEAT;
+    record[10] = 2 | 1 << 3;
+    record[12] = GMD_TURN_STREAM;
+    record[16] = GMD_OP_RECORD;
+    record[17] = 1;
+    parsed = decoded(data, sizeof data);
+    assert_int_equal(parsed.count, 6);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(parsed.requests[1 + i].block, 0);
+        assert_int_equal(parsed.requests[1 + i].stream, 1 + i);
+    }
+}
+
+TEST_F(trace, repeats_of_an_input_are_bounded)
+{
+    uint8_t data[GMD_INPUT_HEADER + 6 * GMD_INPUT_RECORD] = {0};
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t *record = data + GMD_INPUT_HEADER + i * 3 * GMD_INPUT_RECORD;
+        record[0] = GMD_RECORD_WIDE;
+        record[1] = GMD_WIDE_TARGET;
+        gmd_input_put32(record + 4, UINT32_MAX);
+        record[8] = GMD_RECORD_HEADER;
+        record[9] = GMD_PART_REPEAT;
+        record[16] = GMD_OP_EMPTY_CACHE;
+    }
+    parsed = decoded(data, sizeof data);
+    assert_int_equal(parsed.count, GMD_INPUT_REPEATED_MAX);
+}

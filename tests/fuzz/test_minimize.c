@@ -282,3 +282,44 @@ TEST_F(runner, a_case_without_the_verdict_is_refused)
     assert_string_equal(error.text, "the requests do not end with this verdict: overlap.shared");
     assert_int_equal(trace->count, 1);
 }
+
+/* --- counts ------------------------------------------------------------------------------ */
+
+/* The 257th block is the one that is freed as another: 255 of 300 turns are left. */
+TEST_F(runner, the_fewest_turns_that_show_it_are_found)
+{
+    gmd_minimized result;
+    gmd_trace *trace = make_trace("gmd-trace 1\n"
+                                  "conf defect:segment_byte\n"
+                                  "alloc x 7MiB s2\n"
+                                  "repeat 1000 {\n"
+                                  "  alloc b% 4KiB s1\n"
+                                  "}\n"
+                                  "sync\n");
+    const char *text = minimized_on(GMD_TEST_TABLES, trace, "", &result);
+    assert_true(result.is_complete);
+    assert_non_null(strstr(text, "repeat 25"));
+    assert_null(strstr(text, "sync"));
+    assert_in_range(trace->count, 257, 260);
+    assert_in_range(result.tries, 1, 200); /* not one for each turn */
+}
+
+/* Only what matters of a turn is left. */
+TEST_F(runner, turns_become_shorter)
+{
+    gmd_minimized result;
+    gmd_trace *trace = make_trace("gmd-trace 1\n"
+                                  "conf defect:pool_33\n"
+                                  "repeat 40 {\n"
+                                  "  begin_pool p%\n"
+                                  "  alloc b% 1MiB s1\n"
+                                  "  use b% s1\n"
+                                  "  advance 1us\n"
+                                  "  free b%\n"
+                                  "  end_pool p%\n"
+                                  "}\n");
+    const char *text = minimized_on(GMD_TEST_TABLES, trace, "", &result);
+    assert_null(strstr(text, "use"));
+    assert_null(strstr(text, "advance"));
+    assert_non_null(strstr(text, "repeat 32 {"));
+}

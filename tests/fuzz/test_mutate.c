@@ -225,6 +225,22 @@ TEST(another_blocks_size_is_one_that_is_there)
     assert_true(is_changed);
 }
 
+TEST(a_run_of_requests_comes_many_times)
+{
+    size_t longest = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        gmd_trace trace;
+        gmd_error error = {""};
+        input in = bytes_of("gmd-trace 1\nalloc b0 1MiB s1\nrecord b0 s2\nfree b0\n");
+        in.size = gmd_mutate_once(GMD_MUTATE_REPEAT, in.data, in.size, sizeof in.data, seed);
+        gmd_trace_init(&trace);
+        demand_ok(gmd_input_decode(in.data, in.size, &trace, &error), &error);
+        longest = trace.count > longest ? trace.count : longest;
+        gmd_trace_free(&trace);
+    }
+    assert_true(longest > 65536);
+}
+
 /* --- of two ------------------------------------------------------------------------------ */
 
 TEST(crossed_inputs_have_requests_of_both)

@@ -936,3 +936,126 @@ TEST_F(text, two_hundred_thousand_blocks_are_found_in_linear_time)
     assert_int_equal(gmd_trace_parse(&parsed, input, (size_t)(at - input), "x", NULL), GMD_OK);
     assert_int_equal(parsed.blocks.count, BLOCKS);
 }
+
+/* --- repeats ----------------------------------------------------------------------------- */
+
+static void assert_reads_as(const char *body, const char *other)
+{
+    parse_body(body);
+    gmd_trace first = parsed;
+    parsed = (gmd_trace){0};
+    parse_body(other);
+    assert_int_equal(first.count, parsed.count);
+    for (size_t i = 0; i < first.count; i++) {
+        char x[200], y[200];
+        assert_string_equal(gmd_request_text(&first, &first.requests[i], x, sizeof x),
+                            gmd_request_text(&parsed, &parsed.requests[i], y, sizeof y));
+        assert_int_equal(first.requests[i].thread, parsed.requests[i].thread);
+    }
+    gmd_trace_free(&first);
+}
+
+TEST_F(text, a_repeat_stands_for_its_lines_as_often_as_it_says)
+{
+    assert_reads_as("repeat 3 {\n  alloc a 1 s1 # a\n  free a\n}\nsync\n",
+                    "alloc a 1 s1\nfree a\nalloc a 1 s1\nfree a\nalloc a 1 s1\nfree a\nsync\n");
+}
+
+TEST_F(text, a_percent_sign_is_the_number_of_the_turn)
+{
+    assert_reads_as("repeat 2 {\nthread t%1\nalloc b% 1 s%7 device %\n}\n"
+                    "repeat 2 {\nfree b%1-\n}\n",
+                    "thread t1\nalloc b0 1 s7\nthread t2\nalloc b1 1 s8 device 1\n"
+                    "free b1\nfree b0\n");
+}
+
+TEST(a_repeat_that_cannot_be_there_is_refused)
+{
+    assert_body_refused("repeat 0 {\n}\n",
+                        "x.gmd:2: expected how often, from 1 to 1048576, found '0'");
+    assert_body_refused("repeat 2\nsync\n}\n",
+                        "x.gmd:2: expected '{' at the end of the line, found the end of the line");
+    assert_body_refused("repeat 2 {\nrepeat 2 {\n}\n}\n",
+                        "x.gmd:3: a repeat within the repeat of line 2: expected none");
+    assert_body_refused("sync\n}\n", "x.gmd:3: expected a 'repeat' before this '}'");
+    assert_body_refused("repeat 2 {\nsync\n",
+                        "x.gmd:3: expected '}', which ends the repeat of line 2, before the end of "
+                        "the text");
+    assert_body_refused("repeat 2 {\ndevices 2\n}\n",
+                        "x.gmd:3: expected header lines before the first request, found 'devices'");
+    assert_body_refused("alloc b% 1 s1\n", "x.gmd:2: expected the id of a block, found 'b%'");
+}
+
+TEST(what_is_wrong_in_a_later_turn_says_in_which)
+{
+    assert_body_refused("repeat 9 {\nalloc a 1 s1\n}\n",
+                        "x.gmd:3: expected the id of a block that is not allocated, found 'a' (in "
+                        "turn 2 of the repeat)");
+    assert_body_refused("alloc b1 1 s1\nalloc b0 1 s1\nrepeat 3 {\nfree b%1-\n}\n",
+                        "x.gmd:5: expected the id of an allocated block, found 'b%1-' (in turn 3 "
+                        "of the repeat)");
+}
+
+/* However short the text is. */
+TEST(what_repeats_stand_for_is_bounded)
+{
+    assert_body_refused("repeat 1048576 {\nsync\nsync\n}\n",
+                        "x.gmd:5: the repeats up to that of line 2 stand for 2097152 lines and "
+                        "10485760 bytes: expected at most 1048576 and 67108864");
+    assert_body_refused("repeat 1048576 {\n}\nrepeat 1048576 {\nsync\n}\nrepeat 2 {\nsync\n}\n",
+                        "x.gmd:9: the repeats up to that of line 7 stand for 1048578 lines and "
+                        "5242890 bytes: expected at most 1048576 and 67108864");
+}
+
+static void assert_written_as(const char *body)
+{
+    char text[4096];
+    size_t size;
+    gmd_error error = {""};
+    parse_body(body);
+    free(written);
+    written = NULL;
+    FILE *out = open_memstream(&written, &size);
+    assert_int_equal(gmd_trace_write(&parsed, out, &error), GMD_OK);
+    fclose(out);
+    snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
+    assert_string_equal(written, text);
+}
+
+TEST_F(text, runs_of_eight_turns_are_written_as_a_repeat)
+{
+    assert_written_as("repeat 300 {\n  alloc b% 2MiB s%1\n}\n"
+                      "alloc a 3MiB s1\n"
+                      "repeat 70 {\n  use a s% 1us\n  record a s%\n}\n"
+                      "repeat 300 {\n  free b%299-\n}\n"
+                      "repeat 12 {\n  device %\n  alloc x% 1MiB s1 device %\n}\n"
+                      "repeat 11 {\n  thread t%1\n  alloc y% 1MiB s1\n  thread t%2\n  free y%\n}\n"
+                      "thread main\n"
+                      "repeat 8 {\n  begin_pool p%\n  end_pool p%\n}\n"
+                      "repeat 70000 {\n  alloc z 1 s1\n  free z\n}\n");
+}
+
+TEST_F(text, fewer_turns_and_other_names_are_written_out)
+{
+    assert_written_as("alloc b0 1 s1\nalloc b1 1 s1\nalloc b2 1 s1\nalloc b3 1 s1\n"
+                      "alloc b4 1 s1\nalloc b5 1 s1\nalloc b6 1 s1\n");
+    assert_written_as("alloc a 1 s1\nalloc b 1 s1\nalloc c 1 s1\nalloc d 1 s1\n"
+                      "alloc e 1 s1\nalloc f 1 s1\nalloc g 1 s1\nalloc h 1 s1\n");
+}
+
+/* Threads are numbered by their first mention, which is not the order in which they come here. */
+TEST_F(text, what_is_written_as_a_repeat_is_written_so_again)
+{
+    gmd_error error = {""};
+    size_t size;
+    parse_body("repeat 60 {\nthread t%1\nthread t%\nalloc b% 1MiB s1\nfree b%\n}\n");
+    for (int i = 0; i < 2; i++) {
+        free(written);
+        FILE *out = open_memstream(&written, &size);
+        assert_int_equal(gmd_trace_write(&parsed, out, &error), GMD_OK);
+        fclose(out);
+        assert_string_equal(written, "gmd-trace 1\nrepeat 60 {\n  thread t%\n  alloc b% 1MiB s1\n"
+                                     "  free b%\n}\n");
+        parse_ok(written);
+    }
+}
