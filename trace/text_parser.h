@@ -24,7 +24,7 @@ typedef struct text_parser {
     unsigned line;
     const char *start, *at, *end; /* of the line, without its comment */
     uint8_t thread;
-    bool has_devices, has_capacity, has_conf, has_placement, has_handles, has_schedule,
+    bool has_devices, has_capacity, has_conf, has_placement, has_handles, has_clock, has_schedule,
         has_interleave, has_streams;
     gmd_name_table blocks, streams, threads, functions, pools;
     gmd_block_state *states; /* trace->blocks.capacity entries at least */
@@ -90,6 +90,7 @@ bool text_parse_capacity(text_parser *p, gmd_request *unused);
 bool text_parse_conf(text_parser *p, gmd_request *unused);
 bool text_parse_placement(text_parser *p, gmd_request *unused);
 bool text_parse_handles(text_parser *p, gmd_request *unused);
+bool text_parse_clock(text_parser *p, gmd_request *unused);
 bool text_parse_schedule(text_parser *p, gmd_request *unused);
 bool text_parse_interleave(text_parser *p, gmd_request *unused);
 bool text_parse_streams(text_parser *p, gmd_request *unused);
