@@ -45,6 +45,8 @@ typedef enum gmd_device_kind { GMD_DEVICE_SIM, GMD_DEVICE_CUDA } gmd_device_kind
     X(gmd_sim_event_complete)                                                                      \
     X(gmd_sim_fault)                                                                               \
     X(gmd_sim_budget)                                                                              \
+    X(gmd_sim_occupy)                                                                              \
+    X(gmd_sim_vacate)                                                                              \
     X(gmd_sim_clear_faults)
 
 #define GMD_RUNTIME_SIM_FIELD(name) __typeof__(&name) name;

@@ -170,6 +170,12 @@ int gmd_sim_find(uint64_t address, gmd_sim_range *range);
  * cannot. */
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad);
 
+/* Another library than the one that is looked at allocates `size` bytes, and gets this address. -1:
+ * something is there, or there is no memory for it. No call is counted or observed, and no work is
+ * waited for; nor when it gives them back, which is -1 where they are gone already. */
+int gmd_sim_occupy(int device, uint64_t address, uint64_t size);
+int gmd_sim_vacate(uint64_t address);
+
 /* Visits live allocations of a device in ascending address order. */
 void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
                              void *context);

@@ -1,5 +1,6 @@
 #include "abilities.h"
 
+#include "gmd_promises.h"
 #include "gmd_session.h"
 
 #include <string.h>
@@ -10,16 +11,43 @@ static const char first_text[] = "gmd-trace 1\n"
                                  "use a s1\n"
                                  "free a\n"
                                  "alloc b 4MiB s1\n"
-                                 "free b\n";
+                                 "free b\n"
+                                 "alloc c 4MiB s1\n"
+                                 "use c s2 10ms\n"
+                                 "record c s2\n"
+                                 "free c\n";
+
+typedef struct looking {
+    first_look *found; /* shared with the process that looks */
+    unsigned promises; /* the user's */
+} looking;
+
+/* After the free of a block that another stream is at work on. */
+static bool waits_unjudged(const gmd_subject *subject, unsigned promises)
+{
+    gmd_stats stats;
+    memset(&stats, 0xff, sizeof stats); /* GMD_STAT_UNKNOWN */
+    stats.struct_size = sizeof stats;
+    bool is_told = subject->get_stats && subject->get_stats(0, &stats) == 0 &&
+                   stats.active_bytes != GMD_STAT_UNKNOWN &&
+                   stats.allocated_bytes != GMD_STAT_UNKNOWN;
+    promises |= subject->promises ? subject->promises() : 0;
+    return is_told && stats.active_bytes > stats.allocated_bytes &&
+           !(promises_all(promises) & GMD_PROMISE_PROMPT);
+}
 
 static gmd_status look_and_play(void *context, gmd_session *session, gmd_error *error)
 {
-    *(gmd_abilities *)context = gmd_subject_abilities(gmd_session_subject(session));
-    return gmd_play_trace(NULL, session, error);
+    const looking *l = context;
+    const gmd_subject *subject = gmd_session_subject(session);
+    l->found->abilities = gmd_subject_abilities(subject);
+    gmd_status status = gmd_play_trace(NULL, session, error);
+    l->found->waits_unjudged = status == GMD_OK && waits_unjudged(subject, l->promises);
+    return status;
 }
 
-gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
-                          gmd_outcome *outcome, gmd_error *error)
+gmd_status abilities_find(first_look *look, const gmd_run_options *run, gmd_outcome *outcome,
+                          gmd_error *error)
 {
     gmd_trace trace;
     gmd_status status =
@@ -27,18 +55,19 @@ gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
     if (status != GMD_OK) {
         return status;
     }
-    unsigned char flags[sizeof *abilities];
-    gmd_abilities *shared =
+    unsigned char flags[sizeof *look];
+    first_look *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         gmd_trace_free(&trace);
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
+    looking l = {.found = shared, .promises = run->subject.promises};
     gmd_workload workload = {.name = "first requests",
                              .kind = "trace",
                              .trace = &trace,
                              .body = look_and_play,
-                             .context = shared};
+                             .context = &l};
     gmd_run_options plain = *run;
     plain.cases.directory = NULL;
     status = gmd_run_isolated(&plain, &workload, outcome, error);
@@ -49,7 +78,7 @@ gmd_status abilities_find(gmd_abilities *abilities, const gmd_run_options *run,
     for (size_t i = 0; i < sizeof flags; i++) { /* what the allocator wrote there is no bool */
         flags[i] = flags[i] != 0;
     }
-    memcpy(abilities, flags, sizeof flags);
+    memcpy(look, flags, sizeof flags);
     munmap(shared, sizeof *shared);
     gmd_trace_free(&trace);
     return status;

@@ -118,7 +118,10 @@ static gmd_status make_first_requests(gate_state *gate, gmd_error *error)
     }
     gate->part = &gate->result->parts[0];
     const gmd_run_options with = gate_options_as_given(gate);
-    gmd_status status = abilities_find(&gate->abilities, &with, outcome, error);
+    first_look look = {0};
+    gmd_status status = abilities_find(&look, &with, outcome, error);
+    gate->abilities = look.abilities;
+    gate->waits_unjudged = look.waits_unjudged;
     gate->result->oracle_count = outcome->oracle_count;
     memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);
     bool is_dead =

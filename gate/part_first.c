@@ -31,8 +31,19 @@ static void play_text(gate_state *gate, gmd_runner *runner, const char *text, co
     gate_fail(gate, status, &error);
 }
 
+/* Once: of the item that is run first. */
+static void note_what_is_not_judged(gate_state *gate)
+{
+    if (gate->waits_unjudged && gate->part->item_count == 1) {
+        gate_note(gate, "freed blocks stay active while recorded streams are at work: whether they "
+                        "come back as soon as these are done (head-of-line blocking) is judged "
+                        "with --promise prompt only");
+    }
+}
+
 static void play(gate_state *gate, const char *conf)
 {
+    note_what_is_not_judged(gate);
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     play_text(gate, &runner, first_text, conf);

@@ -25,6 +25,7 @@ typedef struct gate_state {
     gmd_gate_result *result;
     gmd_run_options run;         /* for every run; what a trace states comes before it */
     gmd_abilities abilities;     /* of the allocator */
+    bool waits_unjudged;         /* abilities.h */
     gmd_profile_space space;     /* what can be asked of it and of the device */
     const char *confs[CONF_MAX]; /* settings that it takes, beside none */
     size_t conf_count;

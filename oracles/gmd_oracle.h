@@ -133,13 +133,16 @@ typedef enum gmd_wrong_free_kind {
     GMD_FREED_INSIDE,  /* of a live block */
     GMD_FREED_FOREIGN, /* an address that no allocator handed out */
     GMD_FREED_NULL,
+    GMD_FREED_STALE,   /* of a block whose memory went back to the device */
+    GMD_FREED_ANOTHER, /* likewise, which another library has got there since */
     GMD_FREED_KINDS
 } gmd_wrong_free_kind;
 
 typedef struct gmd_wrong_free {
     gmd_wrong_free_kind kind;
     uint64_t address, bytes;
-    gmd_live_block block; /* GMD_FREED_TWICE, GMD_FREED_INSIDE: which */
+    gmd_live_block block; /* which; not of GMD_FREED_FOREIGN and GMD_FREED_NULL */
+    bool took_anothers;   /* GMD_FREED_ANOTHER: the other library's memory is gone */
 } gmd_wrong_free;
 
 /* "the second free of the block"; and in one word. */

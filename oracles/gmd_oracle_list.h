@@ -118,6 +118,8 @@
     KIND(leak, mapped_memory, "mapped memory is left", "")                                         \
     KIND(leak, handles, "handles of physical memory are left", "")                                 \
     KIND(leak, reservations, "reservations of addresses are left", "")                             \
+    KIND(leak, host_memory, "the same requests again take more of the host's memory each time",    \
+         "in")                                                                                     \
     ORACLE(device_state, 15,                                                                       \
            "a call leaves the thread's current device, last error and capture mode alone")         \
     KIND(device_state, current_device, "the thread's current device was changed", "")              \
@@ -133,7 +135,8 @@
     KIND(misuse, figure_changed, "a statistic was changed", "free, figure")                        \
     KIND(misuse, thread_changed, "the thread's device or last error was changed", "free")          \
     KIND(misuse, passed_on, "the device was asked to free it", "free, function")                   \
-    KIND(misuse, memory_taken, "the live block's memory was taken away", "free")                   \
+    KIND(misuse, memory_taken, "a live block's or another library's memory was taken away",        \
+         "free")                                                                                   \
     ORACLE(determinism, 18,                                                                        \
            "the same requests on the same device and schedule get the same "                       \
            "answers")                                                                              \

@@ -25,16 +25,18 @@ const char *gmd_wrong_free_text(gmd_wrong_free_kind kind)
         [GMD_FREED_INSIDE] = "the free of an address inside of the live block",
         [GMD_FREED_FOREIGN] = "the free of an address of the host's",
         [GMD_FREED_NULL] = "the free of a null pointer,",
+        [GMD_FREED_STALE] = "the free of a block whose memory went back to the device",
+        [GMD_FREED_ANOTHER] = "the free of a block whose memory is another library's now",
     };
     return kind < GMD_FREED_KINDS ? texts[kind] : "a free";
 }
 
 const char *gmd_wrong_free_token(gmd_wrong_free_kind kind)
 {
-    static const char *const tokens[] = {[GMD_FREED_TWICE] = "second",
-                                         [GMD_FREED_INSIDE] = "inside",
-                                         [GMD_FREED_FOREIGN] = "foreign",
-                                         [GMD_FREED_NULL] = "null"};
+    static const char *const tokens[] = {
+        [GMD_FREED_TWICE] = "second",    [GMD_FREED_INSIDE] = "inside",
+        [GMD_FREED_FOREIGN] = "foreign", [GMD_FREED_NULL] = "null",
+        [GMD_FREED_STALE] = "stale",     [GMD_FREED_ANOTHER] = "another"};
     return kind < GMD_FREED_KINDS ? tokens[kind] : "unknown";
 }
 
@@ -48,6 +50,10 @@ static const char *free_text(const gmd_view *view, char text[FREE_TEXT])
     } else if (f->kind == GMD_FREED_INSIDE) {
         snprintf(text, FREE_TEXT, "the free of 0x%" PRIx64 ", inside of the live %s,", f->address,
                  BLOCK(view, &f->block));
+    } else if (f->kind == GMD_FREED_STALE || f->kind == GMD_FREED_ANOTHER) {
+        snprintf(text, FREE_TEXT, "the free of the %s, whose memory %s,", BLOCK(view, &f->block),
+                 f->kind == GMD_FREED_STALE ? "went back to the device"
+                                            : "is another library's now");
     } else {
         snprintf(text, FREE_TEXT, "%s at 0x%" PRIx64, gmd_wrong_free_text(f->kind), f->address);
     }
@@ -119,6 +125,12 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
                           GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
                           "%s after request %" PRIu64 " took its memory away at 0x%" PRIx64,
                           free_text(view, (char[FREE_TEXT]){0}), view->request_index, bad);
+    }
+    if (f->took_anothers) {
+        gmd_violation_add(judge, GMD_KIND(misuse, memory_taken),
+                          GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
+                          "%s after request %" PRIu64 " gave that library's memory back",
+                          free_text(view, (char[FREE_TEXT]){0}), view->request_index);
     }
     if (view->thread.before && view->thread.after) {
         check_thread(view, judge);

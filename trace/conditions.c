@@ -15,6 +15,7 @@ gmd_conditions gmd_conditions_in_force(const gmd_conditions *stated, const gmd_c
         .placement =
             gmd_placement_is_stated(&stated->placement) ? stated->placement : given->placement,
         .reuses_handles = stated->reuses_handles || given->reuses_handles,
+        .moves_clock = stated->moves_clock || given->moves_clock,
         .schedule = gmd_schedule_is_stated(&stated->schedule) ? stated->schedule : given->schedule,
         .interleave = given->interleave};
 }
@@ -31,7 +32,8 @@ bool gmd_conditions_same_device(const gmd_conditions *a, const gmd_conditions *b
            a->limit_bytes == b->limit_bytes &&
            strcmp(a->conf ? a->conf : "", b->conf ? b->conf : "") == 0 &&
            gmd_placement_equal(&a->placement, &b->placement) &&
-           a->reuses_handles == b->reuses_handles && schedules_equal(&a->schedule, &b->schedule);
+           a->reuses_handles == b->reuses_handles && a->moves_clock == b->moves_clock &&
+           schedules_equal(&a->schedule, &b->schedule);
 }
 
 bool gmd_conditions_equal(const gmd_conditions *a, const gmd_conditions *b)
@@ -46,7 +48,8 @@ gmd_status gmd_conditions_copy(gmd_conditions *to, const gmd_conditions *from, g
                            .capacity_bytes = view.capacity_bytes,
                            .limit_bytes = view.limit_bytes,
                            .placement = view.placement,
-                           .reuses_handles = view.reuses_handles};
+                           .reuses_handles = view.reuses_handles,
+                           .moves_clock = view.moves_clock};
     gmd_status status = gmd_conditions_set_conf(to, view.conf, error);
     if (status == GMD_OK) {
         status = gmd_schedule_copy(&to->schedule, &view.schedule, error);

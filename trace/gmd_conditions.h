@@ -25,6 +25,7 @@ typedef struct gmd_conditions {
     const char *conf;        /* settings, in PYTORCH_CUDA_ALLOC_CONF's syntax; NULL: not stated */
     gmd_placement placement; /* of the simulated device's memory */
     bool reuses_handles;     /* of the simulated device: of destroyed streams and events */
+    bool moves_clock;        /* the host's clocks, as the allocator reads them, follow `advance` */
     gmd_schedule schedule;   /* of the simulated device's work; unstated: timed */
     gmd_schedule interleave; /* of the host's threads; unstated: one request after the other */
 } gmd_conditions;

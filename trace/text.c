@@ -75,17 +75,12 @@ typedef struct directive {
 } directive;
 
 static const directive directives[] = {
-    {"expect", parse_expect, REQUEST},
-    {"thread", parse_thread, SWITCH},
-    {"repeat", text_parse_repeat, SWITCH},
-    {"}", text_parse_repeat_end, SWITCH},
-    {"devices", text_parse_devices, HEADER},
-    {"capacity", text_parse_capacity, HEADER},
-    {"conf", text_parse_conf, HEADER},
-    {"placement", text_parse_placement, HEADER},
-    {"handles", text_parse_handles, HEADER},
-    {"schedule", text_parse_schedule, HEADER},
-    {"interleave", text_parse_interleave, HEADER},
+    {"expect", parse_expect, REQUEST},         {"thread", parse_thread, SWITCH},
+    {"repeat", text_parse_repeat, SWITCH},     {"}", text_parse_repeat_end, SWITCH},
+    {"devices", text_parse_devices, HEADER},   {"capacity", text_parse_capacity, HEADER},
+    {"conf", text_parse_conf, HEADER},         {"placement", text_parse_placement, HEADER},
+    {"handles", text_parse_handles, HEADER},   {"clock", text_parse_clock, HEADER},
+    {"schedule", text_parse_schedule, HEADER}, {"interleave", text_parse_interleave, HEADER},
     {"streams", text_parse_streams, HEADER},
 };
 

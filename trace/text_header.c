@@ -82,6 +82,20 @@ bool text_parse_handles(text_parser *p, gmd_request *unused)
     return text_end_line(p);
 }
 
+bool text_parse_clock(text_parser *p, gmd_request *unused)
+{
+    (void)unused;
+    if (!once(p, &p->has_clock, "clock")) {
+        return false;
+    }
+    text_token t = text_next_token(p);
+    p->trace->conditions.moves_clock = text_token_is(t, "trace");
+    if (!p->trace->conditions.moves_clock && !text_token_is(t, "host")) {
+        return UNEXPECTED(p, "'host' or 'trace'", t);
+    }
+    return text_end_line(p);
+}
+
 typedef gmd_status schedule_reader(gmd_schedule *schedule, const char *text, size_t length,
                                    gmd_error *error);
 

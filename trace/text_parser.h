@@ -31,7 +31,7 @@ typedef struct text_parser {
     size_t repeated_lines, repeated_bytes; /* of all repeats so far, for all their turns */
     text_words words;
     uint8_t thread;
-    bool has_devices, has_capacity, has_conf, has_placement, has_handles, has_schedule,
+    bool has_devices, has_capacity, has_conf, has_placement, has_handles, has_clock, has_schedule,
         has_interleave, has_streams;
     gmd_name_table blocks, streams, threads, functions, pools;
     gmd_block_state *states; /* trace->blocks.capacity entries at least */
@@ -104,6 +104,7 @@ bool text_parse_capacity(text_parser *p, gmd_request *unused);
 bool text_parse_conf(text_parser *p, gmd_request *unused);
 bool text_parse_placement(text_parser *p, gmd_request *unused);
 bool text_parse_handles(text_parser *p, gmd_request *unused);
+bool text_parse_clock(text_parser *p, gmd_request *unused);
 bool text_parse_schedule(text_parser *p, gmd_request *unused);
 bool text_parse_interleave(text_parser *p, gmd_request *unused);
 bool text_parse_streams(text_parser *p, gmd_request *unused);

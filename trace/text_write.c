@@ -246,6 +246,9 @@ static gmd_status write_header(const writer *w)
     if (t->conditions.reuses_handles) {
         fputs("handles reused\n", w->out);
     }
+    if (t->conditions.moves_clock) {
+        fputs("clock trace\n", w->out);
+    }
     write_schedule(w->out, "schedule", &t->conditions.schedule);
     write_schedule(w->out, "interleave", &t->conditions.interleave);
     if (!streams_come_in_order(t)) {

@@ -52,6 +52,28 @@ int gmd_sim_budget(int device, uint64_t bytes)
     return exists ? 0 : -1;
 }
 
+int gmd_sim_occupy(int device, uint64_t address, uint64_t size)
+{
+    sim_lock();
+    sim_start();
+    bool is_done = device_exists(device) && memory_allocate_at(device, size, address);
+    sim_unlock();
+    return is_done ? 0 : -1;
+}
+
+int gmd_sim_vacate(uint64_t address)
+{
+    sim_lock();
+    sim_start();
+    const allocation *a = map_find_range(address, 1);
+    bool is_there = a && a->address == address && !a->reservation && !a->pool_block;
+    if (is_there) {
+        memory_release_at(address);
+    }
+    sim_unlock();
+    return is_there ? 0 : -1;
+}
+
 void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
                              void *context)
 {

@@ -66,12 +66,8 @@ bool memory_is_there(uint64_t address, uint64_t size, int device)
     return a && a->pool_block ? a->device == device : memory_is_usable(address, size, device, &bad);
 }
 
-bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *address)
+static bool allocate(int device, uint64_t size, uint32_t pool_block, place where)
 {
-    place where;
-    if (!placement_choose(device, size, &where)) {
-        return false;
-    }
     unsigned char *data = sim.config.backed ? backing_new(size) : NULL;
     allocation *a = sim.config.backed && !data ? NULL : map_insert(where.address, where.span);
     if (!a) {
@@ -87,8 +83,22 @@ bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *a
     d->physical_bytes += pages_take(where.address, where.span, device);
     d->allocated_bytes += size;
     d->allocation_count++;
-    *address = where.address;
     return true;
+}
+
+bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *address)
+{
+    place where;
+    bool is_done =
+        placement_choose(device, size, &where) && allocate(device, size, pool_block, where);
+    *address = is_done ? where.address : *address;
+    return is_done;
+}
+
+bool memory_allocate_at(int device, uint64_t size, uint64_t address)
+{
+    place where;
+    return placement_at(device, address, size, &where) && allocate(device, size, 0, where);
 }
 
 void memory_release(allocation *a)

@@ -14,6 +14,8 @@ bool memory_is_there(uint64_t address, uint64_t size, int device);
 
 /* A new allocation of `size` > 0 bytes; false: out of memory. */
 bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *address);
+/* Likewise, and at this address. */
+bool memory_allocate_at(int device, uint64_t size, uint64_t address);
 void memory_release(allocation *a);
 void memory_release_at(uint64_t address); /* an allocation begins there */
 void memory_release_device(int device);   /* all that one device has given, but to pools */

@@ -196,6 +196,18 @@ uint64_t placement_reserve(uint64_t size, uint64_t alignment, uint64_t wanted)
     }
 }
 
+bool placement_at(int device, uint64_t address, uint64_t size, place *out)
+{
+    place window = window_of(device);
+    uint64_t offset = address - window.address;
+    demand d = {.device = device,
+                .span = round_up(size, size < SMALL_LIMIT ? SMALL_UNIT : GMD_SIM_PAGE_BYTES)};
+    *out = (place){.address = address, .span = d.span};
+    return size && size <= sim.config.capacity_bytes && address % SMALL_UNIT == 0 &&
+           offset < window.span && d.span <= window.span - offset && map_is_free(address, d.span) &&
+           has_memory(&d, address);
+}
+
 bool placement_choose(int device, uint64_t size, place *out)
 {
     if (size > sim.config.capacity_bytes) {

@@ -11,6 +11,8 @@ typedef struct place {
     uint64_t address, span;
 } place;
 bool placement_choose(int device, uint64_t size, place *out);
+/* At this address, if it is one of the device's, free, and there is physical memory. */
+bool placement_at(int device, uint64_t address, uint64_t size, place *out);
 /* Free addresses for a reservation, outside of the devices' windows; 0: none. */
 uint64_t placement_reserve(uint64_t size, uint64_t alignment, uint64_t wanted);
 bool placement_owns(uint64_t address); /* in any device's window: never a host address */

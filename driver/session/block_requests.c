@@ -38,14 +38,14 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     }
     uint32_t pool = pool_table_of(&s->pools, r->device, stream);
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_malloc", &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
     leave_allocator(s, &frame);
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
         s->refusals.last = s->request_index;
-        enter_for_question(s);
+        enter_for_question(s, "gmd_device_request");
         s->view.limits.device_request = s->subject.device_request
                                             ? s->subject.device_request((size_t)r->bytes)
                                             : GMD_STAT_UNKNOWN;
@@ -129,7 +129,7 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     live_blocks_remove(&s->blocks, b);
     journal_writer_free(s, freed);
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_free", &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
     leave_allocator(s, &frame);
     view_refresh(s);
@@ -211,7 +211,7 @@ gmd_status block_record(gmd_session *s, const gmd_request *r, session_block *b, 
     gmd_status status = streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     if (status == GMD_OK && s->subject.record_stream) {
         call_frame frame;
-        enter_allocator(s, &frame);
+        enter_allocator(s, "gmd_record_stream", &frame);
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
         leave_allocator(s, &frame);
         if (r->stream < GMD_TRACKED_STREAMS) {

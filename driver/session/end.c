@@ -89,7 +89,7 @@ static void note_unfired_faults(gmd_session *s)
 static void empty_cache(gmd_session *s)
 {
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_empty_cache", &frame);
     s->subject.empty_cache();
     leave_allocator(s, &frame);
 }

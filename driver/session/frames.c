@@ -1,6 +1,7 @@
 #include "frames.h"
 
 #include "gmd_assert.h"
+#include "gmd_host_heap.h"
 #include "gmd_scheduler.h"
 #include "gmd_tokens.h"
 
@@ -140,7 +141,7 @@ static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
     state->capture_mode = capture_mode(&s->runtime);
 }
 
-void enter_allocator(gmd_session *s, call_frame *frame)
+void enter_allocator(gmd_session *s, const char *function, call_frame *frame)
 {
     look_at_thread(s, &frame->thread_before);
     s->report.has_called = true;
@@ -157,6 +158,7 @@ void enter_allocator(gmd_session *s, call_frame *frame)
     if (!s->interleaving.overlap) { /* else the scheduler sees who waits for whom */
         self_deadlock_enter(&s->self_deadlock);
     }
+    host_heap_enter(function);
 }
 
 void leave_allocator(gmd_session *s, const call_frame *frame)
@@ -176,6 +178,7 @@ void leave_allocator(gmd_session *s, const call_frame *frame)
     s->view.thread.after = &s->report.thread_after;
     const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
     self_deadlock_leave();
+    host_heap_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->report.error_text, sizeof s->report.error_text, "%s", said);
         gmd_error_token(said, s->report.error_token);
@@ -185,8 +188,9 @@ void leave_allocator(gmd_session *s, const call_frame *frame)
 }
 
 /* Between the requests of interleaved threads, too, when none of them is in the allocator. */
-void enter_for_question(const gmd_session *s)
+void enter_for_question(const gmd_session *s, const char *function)
 {
+    host_heap_enter(function);
     if (!overlap_others_inside(s)) {
         self_deadlock_enter(&s->self_deadlock);
     }

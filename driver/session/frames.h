@@ -8,6 +8,7 @@
 #ifndef GMD_FRAMES_H
 #define GMD_FRAMES_H
 
+#include "gmd_host_heap.h"
 #include "gmd_session_state.h"
 
 /* What belongs to the request under way: other threads' requests may run while the allocator is
@@ -40,18 +41,19 @@ unsigned overlap_others_inside(const gmd_session *session);
 void frames_watch_waits(gmd_session *session,
                         void (*stuck)(void *session, const char *what, const char *lock));
 
-/* Around every call of the allocator under test. */
-void enter_allocator(gmd_session *session, call_frame *frame);
+/* Around every call of the allocator under test; `function`: its name, "gmd_malloc". */
+void enter_allocator(gmd_session *session, const char *function, call_frame *frame);
 void leave_allocator(gmd_session *session, const call_frame *frame);
 
 /* For assertions, between requests: the sentence that does not hold; NULL: all does. */
 const char *frames_violation(const gmd_session *session);
 
 /* Around a question to it that is no request. */
-void enter_for_question(const gmd_session *session);
+void enter_for_question(const gmd_session *session, const char *function);
 static inline void leave_question(void)
 {
     self_deadlock_leave();
+    host_heap_leave();
 }
 
 /* A planted fault has answered a call of this thread's request. */

@@ -42,9 +42,20 @@ typedef struct refusal_counts {
     uint64_t last, last_asked; /* request indexes */
 } refusal_counts;
 
+enum { STALE_MAX = 16 };
+
+/* Frees of blocks that were freed, once the device has their memory again (wrong_frees.c). */
+typedef struct stale_frees {
+    gmd_live_block freed[STALE_MAX]; /* the last ones */
+    uint64_t freed_count;
+    uint64_t count, last, interval; /* last: request index */
+    uint64_t memory_calls;          /* of the allocator, when a block was last looked for */
+} stale_frees;
+
 /* Frees that a caller must not make, made on purpose (wrong_frees.c). */
 typedef struct wrong_free_counts {
     uint64_t count, last, interval; /* last: request index */
+    stale_frees stale;
 } wrong_free_counts;
 
 /* Standard error while such a free is made (wrong_frees.c). */

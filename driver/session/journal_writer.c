@@ -93,7 +93,7 @@ static uint64_t place_of(const gmd_session *s, int device, uint64_t address)
     if (!s->is_placed) {
         return address;
     }
-    enter_for_question(s);
+    enter_for_question(s, "gmd_place_of");
     uint64_t place = s->subject.place_of(device, address);
     leave_question();
     return place ? place : address;
@@ -247,7 +247,7 @@ static void settle_by_walk(gmd_session *s, int device)
         }
     }
     qsort(walk.places, walk.count, sizeof *walk.places, compare_places);
-    enter_for_question(s);
+    enter_for_question(s, "gmd_walk");
     int result = s->subject.walk(device, keep_pending, &walk);
     leave_question();
     if (result == 0) {
@@ -466,7 +466,7 @@ void journal_writer_end(gmd_session *s)
         bool is_whole = true;
         for (int device = 0; device < s->device_count && is_whole; device++) {
             block_walk walk = {.session = s, .journal = s->journal->journal, .device = device};
-            enter_for_question(s);
+            enter_for_question(s, "gmd_walk");
             is_whole = s->subject.walk(device, note_block, &walk) == 0 && !walk.is_full;
             leave_question();
         }

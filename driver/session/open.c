@@ -5,6 +5,7 @@
 #include "exceptions.h"
 #include "frames.h"
 #include "gmd_end.h"
+#include "gmd_host_clock.h"
 #include "gmd_log.h"
 #include "gmd_quirks.h"
 #include "gmd_restart.h"
@@ -260,9 +261,12 @@ static gmd_status start_allocator(gmd_session *s, gmd_error *error)
 static gmd_status open_allocator(gmd_session *s, gmd_error *error)
 {
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_init", &frame);
     const gmd_subject_source source = session_source(s->options);
     gmd_status status = gmd_subject_open(&s->subject, &source, error);
+    if (status == GMD_OK && s->options->conditions.moves_clock) {
+        host_clock_follow();
+    }
     if (status == GMD_OK) {
         session_watch_exceptions(s);
         status = configure(s, error);
@@ -321,13 +325,16 @@ gmd_status session_renew(gmd_session *s, const gmd_run_options *options, gmd_err
     session_forget(s);
     streams_forget(&s->streams);
     s->options = options;
+    if (options->conditions.moves_clock) {
+        host_clock_follow();
+    }
     status = prepare_device(s, error);
     if (status != GMD_OK) {
         return status;
     }
     note_limit_of_settings(s, conf);
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_restart", &frame);
     status = start_allocator(s, error);
     leave_allocator(s, &frame);
     if (status != GMD_OK) {

@@ -37,7 +37,7 @@ static bool begin(gmd_session *s, int device, uint32_t pool)
     const pool_id id = id_of(s, device, pool);
     accepted_streams *accepted = &s->pools.accepted[device];
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_begin_pool", &frame);
     int result =
         s->subject.begin_pool(device, id.words, accepted->takes_all ? NULL : is_accepted, accepted);
     leave_allocator(s, &frame);
@@ -57,7 +57,7 @@ static const gmd_pool_failure *end(gmd_session *s, int device, uint32_t pool)
     const pool_id id = id_of(s, device, pool);
     void *context = NULL;
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_end_pool", &frame);
     int result = s->subject.end_pool(device, id.words, &context);
     leave_allocator(s, &frame);
     return result != 0                             ? &end_refused
@@ -69,7 +69,7 @@ static const gmd_pool_failure *release(gmd_session *s, int device, uint32_t pool
 {
     const pool_id id = id_of(s, device, pool);
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_release_pool", &frame);
     int result = s->subject.release_pool(device, id.words);
     leave_allocator(s, &frame);
     return result != 0 ? &release_refused : NULL;

@@ -36,7 +36,7 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     cudaStream_t stream = NULL;
     streams_find(&s->streams, r->device, r->stream, &stream);
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_malloc", &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
     leave_allocator(s, &frame);
     if (s->view.thread.error_text) {
@@ -52,7 +52,7 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 static void empty_cache(gmd_session *s)
 {
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_empty_cache", &frame);
     s->subject.empty_cache();
     leave_allocator(s, &frame);
 }

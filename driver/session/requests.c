@@ -4,6 +4,7 @@
 #include "blocks.h"
 #include "captures.h"
 #include "frames.h"
+#include "gmd_host_clock.h"
 #include "graphs.h"
 #include "journal_writer.h"
 #include "pools.h"
@@ -49,7 +50,7 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
     }
     double fraction = fraction_here(s, r);
     call_frame frame;
-    enter_allocator(s, &frame);
+    enter_allocator(s, "gmd_set_memory_fraction", &frame);
     s->subject.set_memory_fraction(fraction, r->device);
     leave_allocator(s, &frame);
     if (s->view.faults.hit) { /* the allocator may have kept its earlier limit */
@@ -82,7 +83,7 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
     call_frame frame;
     if (s->subject.forget_stream && r->stream &&
         streams_find(&s->streams, r->device, r->stream, &handle)) {
-        enter_allocator(s, &frame);
+        enter_allocator(s, "gmd_forget_stream", &frame);
         s->subject.forget_stream(r->device, handle);
         leave_allocator(s, &frame);
     }
@@ -179,12 +180,15 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
         }
+        if (s->options->conditions.moves_clock) {
+            host_clock_advance(r->duration_ns);
+        }
         holds_advance(s->holds, r->duration_ns);
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {
             call_frame frame;
-            enter_allocator(s, &frame);
+            enter_allocator(s, "gmd_empty_cache", &frame);
             s->subject.empty_cache();
             leave_allocator(s, &frame);
         }
@@ -215,6 +219,17 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     default:
         return gmd_fail(error, GMD_FAILED, "request %" PRIu64 ": unknown operation %d",
                         s->request_index, r->op);
+    }
+}
+
+static void free_wrongly(gmd_session *s, const gmd_request *r, const gmd_live_block *freed)
+{
+    bool is_free = r->op == GMD_OP_FREE && s->view.block;
+    if (is_free) {
+        session_free_wrongly(s, freed);
+    }
+    if (is_free || r->op == GMD_OP_EMPTY_CACHE) {
+        session_free_stale(s);
     }
 }
 
@@ -257,9 +272,8 @@ gmd_status carry_out_request(gmd_session *s, const gmd_request *r, gmd_served *s
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         session_probe(s, r);
-    } else if (status == GMD_OK && r->op == GMD_OP_FREE && s->view.block && !s->is_over &&
-               !s->shared->outcome.violation_count) {
-        session_free_wrongly(s, &freed);
+    } else if (status == GMD_OK && !s->is_over && !s->shared->outcome.violation_count) {
+        free_wrongly(s, r, &freed);
     }
     return status;
 }

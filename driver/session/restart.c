@@ -15,7 +15,7 @@ static void restore_device(gmd_session *s, int device)
         uint64_t limit = s->limits.at_start[device];
         double fraction = limit == UINT64_MAX ? 1 : fraction_for(limit, s->limits.total[device]);
         call_frame frame;
-        enter_allocator(s, &frame);
+        enter_allocator(s, "gmd_set_memory_fraction", &frame);
         s->subject.set_memory_fraction(fraction, device);
         leave_allocator(s, &frame);
     }

@@ -37,7 +37,7 @@ static bool read_stats(gmd_session *s, int device)
     gmd_stats *stats = &s->figures.stats[device];
     memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
     stats->struct_size = sizeof *stats;
-    enter_for_question(s);
+    enter_for_question(s, "gmd_get_stats");
     bool has_statistics = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
     leave_question();
     return has_statistics;
@@ -88,7 +88,7 @@ static bool is_known(const void *session, const gmd_use *use)
 
 static int walk(const void *session, int device, gmd_walk_fn *visit, void *context)
 {
-    enter_for_question(session);
+    enter_for_question(session, "gmd_walk");
     int result = ((const gmd_session *)session)->subject.walk(device, visit, context);
     leave_question();
     return result;

@@ -8,4 +8,8 @@
 /* After a free that the oracles have seen, maybe one that must not be made. */
 void session_free_wrongly(gmd_session *session, const gmd_live_block *freed);
 
+/* After a free or an emptied cache: maybe one of a block whose memory went back to the device, and
+ * there to another library. Simulated device. */
+void session_free_stale(gmd_session *session);
+
 #endif

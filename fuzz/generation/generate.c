@@ -51,8 +51,13 @@ static gmd_request make_free(gmd_generator *g)
     return freed;
 }
 
-static uint64_t choose_duration(gmd_generator *g)
+/* With the host's clock, beyond usual time limits of the host's: ten seconds, a minute... */
+static uint64_t choose_duration(gmd_generator *g, bool moves_clock)
 {
+    static const uint64_t long_ones_s[] = {11, 61, 601, 3601};
+    if (moves_clock && gmd_random_chance(&g->random, 50)) {
+        return long_ones_s[gmd_random_below(&g->random, 4)] * 1000000000;
+    }
     static const uint64_t durations[] = {1000, 10000, 100000, 1000000000};
     return durations[gmd_random_below(&g->random, 4)];
 }
@@ -110,8 +115,10 @@ static void draw_value(gmd_generator *g, gmd_field field, gmd_request *r)
         r->bytes = choose_budget(g);
         break;
     case GMD_FIELD_DURATION:
+        r->duration_ns = choose_duration(g, g->profile->conditions.moves_clock);
+        break;
     case GMD_FIELD_WORK_DURATION:
-        r->duration_ns = choose_duration(g);
+        r->duration_ns = choose_duration(g, false);
         break;
     case GMD_FIELD_FRACTION:
         r->fraction = gmd_random_chance(&g->random, 50)

@@ -63,6 +63,7 @@ typedef struct gmd_profile_space {
     bool has_fraction, has_record_stream, has_pools;
     bool has_captures;       /* where there are pools, and no threads are interleaved */
     bool has_reused_handles; /* of destroyed streams and events */
+    bool has_moved_clock;    /* the host's clocks follow `advance`, by seconds to minutes then */
     bool has_seeded_schedules, has_budgets, has_interleaving;
     bool has_one_thread;   /* no sequence has more */
     bool has_devices_only; /* every sequence has several devices, where device_max allows it */

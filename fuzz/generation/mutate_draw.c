@@ -74,6 +74,15 @@ static uint32_t draw_duration(mutant *m)
     return durations[below(m, 4)];
 }
 
+/* Microseconds: with the host's clock, beyond usual time limits of the host's. */
+static uint32_t draw_advance(mutant *m)
+{
+    static const uint32_t long_ones_us[] = {11000000, 61000000, 601000000};
+    bool moves_clock = m->data[GMD_INPUT_AT_INTERLEAVE] & GMD_INPUT_MOVES_CLOCK;
+    return moves_clock && chance(m, 50) ? GMD_INPUT_TOP_BIT | long_ones_us[below(m, 3)]
+                                        : draw_duration(m);
+}
+
 /* Few streams and one device, so that requests meet; the header says how many there are. */
 static uint8_t draw_place(mutant *m)
 {
@@ -120,7 +129,7 @@ static uint32_t draw_value(mutant *m, uint8_t op)
         return mutant_draw_size(m);
     }
     if (gmd_op_has_any(op, GMD_DURATION_FIELDS)) {
-        return draw_duration(m);
+        return op == GMD_OP_ADVANCE ? draw_advance(m) : draw_duration(m);
     }
     if (gmd_op_has(op, GMD_FIELD_FRACTION)) {
         return (1 + below(m, 8)) * (GMD_INPUT_BILLION / 8);
@@ -359,6 +368,7 @@ static void draw_field(mutant *m, size_t at)
     case GMD_INPUT_AT_INTERLEAVE:
         h[at] = chance(m, 70);
         h[at] |= chance(m, 30) ? GMD_INPUT_REUSES_HANDLES : 0;
+        h[at] |= chance(m, 20) ? GMD_INPUT_MOVES_CLOCK : 0;
         break;
     case GMD_INPUT_AT_SCHEDULE_SEED:
     case GMD_INPUT_AT_INTERLEAVE_SEED:

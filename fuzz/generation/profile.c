@@ -180,6 +180,7 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     draw_pools(p, space, &r);
     draw_captures(p, space, &r);
     p->conditions.reuses_handles = space->has_reused_handles && gmd_random_chance(&r, 40);
+    p->conditions.moves_clock = space->has_moved_clock && gmd_random_chance(&r, 30);
     leave_out(p, space);
 }
 

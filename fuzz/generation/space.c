@@ -162,6 +162,7 @@ gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_conditions *
 {
     uint32_t most = space->device_max ? space->device_max : 1;
     header->reuses_handles = header->reuses_handles && space->has_reused_handles;
+    header->moves_clock = header->moves_clock && space->has_moved_clock;
     uint32_t devices = header->device_count ? header->device_count : 1;
     header->device_count = devices < most ? devices : most;
     if (space->capacity_bytes) {

@@ -65,6 +65,7 @@ enum {
     GMD_INPUT_AT_THREADS = 15,
 
     GMD_INPUT_REUSES_HANDLES = 0x80, /* of the byte at GMD_INPUT_AT_INTERLEAVE */
+    GMD_INPUT_MOVES_CLOCK = 0x40,    /* likewise */
 
     GMD_INPUT_OPS = 13,         /* ops below have a kind of record of their own */
     GMD_INPUT_OPS_FURTHER = 19, /* ops from here on are parts of GMD_RECORD_HEADER; those between

@@ -136,6 +136,9 @@ static void put_header(encoder *e)
     if (t->conditions.reuses_handles) {
         h[GMD_INPUT_AT_INTERLEAVE] |= GMD_INPUT_REUSES_HANDLES;
     }
+    if (t->conditions.moves_clock) {
+        h[GMD_INPUT_AT_INTERLEAVE] |= GMD_INPUT_MOVES_CLOCK;
+    }
     gmd_input_put32(h + GMD_INPUT_AT_SCHEDULE_SEED, narrow_seed(&t->conditions.schedule));
     gmd_input_put32(h + GMD_INPUT_AT_INTERLEAVE_SEED, narrow_seed(&t->conditions.interleave));
     h[GMD_INPUT_AT_CONF] = code_of_conf(conf);

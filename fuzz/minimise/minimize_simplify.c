@@ -84,6 +84,13 @@ static bool simplify_handles(minimizer *m)
     return m->best->conditions.reuses_handles && try_header(m, &header);
 }
 
+static bool simplify_clock(minimizer *m)
+{
+    gmd_conditions header = m->best->conditions;
+    header.moves_clock = false;
+    return m->best->conditions.moves_clock && try_header(m, &header);
+}
+
 #define SEED_MAX 64 /* interleavings that are tried for a small seed */
 
 /* What `spare` holds, under interleavings by small seeds. */
@@ -536,7 +543,7 @@ bool minimizer_simplify(minimizer *m)
     static bool (*const steps[])(minimizer *) = {
         simplify_conf,     simplify_schedule, simplify_interleave, merge_threads,    order_threads,
         merge_devices,     simplify_devices,  merge_streams,       close_gaps,       put_in_order,
-        simplify_requests, simplify_sizes,    simplify_capacity,   simplify_handles,
+        simplify_requests, simplify_sizes,    simplify_capacity,   simplify_handles, simplify_clock,
     };
     bool has_changed = false;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !m->is_over; i++) {

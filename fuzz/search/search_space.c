@@ -65,7 +65,7 @@ static void find_orders(gmd_profile_space *space, const gmd_run_options *run, qu
                                "alloc a 1 s1\nempty_cache\nthread t1\nfree a\n";
     bool is_simulated = run->device.kind == GMD_DEVICE_SIM,
          has_both = is_simulated && can_run(q, both);
-    space->has_reused_handles = is_simulated;
+    space->has_reused_handles = space->has_moved_clock = is_simulated;
     space->has_seeded_schedules = has_both || (is_simulated && can_run(q, scheduled));
     space->has_interleaving = has_both || (is_simulated && can_run(q, interleaved));
 }

@@ -28,6 +28,7 @@ static void require_same(const gmd_trace *a, const gmd_trace *b)
                  a->conditions.schedule.seed == b->conditions.schedule.seed);
     FUZZ_REQUIRE(a->conditions.schedule.choice_count == b->conditions.schedule.choice_count);
     FUZZ_REQUIRE(a->conditions.reuses_handles == b->conditions.reuses_handles);
+    FUZZ_REQUIRE(a->conditions.moves_clock == b->conditions.moves_clock);
     FUZZ_REQUIRE(a->conditions.interleave.kind == b->conditions.interleave.kind);
     for (size_t i = 0; i < a->count; i++) {
         gmd_request x = a->requests[i], y = b->requests[i];

@@ -176,3 +176,36 @@ TEST_F(fresh_device, pointers_tell_what_they_are)
     assert_success(cudaFreeHost(host));
     assert_int_equal(cudaFreeHost(host), cudaErrorInvalidValue);
 }
+
+/* --- another library's memory -------------------------------------------------------------- */
+
+TEST_F(fresh_device, another_library_gets_the_address_that_was_given_back)
+{
+    uint64_t address = device_malloc_address(MIB);
+    assert_int_equal(gmd_sim_occupy(0, address, MIB), -1); /* it is still there */
+    assert_success(cudaFree((void *)(uintptr_t)address));
+    assert_int_equal(gmd_sim_occupy(0, address, MIB), 0);
+    assert_true(gmd_sim_is_backed(address, MIB, 0, NULL));
+    assert_int_equal(device_state(0).physical_bytes, PAGE);
+    assert_int_equal(gmd_sim_vacate(address), 0);
+    assert_int_equal(device_state(0).physical_bytes, 0);
+}
+
+TEST_F(fresh_device, another_librarys_memory_can_be_freed_by_anybody_once)
+{
+    uint64_t address = device_malloc_address(MIB);
+    assert_success(cudaFree((void *)(uintptr_t)address));
+    assert_int_equal(gmd_sim_occupy(0, address, MIB), 0);
+    assert_success(cudaFree((void *)(uintptr_t)address));
+    assert_int_equal(gmd_sim_vacate(address), -1);
+}
+
+TEST_F(fresh_device, another_library_gets_no_memory_that_the_device_lacks)
+{
+    uint64_t address = device_malloc_address(MIB);
+    assert_success(cudaFree((void *)(uintptr_t)address));
+    assert_int_equal(gmd_sim_budget(0, 0), 0);
+    assert_int_equal(gmd_sim_occupy(0, address, MIB), -1);
+    assert_int_equal(gmd_sim_occupy(0, address + 1, MIB), -1);
+    assert_int_equal(gmd_sim_occupy(9, address, MIB), -1);
+}

@@ -388,6 +388,13 @@ static void lose_what_others_need(cudaStream_t stream)
     }
 }
 
+static bool is_of_host(const void *ptr)
+{
+    struct cudaPointerAttributes known = {.type = cudaMemoryTypeUnregistered};
+    return cudaPointerGetAttributes(&known, ptr) == cudaSuccess &&
+           known.type == cudaMemoryTypeUnregistered;
+}
+
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
@@ -421,7 +428,9 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
     if (is_found && free_calls == 1) {
         lose_what_others_need(stream);
     }
-    if (!is_found && is_planted("free_foreign") && ptr) {
+    bool is_passed_on =
+        is_planted("free_another") || (is_planted("free_foreign") && is_of_host(ptr));
+    if (!is_found && is_passed_on && ptr) {
         cudaFree(ptr);
     }
     leave();

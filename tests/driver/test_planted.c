@@ -226,6 +226,8 @@ PLANT_TEST(scribble, data, overwritten, "256 B of the block b of 4096 B at 0x")
 PLANT_TEST(free_twice, misuse, figure_changed, "the second free of the block a of 1000 B at 0x")
 PLANT_TEST(free_inside, misuse, figure_changed, ", inside of the live block b of 4096 B at 0x")
 PLANT_TEST(free_foreign, misuse, passed_on, "was passed on: cudaFree(0x")
+PLANT_TEST(free_another, misuse, memory_taken,
+           "whose memory is another library's now, after request")
 
 PLANT_TEST(no_stats, accounting, no_statistics, "failed after it had worked before")
 PLANT_TEST(overwrite, progress, overwrote_gmd, "wrote over memory that is gmd's own")

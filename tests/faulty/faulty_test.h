@@ -38,6 +38,7 @@ static inline gmd_outcome *run_trace(const char *allocator, const char *defect,
         .conditions.capacity_bytes =
             trace->conditions.capacity_bytes ? trace->conditions.capacity_bytes : GMD_GIB,
         .conditions.reuses_handles = trace->conditions.reuses_handles,
+        .conditions.moves_clock = trace->conditions.moves_clock,
         .conditions.schedule = trace->conditions.schedule,
         .conditions.interleave = interleave ? *interleave : (gmd_schedule){0},
         .interleave_seeds = seeds,

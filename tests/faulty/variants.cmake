@@ -23,6 +23,8 @@ faulty_variant(virtual_pool_64k virtual_pool FAULTY_UNIT=65536 gmd_malloc=my_all
   gmd_device_request=own_request)
 faulty_variant(virtual_pool_256 virtual_pool FAULTY_UNIT=256 gmd_get_stats=own_get_stats
   gmd_empty_cache=own_empty_cache gmd_set_memory_fraction=own_fraction)
+# It says of no freed block until when it waits.
+faulty_variant(caching_pool_unpromised caching_pool gmd_promises=own_promises)
 faulty_variant(arena_lazy arena FAULTY_LAZY)
 faulty_variant(arena_4k arena FAULTY_UNIT=4096 gmd_malloc=rmm_alloc gmd_free=rmm_free
   gmd_record_stream=own_record gmd_forget_stream=own_forget)

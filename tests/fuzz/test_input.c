@@ -90,6 +90,7 @@ static bool same_header(const gmd_trace *a, const gmd_trace *b)
            a->conditions.capacity_bytes == b->conditions.capacity_bytes &&
            a->streams.count == b->streams.count &&
            a->conditions.reuses_handles == b->conditions.reuses_handles &&
+           a->conditions.moves_clock == b->conditions.moves_clock &&
            same_schedule(&a->conditions.schedule, &b->conditions.schedule) &&
            same_schedule(&a->conditions.interleave, &b->conditions.interleave) &&
            strcmp(a->conditions.conf ? a->conditions.conf : "",

@@ -81,6 +81,59 @@ TEST_F(result, what_a_black_box_loses_is_found_by_rounds)
     assert_true(result.findings[0].case_requests <= 4);
 }
 
+/* tests/faulty/planted_rounds.txt */
+static void host_growth_is_found(const char *defect, const char *function)
+{
+    gmd_run_options run = run_options_for(GMD_TEST_TIMED_SLABS);
+    char path[500], expected[100];
+    snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, defect);
+    snprintf(expected, sizeof expected, "leak.host_memory in=%s", function);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .rounds_file = path};
+    result = run_gate(&options, "GMD_DEFECT", defect);
+    assert_int_equal(result.finding_count, 1);
+    assert_string_equal(result.findings[0].cause, expected);
+}
+
+TEST_F(result, what_is_kept_of_recorded_streams_is_found_by_rounds)
+{
+    host_growth_is_found("notes_kept", "gmd_record_stream");
+}
+
+TEST_F(result, what_is_kept_of_segments_on_the_host_is_found_by_rounds)
+{
+    host_growth_is_found("books_kept", "gmd_malloc");
+}
+
+/* It doubles now and then, and does not grow in each round. */
+TEST_F(result, a_list_on_the_host_that_is_never_cut_is_found_by_rounds)
+{
+    host_growth_is_found("log_grows", "gmd_free");
+}
+
+static const char *note_of_first(const char *allocator, unsigned promises)
+{
+    gmd_run_options run = run_options_for(allocator);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "first"};
+    run.subject.promises = promises;
+    result = run_gate(&options, NULL, NULL);
+    return result.parts[0].items[0].detail;
+}
+
+TEST_F(result, who_defers_frees_is_told_which_promise_judges_how_long)
+{
+    assert_non_null(strstr(note_of_first(GMD_TEST_CACHING_POOL_UNPROMISED, 0), "--promise prompt"));
+}
+
+TEST_F(result, who_promises_prompt_frees_is_told_nothing)
+{
+    assert_string_equal(note_of_first(GMD_TEST_CACHING_POOL_UNPROMISED, GMD_PROMISE_PROMPT), "");
+}
+
+TEST_F(result, who_defers_no_free_is_told_nothing)
+{
+    assert_string_equal(note_of_first(GMD_TEST_TIMED_SLABS, 0), "");
+}
+
 TEST(the_same_seed_gives_the_same_findings_and_counts)
 {
     gmd_run_options run = run_options_for(GMD_TEST_STREAM_POOL);

@@ -1,12 +1,13 @@
 #!/bin/sh
-# kinds_raised.sh GMD TRACES BLACK_BOX THROWING PROGRAM...: every kind of verdict that gmd lists is raised by one
+# kinds_raised.sh GMD TRACES BLACK_BOX SLABS THROWING PROGRAM...: every kind of verdict that gmd lists is raised by one
 # of these test programs, whose cases and planted defects are known by the kinds that they end in, or
 # by what the workloads below ask for. Kinds that cannot be are named here, with the reason.
 gmd=$1
 traces=$2
 black_box=$3
-throwing=$4 # "" where there is no C++ compiler
-shift 4
+slabs=$4
+throwing=$5 # "" where there is no C++ compiler
+shift 5
 
 # A device that is lost to the process is a real one's: the simulated device names the call that lost
 # it, and api_misuse speaks first (gpu/canary_finds_pytorch106235).
@@ -33,6 +34,8 @@ else
 fi
 GMD_DEFECT=lost "$gmd" gate --allocator "$black_box" --quick --only rounds --out none \
     --json "$folder/rounds.json" >>"$folder/log" 2>&1
+GMD_DEFECT=log_grows "$gmd" gate --allocator "$slabs" --quick --out none \
+    --rounds "$(dirname "$0")/../faulty/cases/log_grows.gmd" --json "$folder/host.json" >>"$folder/log" 2>&1
 sed -n 's/^.*"kind": "\([a-z_]*\.[a-z_]*\)".*$/\1/p' "$folder"/*.json >>"$folder/raised"
 
 printf '%s\n' $exceptions >>"$folder/raised"

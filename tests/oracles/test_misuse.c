@@ -106,6 +106,27 @@ TEST(a_block_that_loses_its_memory_is_found)
     judge(&s, "took its memory away at 0x5000");
 }
 
+TEST(another_librarys_memory_that_is_given_back_is_found)
+{
+    SITUATION;
+    s.made = (gmd_wrong_free){.kind = GMD_FREED_ANOTHER,
+                              .address = 0x5000,
+                              .block = {.address = 0x5000, .bytes = 4096, .born = 7},
+                              .took_anothers = true};
+    judge(&s, "whose memory is another library's now, after request 0 gave that library's memory "
+              "back");
+}
+
+TEST(a_free_in_memory_that_went_back_names_its_block)
+{
+    SITUATION;
+    s.made = (gmd_wrong_free){.kind = GMD_FREED_STALE,
+                              .address = 0x5000,
+                              .block = {.address = 0x5000, .bytes = 4096, .born = 7}};
+    s.now.allocated_bytes = 0;
+    judge(&s, "the free of the block of 4096 B at 0x5000, whose memory went back to the device,");
+}
+
 TEST(a_cuda_error_that_is_left_is_found)
 {
     SITUATION;

@@ -15,6 +15,7 @@ static gmd_conditions all_stated(void)
         .conf = "max_split_size_mb:20",
         .placement = {.kind = GMD_PLACEMENT_SEEDED, .seed = 5},
         .reuses_handles = true,
+        .moves_clock = true,
         .schedule = {.kind = GMD_SCHEDULE_EXPLICIT, .choices = choices, .choice_count = 3},
         .interleave = {.kind = GMD_SCHEDULE_SEEDED, .seed = 7}};
 }
@@ -53,8 +54,8 @@ TEST(each_condition_tells_two_apart)
 {
     const gmd_conditions one = all_stated();
     uint8_t others[] = {1, 0, 3};
-    gmd_conditions changed[10];
-    for (size_t i = 0; i < 10; i++) {
+    gmd_conditions changed[11];
+    for (size_t i = 0; i < 11; i++) {
         changed[i] = one;
     }
     changed[0].device_count = 3;
@@ -66,8 +67,9 @@ TEST(each_condition_tells_two_apart)
     changed[6].schedule = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = 1};
     changed[7].placement.seed++;
     changed[9].reuses_handles = false;
+    changed[10].moves_clock = false;
     changed[8].placement = (gmd_placement){.kind = GMD_PLACEMENT_RISING};
-    for (size_t i = 0; i < 10; i++) {
+    for (size_t i = 0; i < 11; i++) {
         assert_false(gmd_conditions_same_device(&one, &changed[i]));
         assert_false(gmd_conditions_equal(&one, &changed[i]));
     }

@@ -296,6 +296,14 @@ TEST_F(text, whether_handles_come_again_is_read)
     assert_false(parsed.conditions.reuses_handles);
 }
 
+TEST_F(text, whether_the_clock_follows_the_trace_is_read)
+{
+    parse_body("clock trace\n");
+    assert_true(parsed.conditions.moves_clock);
+    parse_body("clock host\n");
+    assert_false(parsed.conditions.moves_clock);
+}
+
 TEST_F(text, placements_are_read)
 {
     parse_body("placement rising\n");
@@ -843,6 +851,7 @@ static void build_random(uint64_t seed)
     built.conditions.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
     built.conditions.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
     built.conditions.reuses_handles = below(&g, 2);
+    built.conditions.moves_clock = below(&g, 2);
     built.conditions.placement =
         below(&g, 2) ? (gmd_placement){.kind = GMD_PLACEMENT_SEEDED, .seed = below(&g, 9)}
                      : (gmd_placement){.kind = (gmd_placement_kind)below(&g, 2)};
