@@ -117,7 +117,8 @@ static gmd_status take_mark(reader *r, char mark)
 {
     char quoted[] = {'\'', mark, '\'', '\0'};
     if (r->token[0] != mark) {
-        return refuse(r, quoted);
+        bool is_equation = mark == ':' && memchr(r->conf, '=', r->offset);
+        return refuse(r, is_equation ? "':' in place of '='" : quoted);
     }
     advance(r);
     return GMD_OK;
