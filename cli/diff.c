@@ -179,7 +179,8 @@ static gmd_status report(const diff_arguments *a, const gmd_diff *diff, gmd_erro
     gmd_status status = GMD_OK;
     if (!a->quiet && !takes_stdout(a->json_path) && !takes_stdout(a->markdown_path) &&
         !takes_stdout(a->html_path)) {
-        status = gmd_diff_write_text(diff, (uint32_t)a->rows, stdout, error);
+        status = gmd_diff_write_text(diff, (uint32_t)a->rows, gmd_terminal_for(stdout, a->quiet),
+                                     stdout, error);
     }
     if (status == GMD_OK) {
         status = write_report(a, diff, a->json_path, true, error);

@@ -22,11 +22,16 @@ static int larger(int width, size_t length)
     return length > (size_t)width && length < 64 ? (int)length : width;
 }
 
-/* The last column, from `at` on, which stays a column on a terminal. */
+/* The last column, behind what ends at `at`: it stays a column on a terminal that has room for one.
+ */
 static void put_last(int at, const char *text)
 {
-    int column = at;
-    gmd_put_flowing(stdout, gmd_terminal_for(stdout, false), at, &column, text);
+    enum { GAP = 2, LEAST = 24, BELOW = 8 };
+    const gmd_terminal terminal = gmd_terminal_for(stdout, false);
+    bool has_room = !terminal.columns || at + GAP + LEAST <= terminal.columns;
+    int indent = has_room ? at + GAP : BELOW, column = indent;
+    printf("%s%*s", has_room ? "" : "\n", has_room ? GAP : BELOW, "");
+    gmd_put_flowing(stdout, terminal, indent, &column, text);
     putchar('\n');
 }
 
@@ -60,7 +65,7 @@ static void print_line(void *context, const char *name)
         return;
     }
     join_tags(scenario, tags, sizeof tags);
-    int used = printf("%-*s  %-*s  ", widths->name, name, widths->tags, tags);
+    int used = printf("%-*s  %-*s", widths->name, name, widths->tags, tags);
     put_last(used, gmd_scenario_summary(scenario));
     gmd_scenario_close(scenario);
 }
@@ -95,7 +100,7 @@ gmd_status cli_list_one(const char *name, const char *directory, gmd_error *erro
     }
     for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
         int used = printf("    %s=%s", param.key, param.default_value) - 4;
-        int padding = printf("%*s  ", used < width ? width - used : 0, "");
+        int padding = printf("%*s", used < width ? width - used : 0, "");
         put_last(4 + used + padding, param.help);
     }
     gmd_scenario_close(scenario);
@@ -114,7 +119,7 @@ void cli_list_oracles(void)
         putchar('\n');
         for (size_t k = 0; k < GMD_KIND_COUNT; k++) {
             if (strcmp(gmd_kinds[k].oracle, gmd_judges[i].name) == 0) {
-                int used = printf("    %-*s  ", width, gmd_kinds[k].name);
+                int used = printf("    %-*s", width, gmd_kinds[k].name);
                 put_last(used, gmd_kinds[k].meaning);
             }
         }

@@ -152,9 +152,12 @@ static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
     if (o->verdict == GMD_ERROR) {
         return gmd_fail(error, o->error_status, "%s", o->error);
     }
-    return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s", a->input,
+    return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s%s", a->input,
                     a->oracle ? " that the oracle names: " : "", a->oracle ? a->oracle : "",
-                    a->common.run.subject.allocator);
+                    a->common.run.subject.allocator,
+                    strcmp(a->common.run.subject.allocator, "reference") == 0
+                        ? "; --allocator names the one that it is of"
+                        : "");
 }
 
 static gmd_status write_result(const minimize_arguments *a, const gmd_trace *trace,

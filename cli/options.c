@@ -215,7 +215,7 @@ static void need_folder(struct argp_state *state, const char *path)
 {
     gmd_error error = {""};
     if (path && cli_probe_folder(path, &error) != GMD_OK) {
-        argp_error(state, "--cases %s", error.text);
+        argp_error(state, "--cases %s (--cases none: none is written)", error.text);
     }
 }
 

@@ -50,6 +50,10 @@ gmd_status cli_probe_folder(const char *path, gmd_error *error)
         return gmd_fail(error, GMD_BAD_INPUT, "%s: the folder cannot be made: %s", path,
                         strerror(errno));
     }
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: is a file, expected a folder", path);
+    }
     snprintf(name, sizeof name, "%.4000s/.gmd-probe-%ld", path, (long)getpid());
     return cli_probe_file(name, error);
 }

@@ -143,6 +143,71 @@ static gmd_status check_named(const char *name, const char *directory, gmd_error
     return status != GMD_OK && is_folder ? refuse_file(name, true, error) : status;
 }
 
+/* --- a parameter without its value ------------------------------------------------------- */
+
+/* What is no scenario, and the parameter of a named scenario that it is, or is spelt like. */
+typedef struct lone_key {
+    const char *name;
+    gmd_near near; /* the scenarios that are spelt like it */
+    char of[64];   /* the scenario; empty: none has it */
+    char key[GMD_SPELLING_MAX + 1], value[64];
+    size_t distance; /* 0: it is the parameter */
+} lone_key;
+
+static void offer_scenario(void *context, const char *name)
+{
+    gmd_near_offer(context, name);
+}
+
+static void look_in(lone_key *lone, const char *named, const char *directory)
+{
+    enum { NEAR = 2 };
+    gmd_scenario *scenario = NULL;
+    gmd_scenario_param param;
+    gmd_error error;
+    if (gmd_scenario_open(&scenario, named, directory, &error) != GMD_OK) {
+        return;
+    }
+    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
+        size_t distance = gmd_spelling_distance(lone->name, strlen(lone->name), param.key);
+        if (distance <= NEAR && distance < strlen(param.key) / 2 + 1 &&
+            (!*lone->of || distance < lone->distance)) {
+            snprintf(lone->of, sizeof lone->of, "%s", gmd_scenario_name(scenario));
+            snprintf(lone->key, sizeof lone->key, "%s", param.key);
+            snprintf(lone->value, sizeof lone->value, "%s", param.default_value);
+            lone->distance = distance;
+        }
+    }
+    gmd_scenario_close(scenario);
+}
+
+/* `gmd run lora leak`: the error says how a parameter is written. Others stay what they are. */
+static gmd_status explain_lone_key(const char *name, const char *const *inputs, size_t count,
+                                   const char *directory, gmd_error *error)
+{
+    lone_key lone = {.name = name};
+    gmd_error ignored;
+    gmd_near_begin(&lone.near, name);
+    gmd_scenario_each(directory, offer_scenario, &lone.near, &ignored);
+    for (size_t i = 0; i < count; i++) {
+        if (inputs[i] != name && !gmd_text_ends_with(inputs[i], ".gmd")) {
+            look_in(&lone, inputs[i], directory);
+        }
+    }
+    if (!*lone.of || (lone.distance && *gmd_near_text(&lone.near))) {
+        return GMD_BAD_INPUT;
+    }
+    return lone.distance
+               ? gmd_fail(error, GMD_BAD_INPUT,
+                          "'%.60s' is no scenario; a parameter is KEY=VALUE: did you mean %s=%s? "
+                          "('gmd run --list %s' lists them)",
+                          name, lone.key, lone.value, lone.of)
+               : gmd_fail(error, GMD_BAD_INPUT,
+                          "'%.60s' is a parameter of %s and needs a value, KEY=VALUE: %s=%s, for "
+                          "example ('gmd run --list %s' lists them)",
+                          name, lone.of, lone.key, lone.value, lone.of);
+}
+
 static gmd_status add_named(cli_selection *selection, const char *name, const char *directory,
                             gmd_error *error)
 {
@@ -163,6 +228,9 @@ gmd_status cli_select(cli_selection *selection, const char *const *inputs, size_
             status = add_group(selection, inputs[i] + strlen(TAG_PREFIX), directory, error);
         } else {
             status = add_named(selection, inputs[i], directory, error);
+            if (status == GMD_BAD_INPUT && !strpbrk(inputs[i], "/.")) {
+                status = explain_lone_key(inputs[i], inputs, count, directory, error);
+            }
         }
     }
     return status;

@@ -69,6 +69,17 @@ static bool cluster_takes_next(const struct argp *argp, const char *keys)
     return *keys && !keys[1];
 }
 
+static void tell(const struct argp *argp, const char *program, written *w)
+{
+    bool takes_parameters = argp->args_doc && strstr(argp->args_doc, "KEY=VALUE");
+    const char *near = gmd_near_text(&w->near);
+    fprintf(stderr, "%s: unrecognized option '--%.*s'%s", program, (int)w->length, w->name, near);
+    if (!*near && takes_parameters && w->name[w->length] == '=') {
+        fprintf(stderr, "; a parameter of a scenario has no dashes: %s", w->name);
+    }
+    fprintf(stderr, "\nTry `%s --help' or `%s --usage' for more information.\n", program, program);
+}
+
 bool cli_tell_unknown_option(const struct argp *argp, int argc, char **argv)
 {
     static const struct argp_option own[] = {{.name = "help", .key = '?'}, {.name = "usage"}, {0}};
@@ -88,10 +99,7 @@ bool cli_tell_unknown_option(const struct argp *argp, int argc, char **argv)
         compare_all(&w, argp);
         compare_all(&w, &always);
         if (!w.is_known) {
-            fprintf(stderr,
-                    "%s: unrecognized option '--%.*s'%s\nTry `%s --help' or `%s --usage' for more "
-                    "information.\n",
-                    argv[0], (int)w.length, w.name, gmd_near_text(&w.near), argv[0], argv[0]);
+            tell(argp, argv[0], &w);
             return true;
         }
         i += w.takes_next;

@@ -1,9 +1,18 @@
-# gmd_add_program_target(PART...) - the target gmd_program: everything that the folders build by default, but tests.
+# gmd_add_program_target(PART...) - the target gmd_program: all that is installed. What is only run by tests or by hand
+# (gmd_not_installed) is left out, and so are static libraries that nothing of it is linked with.
+define_property(TARGET PROPERTY GMD_NOT_INSTALLED)
+
+function(gmd_not_installed)
+  set_property(TARGET ${ARGN} PROPERTY GMD_NOT_INSTALLED TRUE)
+endfunction()
+
 function(gmd_add_targets_of folder target)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(built ${targets})
     get_target_property(is_left_out ${built} EXCLUDE_FROM_ALL)
-    if(NOT is_left_out)
+    get_target_property(is_not_installed ${built} GMD_NOT_INSTALLED)
+    get_target_property(type ${built} TYPE)
+    if(NOT is_left_out AND NOT is_not_installed AND NOT type STREQUAL "STATIC_LIBRARY")
       add_dependencies(${target} ${built})
     endif()
   endforeach()

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define HEADER    "gmd-baseline 1"
 #define OTHER_MAX 4200
@@ -184,6 +185,12 @@ gmd_status baseline_read(gate_baseline *baseline, const char *path, gmd_error *e
     size_t size = 0;
     *baseline = (gate_baseline){.count = 0};
     gmd_status status = gmd_file_read(path, &bytes, &size, error);
+    if (status != GMD_OK && access(path, F_OK) != 0 && errno == ENOENT) {
+        status = gmd_fail(error, status,
+                          "--baseline %s: there is no such file; --update-baseline "
+                          "writes it",
+                          path);
+    }
     char *text = status == GMD_OK ? malloc(size + 1) : NULL;
     if (status == GMD_OK && !text) {
         status = gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", path);

@@ -146,6 +146,7 @@ void gate_write_findings(gate_state *gate)
         gmd_gate_finding *to = &list[i];
         to->violation = from->violation;
         to->case_requests = from->requests;
+        snprintf(to->unfinished, sizeof to->unfinished, "%s", from->unfinished);
         to->hits = from->hits;
         to->seconds = mark->seconds;
         gmd_identity_print(&from->cause, to->cause);

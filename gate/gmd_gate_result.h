@@ -80,6 +80,8 @@ typedef struct gmd_gate_finding {
     char part[24], item[96];       /* that came upon it first */
     char replay[4096];             /* the command that shows it again */
     size_t case_requests;
+    char
+        unfinished[128]; /* why the case may be larger than it need be; empty: it is the smallest */
     uint64_t hits;
     double seconds; /* since the gate began */
 } gmd_gate_finding;

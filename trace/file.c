@@ -94,8 +94,9 @@ static gmd_status fail_unpack(unpacker *u, int code)
     }
     if (code == Z_BUF_ERROR) {
         return gmd_fail(u->error, GMD_BAD_INPUT,
-                        "%s: is cut off: byte %zu: the gzip data ends here, expected more", u->name,
-                        at);
+                        "%s: is cut off: byte %zu: the gzip data ends here, expected "
+                        "more" GMD_CUT_OFF_ADVICE,
+                        u->name, at);
     }
     return gmd_fail(u->error, GMD_BAD_INPUT, "%s: byte %zu: corrupt gzip data: %s", u->name, at,
                     u->zlib.msg ? u->zlib.msg : "expected a valid stream");

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What ends the error of a file that is cut off. */
+#define GMD_CUT_OFF_ADVICE "; copy the file again, or let the job write it again"
+
 /* Reads `path` ("-": standard input) into a malloc'd buffer with a terminating zero that `*size`
  * does not count; gzip data is recognised by its magic and unpacked. Refuses more than 4 GiB of
  * content, a directory, truncated or corrupt gzip data, each with a message that names the file and

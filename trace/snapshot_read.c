@@ -2,6 +2,7 @@
  *
  * Names and shapes are those of torch/csrc/cuda/memory_snapshot.cpp and Module.cpp (torch 2.1
  * to 2.13); keys that older versions lack are optional, keys that gmd does not know are ignored. */
+#include "gmd_file.h"
 #include "gmd_snapshot.h"
 
 #include "pickle.h"
@@ -19,6 +20,10 @@ static bool begins_with(const uint8_t *data, size_t size, const char *bytes, siz
     return size >= count && memcmp(data, bytes, count) == 0;
 }
 
+static const char zip_file[] = "is a zip file, as torch.save() writes, and no memory snapshot "
+                               "(torch.cuda.memory._dump_snapshot() writes one)",
+                  cut_off[] = "is cut off";
+
 /* What a file is that is not one snapshot. */
 static const char *foreign_kind(const uint8_t *data, size_t size, bool is_cut_off)
 {
@@ -26,25 +31,26 @@ static const char *foreign_kind(const uint8_t *data, size_t size, bool is_cut_of
         return "is empty";
     }
     if (begins_with(data, size, "PK\3\4", 4)) {
-        return "is a zip file, as torch.save() writes, and no memory snapshot "
-               "(torch.cuda.memory._dump_snapshot() writes one)";
+        return zip_file;
     }
     if (is_cut_off && begins_with(data, size, "\x80", 1)) {
-        return "is cut off";
+        return cut_off;
     }
     return "is no memory snapshot, or a damaged one (torch.cuda.memory._dump_snapshot() writes "
            "one)";
 }
 
-/* Before the parser's word, which has the byte, that which the user needs. */
+/* Before the parser's word, which has the byte, that which the user needs; of a zip file no byte is
+ * wrong. */
 static void explain(const snapshot_reader *c, const char *kind)
 {
     const size_t length = strlen(c->name);
     if (c->error && c->status == GMD_BAD_INPUT) {
         const gmd_error cause = *c->error;
         bool has_name = strncmp(cause.text, c->name, length) == 0;
-        gmd_fail(c->error, c->status, "%s: %s%s", c->name, kind,
-                 has_name ? cause.text + length : "");
+        gmd_fail(c->error, c->status, "%s: %s%s%s", c->name, kind,
+                 has_name && kind != zip_file ? cause.text + length : "",
+                 kind == cut_off ? GMD_CUT_OFF_ADVICE : "");
     }
 }
 

@@ -2,10 +2,12 @@
 #include "gmd_assert.h"
 #include "gmd_file.h"
 #include "gmd_log.h"
+#include "gmd_spelling.h"
 #include "gmd_trace_validity.h"
 #include "quote.h"
 #include "text_parser.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +103,26 @@ static const directive *find_directive(text_token word, gmd_request *request)
     return NULL;
 }
 
+/* With the words that are spelt like it. */
+static bool refuse_directive(text_parser *p, text_token word)
+{
+    char name[GMD_SPELLING_MAX + 1], expected[sizeof((gmd_near *)NULL)->text + 60];
+    gmd_near near;
+    if (!text_copy_token(word, name, sizeof name)) {
+        *name = '\0';
+    }
+    gmd_near_begin(&near, name);
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
+        gmd_near_offer(&near, gmd_request_rows[op].word);
+    }
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
+        gmd_near_offer(&near, directives[i].word);
+    }
+    snprintf(expected, sizeof expected, "a request such as 'alloc' or 'free'%s",
+             gmd_near_text(&near));
+    return UNEXPECTED(p, expected, word);
+}
+
 static bool parse_directive(text_parser *p)
 {
     text_token word = text_next_token(p);
@@ -110,7 +132,7 @@ static bool parse_directive(text_parser *p)
     gmd_request request = {.thread = p->thread, .line = p->line};
     const directive *d = find_directive(word, &request);
     if (!d) {
-        return UNEXPECTED(p, "a request such as 'alloc' or 'free'", word);
+        return refuse_directive(p, word);
     }
     if (d->kind == HEADER && (p->trace->count || p->repeat.body)) {
         return UNEXPECTED(p, "header lines before the first request", word);

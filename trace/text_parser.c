@@ -151,8 +151,8 @@ bool text_name_index(text_parser *p, gmd_names *names, gmd_name_table *table, ch
 
 bool text_stream_index(text_parser *p, text_token t, uint32_t *stream)
 {
-    return text_name_index(p, &p->trace->streams, &p->streams, 's', GMD_MAX_STREAMS, "a stream", t,
-                           stream);
+    return text_name_index(p, &p->trace->streams, &p->streams, 's', GMD_MAX_STREAMS,
+                           "a stream such as s1", t, stream);
 }
 
 bool text_take_stream(text_parser *p, uint32_t *stream)

@@ -145,8 +145,7 @@ static double budget_of(const gmd_run_options *options, const taken_run *run)
                                                                          : process->call_budget_s;
 }
 
-/* An allocator may say by a std::bad_alloc of its malloc that it is out of memory, if it says so.
- */
+/* By a std::bad_alloc of its malloc an allocator may report out of memory, where it promises so. */
 static const char *promise_for(const taken_run *run)
 {
     bool is_malloc = run->stage == GMD_STAGE_REQUESTS && run->is_in_request &&

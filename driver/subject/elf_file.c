@@ -45,6 +45,39 @@ static FILE *open_elf(const char *path, Elf64_Ehdr *header, uint64_t *size)
     return NULL;
 }
 
+const char *elf_file_unfit(const char *path)
+{
+    static const struct {
+        unsigned machine;
+        const char *words;
+    } others[] = {
+        {EM_AARCH64, "is for 64-bit ARM (aarch64), and gmd loads libraries for x86-64"},
+        {EM_386, "is for 32-bit x86, and gmd loads libraries for x86-64"},
+        {EM_PPC64, "is for POWER (ppc64), and gmd loads libraries for x86-64"},
+    };
+    struct {
+        unsigned char ident[EI_NIDENT];
+        uint16_t type, machine;
+    } head;
+    FILE *file = fopen(path, "rbe");
+    if (!file) {
+        return NULL;
+    }
+    bool is_read = read_at(file, 0, &head, sizeof head);
+    fclose(file);
+    if (!is_read || memcmp(head.ident, ELFMAG, SELFMAG) != 0) {
+        return "is no shared library, as cc -shared -fPIC makes one";
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (head.machine == others[i].machine) {
+            return others[i].words;
+        }
+    }
+    return head.machine == EM_X86_64
+               ? NULL
+               : "is for another processor, and gmd loads libraries for x86-64";
+}
+
 bool elf_file_is_whole(const char *path)
 {
     Elf64_Ehdr header;

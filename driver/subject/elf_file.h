@@ -4,6 +4,10 @@
 
 #include <stdbool.h>
 
+/* What makes the file none that can be loaded here: "is no shared library ...", "is for ..."; NULL:
+ * nothing does, or it cannot be read. */
+const char *elf_file_unfit(const char *path);
+
 /* False: it is an ELF file of 64 bits whose segments end beyond it: the dynamic loader maps what
  * the headers promise, and a page that the file has not ends the process with SIGBUS. What is no
  * such file, or cannot be read, is for the loader to refuse. */

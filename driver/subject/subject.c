@@ -76,7 +76,24 @@ static gmd_status name_builtin(const gmd_subject_source *source, subject_spec *o
 static gmd_status refuse_spec(const char *spec, gmd_error *error)
 {
     gmd_near near;
+    char library[GMD_SPELLING_MAX + 8];
+    if (*spec == '-') {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator has no value: the option %s follows it; expected PATH.so, for "
+                        "example",
+                        spec);
+    }
+    if (access(spec, F_OK) == 0) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: is not the name of a shared library; expected PATH.so or "
+                        "PATH.so:MALLOC,FREE",
+                        spec);
+    }
     gmd_near_begin(&near, spec);
+    snprintf(library, sizeof library, "%s%.60s.so", strchr(spec, '/') ? "" : "./", spec);
+    if (access(library, F_OK) == 0) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: did you mean %s?", spec, library);
+    }
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
         gmd_near_offer(&near, builtins[i].spec);
     }
@@ -296,6 +313,11 @@ static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
         return status;
     }
     snprintf(subject->path, sizeof subject->path, "%s", spec->path);
+    const char *unfit = elf_file_unfit(spec->path);
+    if (unfit) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot be loaded: %s %s",
+                        source->spec, spec->path, unfit);
+    }
     if (!elf_file_is_whole(spec->path)) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--allocator %s: cannot be loaded: the file is cut short", source->spec);

@@ -250,15 +250,23 @@ static void write_case(const gmd_findings *findings, gmd_finding *finding,
     }
 }
 
-static void note_unfinished(gmd_finding *finding, gmd_status status, const gmd_minimized *minimized,
+static void note_unfinished(const gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
+                            gmd_status status, const gmd_minimized *minimized,
                             const gmd_error *error)
 {
+    char *text = finding->unfinished;
+    enum { SIZE = sizeof finding->unfinished };
     if (status != GMD_OK) {
-        snprintf(finding->unfinished, sizeof finding->unfinished, "not minimised: %.100s",
-                 error->text);
-    } else if (!minimized->is_complete) {
-        snprintf(finding->unfinished, sizeof finding->unfinished,
-                 "minimised until its time was over");
+        snprintf(text, SIZE, "not minimised: %.100s", error->text);
+    } else if (minimized->is_complete) {
+        *text = '\0';
+    } else if (gmd_options_interrupted(runner->given)) {
+        snprintf(text, SIZE, "minimised until it was interrupted");
+    } else if (findings->minimize_tries && minimized->tries >= findings->minimize_tries) {
+        snprintf(text, SIZE, "minimised until its %" PRIu64 " runs were over",
+                 findings->minimize_tries);
+    } else {
+        snprintf(text, SIZE, "minimised until its time was over");
     }
 }
 
@@ -275,7 +283,7 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     double start = gmd_clock_s();
     status = minimize(findings, finding, runner, &smallest, &minimized, error);
     finding->minimize_seconds = gmd_clock_s() - start;
-    note_unfinished(finding, status, &minimized, error);
+    note_unfinished(findings, finding, runner, status, &minimized, error);
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
     }

@@ -10,13 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIGURE_COLUMNS = 54 }; /* of a row, before its settings */
+enum { FIGURE_COLUMNS = 54, BELOW = 4 }; /* of a row, before its settings; their indent below it */
 
 typedef struct page {
     const gmd_advice *advice;
-    int columns;
+    gmd_terminal terminal;
+    int columns; /* of sentences, in a file too */
     FILE *out;
 } page;
+
+static gmd_terminal sentences(const page *p)
+{
+    return (gmd_terminal){.columns = p->columns};
+}
 
 static const char *conf_text(const gmd_setting_advice *s)
 {
@@ -59,12 +65,15 @@ static void put_title(const page *p)
 {
     const gmd_advice *a = p->advice;
     char count[32], size[24];
-    gmd_utf8_put_line(a->name, p->out);
+    gmd_held_text held;
+    FILE *text = gmd_held_text_begin(&held, p->out);
+    gmd_utf8_put_line(a->name, text);
     if (a->device_count > 1) {
-        fprintf(p->out, ", device %u", a->device);
+        fprintf(text, ", device %u", a->device);
     }
-    fprintf(p->out, ": %s requests,\n%s %s%s\n\n", gmd_format_count(a->requests, count),
-            memory_text(a), gmd_format_size(a->memory_bytes, size),
+    fprintf(text, ": %s requests,", gmd_format_count(a->requests, count));
+    gmd_held_text_put(&held, p->terminal, 0, 2);
+    fprintf(p->out, "%s %s%s\n\n", memory_text(a), gmd_format_size(a->memory_bytes, size),
             a->memory_kind == GMD_MEMORY_DEVICE ? " (assumed; --capacity)" : "");
 }
 
@@ -169,22 +178,21 @@ static void put_best(const page *p)
 /* On lines of its own, broken behind commas where it does not fit on one. */
 static void put_long_conf(const page *p, const char *conf, const char *note)
 {
-    enum { INDENT = 4 };
     int column = p->columns;
     for (size_t length; *conf; conf += length) {
         char part[GMD_ADVICE_CONF];
         length = strcspn(conf, ",");
         length += conf[length] == ',';
         snprintf(part, sizeof part, "%.*s", (int)length, conf);
-        if (column > INDENT && column + (int)length > p->columns) {
-            fprintf(p->out, "\n%*s", INDENT, "");
-            column = INDENT;
+        if (column > BELOW && column + (int)length > p->columns) {
+            fprintf(p->out, "\n%*s", BELOW, "");
+            column = BELOW;
         }
         gmd_utf8_put_line(part, p->out);
         column += (int)length;
     }
     if (column + (int)strlen(note) > p->columns) {
-        fprintf(p->out, "\n%*s%s\n", INDENT, "", note + strspn(note, ", "));
+        fprintf(p->out, "\n%*s%s\n", BELOW, "", note + strspn(note, ", "));
     } else {
         fprintf(p->out, "%s\n", note);
     }
@@ -211,8 +219,9 @@ static void put_row(const page *p, const gmd_setting_advice *s)
 
 static void put_table(const page *p)
 {
-    fprintf(p->out, "%11s %10s %7s %6s %7s %8s  %s\n", "fits in", "reserved", "retries", "ooms",
-            "calls", "time", "settings");
+    fprintf(p->out, "%11s %10s %7s %6s %7s %8s", "fits in", "reserved", "retries", "ooms", "calls",
+            "time");
+    gmd_put_beside(p->out, sentences(p), FIGURE_COLUMNS, BELOW, "settings");
     for (size_t i = 0; i < p->advice->count; i++) {
         put_row(p, &p->advice->settings[i]);
     }
@@ -303,7 +312,8 @@ static void put_basis(const page *p)
 gmd_status gmd_advice_write_text(const gmd_advice *advice, const gmd_advice_view *view, FILE *out,
                                  gmd_error *error)
 {
-    const page p = {.advice = advice, .columns = view->columns, .out = out};
+    const page p = {
+        .advice = advice, .terminal = view->terminal, .columns = view->columns, .out = out};
     put_title(&p);
     put_leaks(&p);
     if (advice->count) {

@@ -96,6 +96,8 @@ static const char *format_figure_change(const gmd_diff_figure_row *row, char tex
     return text;
 }
 
+enum { FIGURE_COLUMNS = 37, BELOW = 4 }; /* of a row, before its name; the indent of one below */
+
 static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
                      void (*put_text)(const char *, FILE *), FILE *out)
 {
@@ -106,6 +108,15 @@ static void put_name(const gmd_comparison *c, const gmd_compared_row *row,
     compared_line_put(row, put_text, out);
 }
 
+/* Behind the figures, or below them. */
+static void put_name_beside(const gmd_comparison *c, const gmd_compared_row *row,
+                            gmd_terminal terminal, FILE *out)
+{
+    gmd_held_text held;
+    put_name(c, row, gmd_utf8_put_line, gmd_held_text_begin(&held, out));
+    gmd_held_text_put_beside(&held, terminal, FIGURE_COLUMNS, BELOW);
+}
+
 static void put_rest(size_t count, uint32_t rows, FILE *out)
 {
     char text[32];
@@ -114,7 +125,8 @@ static void put_rest(size_t count, uint32_t rows, FILE *out)
     }
 }
 
-static void put_table(const gmd_comparison *c, const char *title, uint32_t rows, FILE *out)
+static void put_table(const gmd_comparison *c, const char *title, uint32_t rows,
+                      gmd_terminal terminal, FILE *out)
 {
     char before[24], after[24], change[32];
     size_t shown = gmd_min(c->row_count, rows);
@@ -124,16 +136,15 @@ static void put_table(const gmd_comparison *c, const char *title, uint32_t rows,
     fprintf(out, "\n      before      after      change  %s\n", title);
     for (size_t i = 0; i < shown; i++) {
         const gmd_compared_row *row = &c->rows[i];
-        fprintf(out, "  %10s %10s %11s  ", gmd_format_size(row->bytes[BEFORE], before),
+        fprintf(out, "  %10s %10s %11s", gmd_format_size(row->bytes[BEFORE], before),
                 gmd_format_size(row->bytes[AFTER], after),
                 format_change(row->bytes[BEFORE], row->bytes[AFTER], change));
-        put_name(c, row, gmd_utf8_put_line, out);
-        fputc('\n', out);
+        put_name_beside(c, row, terminal, out);
     }
     put_rest(c->row_count, rows, out);
 }
 
-static void put_figures(const gmd_diff *diff, uint32_t rows, FILE *out)
+static void put_figures(const gmd_diff *diff, uint32_t rows, gmd_terminal terminal, FILE *out)
 {
     char before[32], after[32], change[32];
     if (diff->figure_count == 0) {
@@ -142,27 +153,35 @@ static void put_figures(const gmd_diff *diff, uint32_t rows, FILE *out)
     fputs("\n      before      after      change  figure\n", out);
     for (size_t i = 0; i < diff->figure_count && i < rows; i++) {
         const gmd_diff_figure_row *row = &diff->figures[i];
-        fprintf(out, "  %10s %10s %11s  ", format_figure(row->before, before),
+        fprintf(out, "  %10s %10s %11s", format_figure(row->before, before),
                 format_figure(row->after, after), format_figure_change(row, change));
-        gmd_utf8_put_line(diff_figure_of(row)->name, out);
-        fputc('\n', out);
+        gmd_put_beside(out, terminal, FIGURE_COLUMNS, BELOW, diff_figure_of(row)->name);
     }
     put_rest(diff->figure_count, rows, out);
 }
 
-gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, gmd_error *error)
+static void put_sides(const gmd_diff *diff, gmd_terminal terminal, FILE *out)
+{
+    const char *before = diff->before->name, *after = diff->after->name;
+    int width = gmd_text_width(before) + gmd_text_width(" -> ") + gmd_text_width(after);
+    gmd_utf8_put_line(before, out);
+    fputs(terminal.columns && width > terminal.columns ? " ->\n    " : " -> ", out);
+    gmd_utf8_put_line(after, out);
+    putc('\n', out);
+}
+
+gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, gmd_terminal terminal,
+                               FILE *out, gmd_error *error)
 {
     const uint64_t *total = diff->lines.total;
     char before[24], after[24], change[32];
-    gmd_utf8_put_line(diff->before->name, out);
-    fputs(" -> ", out);
-    gmd_utf8_put_line(diff->after->name, out);
-    fprintf(out, "\nAllocated at the %s: %s -> %s (%s)\n", diff->is_of_end ? "end" : "peak",
+    put_sides(diff, terminal, out);
+    fprintf(out, "Allocated at the %s: %s -> %s (%s)\n", diff->is_of_end ? "end" : "peak",
             gmd_format_size(total[BEFORE], before), gmd_format_size(total[AFTER], after),
             format_change(total[BEFORE], total[AFTER], change));
-    put_table(&diff->lines, "line", rows, out);
-    put_table(&diff->categories, "category", rows, out);
-    put_figures(diff, rows, out);
+    put_table(&diff->lines, "line", rows, terminal, out);
+    put_table(&diff->categories, "category", rows, terminal, out);
+    put_figures(diff, rows, terminal, out);
     return gmd_finish_writing(out, "the diff", error);
 }
 

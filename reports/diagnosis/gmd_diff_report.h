@@ -4,6 +4,7 @@
 
 #include "gmd_comparison.h"
 #include "gmd_diff_input.h"
+#include "gmd_terminal.h"
 
 #include <stdio.h>
 
@@ -31,7 +32,8 @@ uint64_t gmd_diff_growth(const gmd_diff *diff);
 
 /* A table of at most `rows` rows on a screen; docs/schema/diff.schema.json; a table for a comment
  * in a code review. */
-gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, FILE *out, gmd_error *error);
+gmd_status gmd_diff_write_text(const gmd_diff *diff, uint32_t rows, gmd_terminal terminal,
+                               FILE *out, gmd_error *error);
 gmd_status gmd_diff_write_json(const gmd_diff *diff, const char *version, uint64_t threshold,
                                FILE *out, gmd_error *error);
 gmd_status gmd_diff_write_markdown(const gmd_diff *diff, uint32_t rows, FILE *out,

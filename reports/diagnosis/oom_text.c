@@ -10,16 +10,21 @@
 static void put_oom_amounts(const page *p, const gmd_oom *oom)
 {
     char allocated[24], reserved[24], other[24];
-    fprintf(p->out, "  %s allocated of %s reserved",
+    page_line line;
+    page_line_begin(&line, p);
+    fprintf(line.page.out, "%s allocated of %s reserved",
             gmd_format_size(oom->free.amount.allocated, allocated),
             gmd_format_size(oom->free.amount.reserved, reserved));
     if (oom->device_free != GMD_NOT_KNOWN) {
-        fprintf(p->out, ", %s free on the device", gmd_format_size(oom->device_free, other));
+        fprintf(line.page.out, ", %s free on the device", gmd_format_size(oom->device_free, other));
     }
-    fputc('\n', p->out);
+    page_line_end(&line, p, 2, 4);
     if (oom->beside != GMD_NOT_KNOWN) {
-        fprintf(p->out, "  %s held beside PyTorch: by the driver, libraries and other processes\n",
+        page_line_begin(&line, p);
+        fprintf(line.page.out,
+                "%s held beside PyTorch: by the driver, libraries and other processes",
                 gmd_format_size(oom->beside, other));
+        page_line_end(&line, p, 2, 4);
     }
 }
 
@@ -51,8 +56,11 @@ static gmd_status put_oom(const page *p, const gmd_oom *oom)
     put_oom_title(p, oom);
     put_oom_amounts(p, oom);
     page_put_causes(p, &oom->free);
-    fprintf(p->out, "  The largest request that would have been served: at least %s\n",
+    page_line line;
+    page_line_begin(&line, p);
+    fprintf(line.page.out, "The largest request that would have been served: at least %s",
             gmd_format_size(oom->largest, bytes));
+    page_line_end(&line, p, 2, 4);
     fprintf(p->out, "  Cause: %s. Change:\n", gmd_oom_cause_name(oom->cause));
     gmd_put_wrapped(p->out, p->view->columns, 4, oom->change);
     fputs("  Held then\n", p->out);

@@ -14,22 +14,32 @@
 
 void page_line_begin(page_line *line, const page *p)
 {
-    *line = (page_line){.page = *p};
-    FILE *text = open_memstream(&line->text, &line->size);
-    line->page.out = text ? text : p->out;
+    line->page = *p;
+    line->page.out = gmd_held_text_begin(&line->held, p->out);
+}
+
+/* Sentences have a width in a file, too. */
+static gmd_terminal sentences(const page *p)
+{
+    return (gmd_terminal){.columns = p->view->columns};
+}
+
+/* Goes on from `column`, and begins lines that follow with the indent. */
+static int flow(const page *p, int column, int indent, const char *text)
+{
+    gmd_put_flowing(p->out, sentences(p), indent, &column, text);
+    return column;
+}
+
+void page_line_end_at(page_line *line, const page *p, int column, int indent)
+{
+    gmd_held_text_put(&line->held, sentences(p), column, indent);
 }
 
 void page_line_end(page_line *line, const page *p, int first_indent, int indent)
 {
-    if (line->page.out == p->out) {
-        fputc('\n', p->out);
-        return;
-    }
-    fclose(line->page.out);
-    if (line->text) {
-        gmd_put_hanging(p->out, p->view->columns, first_indent, indent, line->text);
-    }
-    free(line->text);
+    fprintf(p->out, "%*s", first_indent, "");
+    page_line_end_at(line, p, first_indent, indent);
 }
 
 static const char *file_name(const char *path, bool whole)
@@ -44,12 +54,14 @@ void page_put_line(const page *p, uint32_t frame)
     fprintf(p->out, ":%" PRIu32, place.line);
 }
 
+static const char no_frames[] = "no frames of the program";
+
 /* `gap`: what stands before the function. */
 static void put_place(const page *p, uint32_t frame, const char *gap)
 {
     gmd_place place = gmd_places_get(&p->facts->places, frame);
     if (frame == GMD_NO_PLACE) {
-        fputs("no frames of the program", p->out);
+        fputs(no_frames, p->out);
         return;
     }
     page_put_line(p, frame);
@@ -65,18 +77,24 @@ void page_put_place(const page *p, uint32_t frame)
     put_place(p, frame, " ");
 }
 
-void page_put_place_at(const page *p, int column, uint32_t frame)
+int page_put_place_at(const page *p, int column, uint32_t frame)
 {
     char gap[64] = " ", number[32];
-    if (frame != GMD_NO_PLACE) {
-        gmd_place place = gmd_places_get(&p->facts->places, frame);
-        int width = snprintf(number, sizeof number, ":%" PRIu32 " in ", place.line);
-        size_t text = strlen(file_name(place.file, p->view->all_frames)) + strlen(place.function);
-        if ((size_t)(column + width) + text > (size_t)p->view->columns) {
-            snprintf(gap, sizeof gap, "\n%*s", column, "");
-        }
+    if (frame == GMD_NO_PLACE) {
+        return flow(p, column, column, no_frames);
+    }
+    gmd_place place = gmd_places_get(&p->facts->places, frame);
+    const char *file = file_name(place.file, p->view->all_frames);
+    int before = gmd_text_width(file) + snprintf(number, sizeof number, ":%" PRIu32, place.line);
+    int function = *place.function ? gmd_text_width("in ") + gmd_text_width(place.function) : 0;
+    bool has_room = column + before + 1 + function <= p->view->columns;
+    if (function && !has_room) {
+        snprintf(gap, sizeof gap, "\n%*s", column, "");
     }
     put_place(p, frame, gap);
+    return function == 0 ? column + before
+           : has_room    ? column + before + 1 + function
+                         : column + function;
 }
 
 /* "event 9,312, iteration 3 of 6" */
@@ -165,13 +183,20 @@ gmd_status page_put_holders(const page *p, uint32_t moment, uint32_t rows)
 
 /* --- memory that is free ---------------------------------------------------------------------- */
 
+void page_put_amount(const page *p, uint64_t bytes, const char *text)
+{
+    char size[24];
+    fprintf(p->out, "  %10s  ", gmd_format_size(bytes, size));
+    flow(p, PAGE_AMOUNT, PAGE_AMOUNT, text);
+    fputc('\n', p->out);
+}
+
 void page_put_causes(const page *p, const gmd_free_memory *free_memory)
 {
-    char bytes[24];
     for (int cause = 0; cause < GMD_FREE_CAUSE_COUNT; cause++) {
         if (free_memory->by_cause[cause]) {
-            fprintf(p->out, "  %10s  %s\n", gmd_format_size(free_memory->by_cause[cause], bytes),
-                    gmd_free_cause_sentence(free_memory, (gmd_free_cause)cause));
+            page_put_amount(p, free_memory->by_cause[cause],
+                            gmd_free_cause_sentence(free_memory, (gmd_free_cause)cause));
         }
     }
 }

@@ -3,6 +3,7 @@
 #define GMD_REPORTS_DIAGNOSIS_PAGE_H
 
 #include "gmd_diagnosis_report.h"
+#include "gmd_report_text.h"
 
 typedef struct page {
     const gmd_diagnosis *diagnosis;
@@ -19,23 +20,29 @@ static inline bool page_is_of_pytorch(const page *p)
 }
 
 /* A line that is put together piece by piece and wrapped as it is ended: what is put on `page` is
- * its text. Without host memory it is put as it is. */
+ * its text. */
 typedef struct page_line {
     page page;
-    char *text; /* NULL: `page` is the screen's */
-    size_t size;
+    gmd_held_text held;
 } page_line;
 
 void page_line_begin(page_line *line, const page *p);
 void page_line_end(page_line *line, const page *p, int first_indent, int indent);
+/* The same of a line that the screen has the first `column` columns of. */
+void page_line_end_at(page_line *line, const page *p, int column, int indent);
 
 /* "train.py:37 in train"; "train.py:37" */
 void page_put_place(const page *p, uint32_t frame);
 void page_put_line(const page *p, uint32_t frame);
 
 /* The same, of a row that has so many columns before it: the function on a line of its own where
- * there is no room for it. */
-void page_put_place_at(const page *p, int column, uint32_t frame);
+ * there is no room for it. The column behind it. */
+int page_put_place_at(const page *p, int column, uint32_t frame);
+
+enum { PAGE_AMOUNT = 14 }; /* columns of an amount, before what it is of */
+
+/* "      20.0 MiB  cached for another stream" */
+void page_put_amount(const page *p, uint64_t bytes, const char *text);
 
 /* "event 9,312, iteration 3 of 6" */
 void page_put_moment(const page *p, uint32_t moment);

@@ -21,11 +21,32 @@ static void put_callers(const page *p, uint32_t frame)
     enum { SHOWN = 3 };
     uint32_t callers[SHOWN];
     size_t count = gmd_places_callers(&p->facts->places, frame, callers, SHOWN);
-    for (size_t i = 0; i < count; i++) {
-        fputs(i ? ", " : "              called by ", p->out);
-        page_put_line(p, callers[i]);
+    page_line line;
+    if (count == 0) {
+        return;
     }
-    fputs(count ? "\n" : "", p->out);
+    page_line_begin(&line, p);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "called by ", line.page.out);
+        page_put_line(&line.page, callers[i]);
+    }
+    page_line_end(&line, p, PAGE_AMOUNT, PAGE_AMOUNT + 2);
+}
+
+static void put_where(const page *p, const gmd_job_finding *finding)
+{
+    char bytes[24];
+    for (size_t i = 0; i < finding->where_count; i++) {
+        page_line line;
+        fprintf(p->out, "  %10s  ", gmd_format_size(finding->where[i].bytes, bytes));
+        int column = page_put_place_at(p, PAGE_AMOUNT, finding->where[i].frame);
+        page_line_begin(&line, p);
+        fputs(finding->where[i].is_inferred ? ", the last line before it" : "", line.page.out);
+        page_line_end_at(&line, p, column, PAGE_AMOUNT);
+        if (i == 0) {
+            put_callers(p, finding->where[i].frame);
+        }
+    }
 }
 
 static void put_finding(page *p, const gmd_ranked_finding *ranked)
@@ -34,24 +55,22 @@ static void put_finding(page *p, const gmd_ranked_finding *ranked)
     char bytes[24], rate[24];
     const char *bold = p->view->terminal.color ? "\033[1m" : "";
     const char *plain = p->view->terminal.color ? "\033[0m" : "";
-    fprintf(p->out, "%s%s%s: %s", bold, gmd_finding_class_name(finding->class), plain,
-            gmd_format_size(finding->bytes, bytes));
+    const char *name = gmd_finding_class_name(finding->class);
+    page_line line;
+    fprintf(p->out, "%s%s%s", bold, name, plain);
+    page_line_begin(&line, p);
+    fprintf(line.page.out, ": %s", gmd_format_size(finding->bytes, bytes));
     p->facts = &ranked->device->facts;
     if (p->diagnosis->device_count > 1) {
-        fprintf(p->out, " on device %u", p->facts->recording.device);
+        fprintf(line.page.out, " on device %u", p->facts->recording.device);
     }
     if (finding->bytes_per_iteration) {
-        fprintf(p->out, ", %s per iteration", gmd_format_size(finding->bytes_per_iteration, rate));
+        fprintf(line.page.out, ", %s per iteration",
+                gmd_format_size(finding->bytes_per_iteration, rate));
     }
-    fprintf(p->out, " (confidence %.0f %%)\n", finding->confidence * 100);
-    for (size_t i = 0; i < finding->where_count; i++) {
-        fprintf(p->out, "  %10s  ", gmd_format_size(finding->where[i].bytes, bytes));
-        page_put_place(p, finding->where[i].frame);
-        fputs(finding->where[i].is_inferred ? ", the last line before it\n" : "\n", p->out);
-        if (i == 0) {
-            put_callers(p, finding->where[i].frame);
-        }
-    }
+    fprintf(line.page.out, " (confidence %.0f %%)", finding->confidence * 100);
+    page_line_end_at(&line, p, gmd_text_width(name), 2);
+    put_where(p, finding);
     gmd_put_wrapped(p->out, p->view->columns, 2, finding->evidence);
     fputs("  Fix:\n", p->out);
     gmd_put_wrapped(p->out, p->view->columns, 4, finding->fix);
@@ -113,7 +132,7 @@ static bool has_free(const gmd_free_memory *free_memory)
 
 static void put_keepers(const page *p, const gmd_free_memory *free_memory)
 {
-    enum { SHOWN = 3, KEEPER_COLUMNS = 14 };
+    enum { SHOWN = 3 };
     char bytes[24];
     if (free_memory->keeper_count == 0 || free_memory->by_cause[GMD_FREE_SPLIT] == 0) {
         return;
@@ -121,7 +140,7 @@ static void put_keepers(const page *p, const gmd_free_memory *free_memory)
     fputs("  Kept by blocks of\n", p->out);
     for (size_t i = 0; i < free_memory->keeper_count && i < SHOWN; i++) {
         fprintf(p->out, "  %10s  ", gmd_format_size(free_memory->keepers[i].bytes, bytes));
-        page_put_place_at(p, KEEPER_COLUMNS, free_memory->keepers[i].frame);
+        page_put_place_at(p, PAGE_AMOUNT, free_memory->keepers[i].frame);
         fputc('\n', p->out);
     }
 }
@@ -143,8 +162,8 @@ static gmd_status put_unused(const page *p)
     page_line_end(&line, p, 0, 2);
     page_put_causes(p, &unused.free);
     if (unused.free.rounding) {
-        fprintf(p->out, "  %10s  in blocks, beyond what was asked for: not in the sum\n",
-                gmd_format_size(unused.free.rounding, bytes));
+        page_put_amount(p, unused.free.rounding,
+                        "in blocks, beyond what was asked for: not in the sum");
     }
     put_keepers(p, &unused.free);
     if (unused.has_request && has_free(&unused.refused)) {
@@ -174,7 +193,6 @@ static void put_verdict(const page *p)
     uint64_t ooms = gmd_diagnosis_oom_count(p->diagnosis);
     char count[32];
     if (!page_is_of_pytorch(p)) {
-        fputs("\n\n", p->out);
         return;
     }
     if (p->diagnosis->snapshot.event_count == 0) {
@@ -186,23 +204,26 @@ static void put_verdict(const page *p)
         fprintf(p->out, "; it survived %s out-of-memor%s", gmd_format_count(ooms, count),
                 ooms == 1 ? "y" : "ies");
     }
-    fputs("\n\n", p->out);
 }
 
 static void put_title(const page *p)
 {
     const gmd_diagnosis *d = p->diagnosis;
     char events[32];
+    page_line line;
     gmd_utf8_put_line(d->name, p->out);
+    page_line_begin(&line, p);
     if (page_is_of_pytorch(p) || d->snapshot.has_events) {
-        fprintf(p->out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
+        fprintf(line.page.out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
     }
     if (d->device_count > 1) {
-        fprintf(p->out, ", %zu devices", d->device_count);
+        fprintf(line.page.out, ", %zu devices", d->device_count);
     } else {
-        put_iterations(p, &d->devices[0].facts);
+        put_iterations(&line.page, &d->devices[0].facts);
     }
-    put_verdict(p);
+    put_verdict(&line.page);
+    gmd_held_text_put(&line.held, p->view->terminal, gmd_text_width(d->name), 2);
+    fputc('\n', p->out);
 }
 
 static void put_device_title(const page *p)

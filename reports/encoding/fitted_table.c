@@ -8,6 +8,8 @@
 
 static const char gap[] = "...", cut[] = " ...";
 
+enum { LEAST_NAME = 12 }; /* columns of a name, however narrow the screen */
+
 static int larger(int a, int b)
 {
     return a > b ? a : b;
@@ -123,8 +125,9 @@ static int total_width(const gmd_fitted_table *table)
     return total;
 }
 
-/* Those that leave first, up to the number `left_out`, are not there. */
-static void measure(gmd_fitted_table *table, int width, int left_out)
+/* Those that leave first, up to the number `left_out`, are not there. No text is shortened to less
+ * than its column's least, or than `floor`, where that is less. */
+static void measure(gmd_fitted_table *table, int width, int left_out, int floor)
 {
     for (size_t i = 0; i < table->column_count; i++) {
         const gmd_fitted_column *c = &table->columns[i];
@@ -132,7 +135,7 @@ static void measure(gmd_fitted_table *table, int width, int left_out)
         table->widths[i] = is_there ? natural_width(table, i) : 0;
     }
     for (size_t i = 0; i < table->column_count; i++) {
-        int excess = total_width(table) - width, least = table->columns[i].least;
+        int excess = total_width(table) - width, least = smaller(table->columns[i].least, floor);
         if (excess > 0 && least && table->widths[i] > least) {
             table->widths[i] = larger(table->widths[i] - excess, least);
         }
@@ -145,10 +148,13 @@ void gmd_fitted_table_fit(gmd_fitted_table *table, int width)
     for (size_t i = 0; i < table->column_count; i++) {
         most = larger(table->columns[i].leaves, most);
     }
-    measure(table, width, 0);
+    measure(table, width, 0, width);
     table->is_brief = total_width(table) > width;
     for (int left_out = 0; left_out <= most && total_width(table) > width; left_out++) {
-        measure(table, width, left_out);
+        measure(table, width, left_out, width);
+    }
+    if (total_width(table) > width) {
+        measure(table, width, most, LEAST_NAME);
     }
 }
 
@@ -181,4 +187,12 @@ void gmd_fitted_table_put_row(const gmd_fitted_table *table, size_t row, FILE *o
                  i + 1 == table->column_count, out);
     }
     putc('\n', out);
+}
+
+void gmd_fitted_table_put(const gmd_fitted_table *table, FILE *out, gmd_terminal terminal)
+{
+    gmd_fitted_table_put_heading(table, out, terminal);
+    for (size_t i = 0; i < gmd_fitted_table_rows(table); i++) {
+        gmd_fitted_table_put_row(table, i, out);
+    }
 }

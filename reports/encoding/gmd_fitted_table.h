@@ -1,5 +1,5 @@
 /* gmd_fitted_table.h - a table for people that fits a width: names are shortened in the middle,
- * numbers never; what can do without is left out last. */
+ * numbers never; then what can do without is left out; names get shorter still last. */
 #ifndef GMD_REPORTS_FITTED_TABLE_H
 #define GMD_REPORTS_FITTED_TABLE_H
 
@@ -26,8 +26,8 @@ typedef struct gmd_fitted_column {
     const char *brief; /* the heading where the table is too wide, and columns are closer; NULL:
                           the same */
     bool is_text;      /* to the left */
-    int least;         /* a text may be shortened to so many columns; 0: never */
-    int leaves;        /* 1: left out first where the table is still too wide; 0: never */
+    int least;  /* a text may be shortened to so many columns before others leave; 0: never */
+    int leaves; /* 1: left out first where the table is still too wide; 0: never */
 } gmd_fitted_column;
 
 typedef struct gmd_fitted_table {
@@ -45,6 +45,8 @@ bool gmd_fitted_table_add(gmd_fitted_table *table, const char *const cells[]);
 void gmd_fitted_table_fit(gmd_fitted_table *table, int width);
 void gmd_fitted_table_put_heading(const gmd_fitted_table *table, FILE *out, gmd_terminal terminal);
 void gmd_fitted_table_put_row(const gmd_fitted_table *table, size_t row, FILE *out);
+/* Heading and rows. */
+void gmd_fitted_table_put(const gmd_fitted_table *table, FILE *out, gmd_terminal terminal);
 size_t gmd_fitted_table_rows(const gmd_fitted_table *table);
 void gmd_fitted_table_free(gmd_fitted_table *table);
 

@@ -22,6 +22,25 @@ int gmd_text_width(const char *text);
  * does not fit onto the terminal a new line begins, indented. */
 void gmd_put_flowing(FILE *out, gmd_terminal terminal, int indent, int *at, const char *text);
 
+/* What a row of figures is of, behind them: two columns after `at`, where they end, or where there
+ * is no room for it, on lines of its own, indented. Ends the line. */
+void gmd_put_beside(FILE *out, gmd_terminal terminal, int at, int indent, const char *text);
+
+/* Text that is put together piece by piece before it is put on a screen, where its width decides.
+ * Without host memory it goes to the screen as it is. */
+typedef struct gmd_held_text {
+    FILE *screen, *stream; /* the same: nothing is held */
+    char *text;
+    size_t size;
+} gmd_held_text;
+
+/* Where to put the pieces. Each of the others ends it, and the line. */
+FILE *gmd_held_text_begin(gmd_held_text *held, FILE *screen);
+/* It goes on from column `at`; the lines after the first are indented. */
+void gmd_held_text_put(gmd_held_text *held, gmd_terminal terminal, int at, int indent);
+/* As gmd_put_beside() does. */
+void gmd_held_text_put_beside(gmd_held_text *held, gmd_terminal terminal, int at, int indent);
+
 /* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
  */
 void gmd_put_markdown(const char *text, FILE *out);

@@ -1,7 +1,9 @@
 #include "gmd_report_text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Phase tables up to this length are shown whole; longer ones keep this many rows at either end. */
@@ -110,10 +112,39 @@ int gmd_text_width(const char *text)
     return width;
 }
 
+/* The bytes of the unit that the text begins with; 0: it begins with none. */
+static size_t unit_length(const char *text)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "%", "ms", "s"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t length = strlen(units[i]);
+        if (strncmp(text, units[i], length) == 0 && !isalnum((unsigned char)text[length])) {
+            return length;
+        }
+    }
+    return 0;
+}
+
+static bool is_in_figure(const char *text, const char *space)
+{
+    return space > text && isdigit((unsigned char)space[-1]) && unit_length(space + 1) > 0;
+}
+
+/* The bytes up to the space at which a line may end: "12.5 MiB" stays on one. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " ");
+    if (text[length] && is_in_figure(text, text + length)) {
+        length += 1 + strcspn(text + length + 1, " ");
+    }
+    return length;
+}
+
 static int width_of_word(const char *text)
 {
+    const char *end = text + word_length(text);
     int width = 0;
-    for (uint32_t c; (c = gmd_utf8_next(&text)) && c != ' ';) {
+    while (text < end && gmd_utf8_next(&text)) {
         width++;
     }
     return width;
@@ -121,9 +152,11 @@ static int width_of_word(const char *text)
 
 void gmd_put_flowing(FILE *out, gmd_terminal terminal, int indent, int *at, const char *text)
 {
+    const char *first = text;
     for (uint32_t c; (c = gmd_utf8_next(&text));) {
         bool is_space = c == ' ' || gmd_utf8_is_control(c);
         bool is_full = is_space && terminal.columns && *at > indent &&
+                       !is_in_figure(first, text - 1) &&
                        *at + 1 + width_of_word(text) > terminal.columns;
         if (is_full) {
             fprintf(out, "\n%*s", indent, "");
@@ -135,11 +168,21 @@ void gmd_put_flowing(FILE *out, gmd_terminal terminal, int indent, int *at, cons
     }
 }
 
+void gmd_put_beside(FILE *out, gmd_terminal terminal, int at, int indent, const char *text)
+{
+    enum { GAP = 2 };
+    bool has_room = !terminal.columns || at + GAP + gmd_text_width(text) <= terminal.columns;
+    fprintf(out, "%s%*s", has_room ? "" : "\n", has_room ? GAP : indent, "");
+    at = has_room ? at + GAP : indent;
+    gmd_put_flowing(out, terminal, indent, &at, text);
+    putc('\n', out);
+}
+
 void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *text)
 {
     int column = 0, indent = first;
     for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
-        int length = (int)strcspn(word, " ");
+        int length = (int)word_length(word);
         if (column > 0 && column + 1 + length > columns) {
             fputc('\n', out);
             column = 0;
@@ -154,4 +197,40 @@ void gmd_put_hanging(FILE *out, int columns, int first, int others, const char *
 void gmd_put_wrapped(FILE *out, int columns, int indent, const char *text)
 {
     gmd_put_hanging(out, columns, indent, indent, text);
+}
+
+FILE *gmd_held_text_begin(gmd_held_text *held, FILE *screen)
+{
+    *held = (gmd_held_text){.screen = screen};
+    FILE *stream = open_memstream(&held->text, &held->size);
+    held->stream = stream ? stream : screen;
+    return held->stream;
+}
+
+/* False: it is on the screen already. */
+static bool end_holding(gmd_held_text *held)
+{
+    if (held->stream == held->screen) {
+        putc('\n', held->screen);
+        return false;
+    }
+    fclose(held->stream);
+    return true;
+}
+
+void gmd_held_text_put(gmd_held_text *held, gmd_terminal terminal, int at, int indent)
+{
+    if (end_holding(held)) {
+        gmd_put_flowing(held->screen, terminal, indent, &at, held->text ? held->text : "");
+        putc('\n', held->screen);
+        free(held->text);
+    }
+}
+
+void gmd_held_text_put_beside(gmd_held_text *held, gmd_terminal terminal, int at, int indent)
+{
+    if (end_holding(held)) {
+        gmd_put_beside(held->screen, terminal, at, indent, held->text ? held->text : "");
+        free(held->text);
+    }
 }

@@ -1,5 +1,6 @@
 #include "repeats.h"
 
+#include "gmd_fitted_table.h"
 #include "gmd_report_text.h"
 #include "outcome.h"
 
@@ -170,43 +171,50 @@ void repeats_json(gmd_json *json, const gmd_report *report)
 
 /* --- the terminal ------------------------------------------------------------------------ */
 
-static void put_cell(uint64_t value, bool is_bytes, gmd_table_unit unit, FILE *out)
+enum { CELL = 48 };
+
+static void format_cell(uint64_t value, bool is_bytes, gmd_table_unit unit, char cell[CELL])
 {
-    char number[40], cell[48];
+    char number[40];
     if (is_bytes) {
         gmd_format_in_unit(value, unit, number);
-        snprintf(cell, sizeof cell, "%s %s", number, unit.name);
+        snprintf(cell, CELL, "%s %s", number, unit.name);
     } else {
-        snprintf(cell, sizeof cell, "%s", gmd_format_count(value, number));
+        snprintf(cell, CELL, "%s", gmd_format_count(value, number));
     }
-    fprintf(out, "  %15s", cell);
 }
 
-static void put_spread(const char *heading, spread s, bool is_bytes, FILE *out)
+static bool add_spread(gmd_fitted_table *table, const char *heading, spread s, bool is_bytes)
 {
     gmd_phase widest = {.max_allocated = is_bytes && s.is_known ? s.most : 0};
     gmd_table_unit unit = gmd_table_unit_for(&widest, 1);
-    fprintf(out, "  %-14s", heading);
+    char least[CELL] = "-", median[CELL] = "-", most[CELL] = "-";
     if (s.is_known) {
-        put_cell(s.least, is_bytes, unit, out);
-        put_cell(s.median, is_bytes, unit, out);
-        put_cell(s.most, is_bytes, unit, out);
-    } else {
-        fprintf(out, "  %15s  %15s  %15s", "-", "-", "-");
+        format_cell(s.least, is_bytes, unit, least);
+        format_cell(s.median, is_bytes, unit, median);
+        format_cell(s.most, is_bytes, unit, most);
     }
-    putc('\n', out);
+    return gmd_fitted_table_add(table, (const char *const[]){heading, least, median, most});
 }
 
 void repeat_terminal(const gmd_report *report, const gmd_repeat *repeat, FILE *out,
                      gmd_terminal terminal)
 {
-    const char *bold = terminal.color ? "\033[1m" : "", *plain = terminal.color ? "\033[0m" : "";
+    static const gmd_fitted_column columns[] = {{.heading = "", .is_text = true},
+                                                {.heading = "min"},
+                                                {.heading = "median"},
+                                                {.heading = "max"}};
+    gmd_fitted_table table = {.columns = columns, .column_count = sizeof columns / sizeof *columns};
     const gmd_outcome *first = report->outcomes[repeat->first];
     fprintf(out, "  %zu of %zu runs pass, seeds %" PRIu64 " to %" PRIu64 "\n",
             repeat_passes(report, repeat), repeat->count, first->seed,
             first->seed + repeat->count - 1);
-    fprintf(out, "  %s%-14s  %15s  %15s  %15s%s\n", bold, "", "min", "median", "max", plain);
-    for (int k = 0; k < FIGURES; k++) {
-        put_spread(figures[k].heading, spread_of(report, repeat, k), figures[k].is_bytes, out);
+    bool has_memory = true;
+    for (int k = 0; k < FIGURES && has_memory; k++) {
+        has_memory = add_spread(&table, figures[k].heading, spread_of(report, repeat, k),
+                                figures[k].is_bytes);
     }
+    gmd_fitted_table_fit(&table, gmd_fitted_width(terminal));
+    gmd_fitted_table_put(&table, out, terminal);
+    gmd_fitted_table_free(&table);
 }

@@ -113,6 +113,7 @@ static void read_finding(result_reader *r, const json_t *from, gmd_gate_finding 
     result_text(r, from, "message", v->message, sizeof v->message);
     result_moment(r, from, v);
     read_optional(r, from, "case", v->case_path, sizeof v->case_path);
+    read_optional(r, from, "case_unfinished", f->unfinished, sizeof f->unfinished);
     result_text(r, from, "cause", f->cause, sizeof f->cause);
     result_text(r, from, "part", f->part, sizeof f->part);
     result_text(r, from, "item", f->item, sizeof f->item);

@@ -36,11 +36,11 @@ static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const g
     gmd_put_flowing(out, terminal, 3, &at, f->violation.message);
     putc('\n', out);
     put_known_line(&f->violation.identity, "   ", out);
-    char found[sizeof f->part + sizeof f->item + 160];
+    char found[sizeof f->part + sizeof f->item + sizeof f->unfinished + 160];
     snprintf(found, sizeof found,
-             "found by %s/%s after %.1f s, %" PRIu64 " time%s in all; %zu request%s", f->part,
+             "found by %s/%s after %.1f s, %" PRIu64 " time%s in all; %zu request%s%s%s", f->part,
              f->item, f->seconds, f->hits, f->hits == 1 ? "" : "s", f->case_requests,
-             f->case_requests == 1 ? "" : "s");
+             f->case_requests == 1 ? "" : "s", f->unfinished[0] ? ", " : "", f->unfinished);
     at = fprintf(out, "   ");
     gmd_put_flowing(out, terminal, 5, &at, found);
     fputs("\n   replay: ", out);
@@ -293,6 +293,9 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f,
     gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);
     listing_json(json, listing);
     gmd_json_u64(json, "case_requests", f->case_requests);
+    if (f->unfinished[0]) {
+        gmd_json_string(json, "case_unfinished", f->unfinished);
+    }
     gmd_json_string(json, "replay", f->replay);
     gmd_json_u64(json, "times", f->hits);
     gmd_json_exact(json, "seconds", f->seconds);

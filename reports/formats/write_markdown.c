@@ -373,6 +373,8 @@ static void put_gate(const gmd_report *report, FILE *out)
         gmd_put_markdown(f->part, out);
         putc('/', out);
         gmd_put_markdown(f->item, out);
+        fputs(f->unfinished[0] ? "; the case is " : "", out);
+        gmd_put_markdown(f->unfinished, out);
         fputs(". Again: ", out);
         gmd_put_markdown(f->replay, out);
         putc('\n', out);

@@ -20,30 +20,47 @@ static const char *plain(gmd_terminal terminal)
 
 /* --- the line profile: the columns of pytorch_memlab's, and two more --------------------- */
 
-/* Columns of figures, which are never shortened, before the code. */
+/* Columns of figures, which are never shortened, before the code; on the narrowest screens without
+ * how often a line was executed. */
 typedef struct line_layout {
     int active, reserved, change;
+    int times; /* 0: left out */
     const char *headings[3][3];
 } line_layout;
 
 static const line_layout wide = {12,
                                  14,
                                  12,
+                                 6,
                                  {{"active_bytes", "reserved_bytes", "change"},
                                   {"all", "all", "active_bytes"},
                                   {"peak", "peak", ""}}},
                          narrow = {8,
                                    8,
                                    9,
+                                   6,
                                    {{"active", "reserved", "change"},
                                     {"all", "all", "active"},
                                     {"peak", "peak", ""}}};
 
-enum { OTHER_FIGURES = 3 * 2 + 2 + 6 + 2 + 4 + 2, LEAST_CODE = 20 };
+enum { LEAST_CODE = 20 };
 
-static const line_layout *layout_for(gmd_terminal terminal)
+/* Up to the code, gaps too. */
+static int width_of_figures(const line_layout *l)
 {
-    return gmd_fitted_width(terminal) < GMD_FITTED_DEFAULT_WIDTH ? &narrow : &wide;
+    enum { GAP = 2, LINE = 4 };
+    return 3 * GAP + l->active + l->reserved + l->change + (l->times ? GAP + l->times : 0) + GAP +
+           LINE + GAP;
+}
+
+static line_layout layout_for(gmd_terminal terminal)
+{
+    int width = gmd_fitted_width(terminal);
+    line_layout layout = width < GMD_FITTED_DEFAULT_WIDTH ? narrow : wide;
+    if (width_of_figures(&layout) + LEAST_CODE > width) {
+        layout.times = 0;
+    }
+    return layout;
 }
 
 static void put_figures(const line_layout *l, const gmd_line_row *row, FILE *out)
@@ -52,24 +69,33 @@ static void put_figures(const line_layout *l, const gmd_line_row *row, FILE *out
     uint64_t size = row->change < 0 ? 0 - (uint64_t)row->change : (uint64_t)row->change;
     const char *sign = row->change < 0 ? "-" : row->change > 0 ? "+" : "";
     snprintf(signed_change, sizeof signed_change, "%s%s", sign, format_short_size(size, change));
-    fprintf(out, "  %*s  %*s  %*s  %6" PRIu64, l->active,
-            format_short_size(row->active_peak, active), l->reserved,
-            format_short_size(row->reserved_peak, reserved), l->change, signed_change, row->times);
+    fprintf(out, "  %*s  %*s  %*s", l->active, format_short_size(row->active_peak, active),
+            l->reserved, format_short_size(row->reserved_peak, reserved), l->change, signed_change);
 }
 
-static void put_line(const gmd_inspection *inspection, const gmd_line_row *row,
-                     gmd_terminal terminal, FILE *out)
+static void put_times(const line_layout *l, const gmd_line_row *row, FILE *out)
 {
-    const line_layout *l = layout_for(terminal);
-    int figures = l->active + l->reserved + l->change + OTHER_FIGURES;
+    char times[32] = "";
+    if (row->times) {
+        snprintf(times, sizeof times, "%" PRIu64, row->times);
+    }
+    if (l->times) {
+        fprintf(out, "  %*s", l->times, times);
+    }
+}
+
+static void put_line(const gmd_inspection *inspection, const line_layout *l,
+                     const gmd_line_row *row, gmd_terminal terminal, FILE *out)
+{
     if (row->times) {
         put_figures(l, row, out);
     } else {
-        fprintf(out, "  %*s  %*s  %*s  %6s", l->active, "", l->reserved, "", l->change, "", "");
+        fprintf(out, "  %*s  %*s  %*s", l->active, "", l->reserved, "", l->change, "");
     }
+    put_times(l, row, out);
     fprintf(out, "  %4u  ", row->line);
-    gmd_fitted_put_start(gmd_inspection_text(inspection, row->code), figures, LEAST_CODE, terminal,
-                         out);
+    gmd_fitted_put_start(gmd_inspection_text(inspection, row->code), width_of_figures(l),
+                         LEAST_CODE, terminal, out);
     putc('\n', out);
 }
 
@@ -85,16 +111,17 @@ static void put_headings(const line_layout *l, int row, FILE *out)
 void gmd_inspect_lines(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
 {
     const gmd_line_row *row;
-    const line_layout *l = layout_for(terminal);
+    const line_layout l = layout_for(terminal);
     fputs(bold(terminal), out);
-    put_headings(l, 0, out);
-    fprintf(out, "  %6s  %4s  code%s\n", "times", "line", plain(terminal));
+    put_headings(&l, 0, out);
+    fputs(l.times ? "   times" : "", out);
+    fprintf(out, "  %4s  code%s\n", "line", plain(terminal));
     for (int i = 1; i < 3; i++) {
-        put_headings(l, i, out);
+        put_headings(&l, i, out);
         putc('\n', out);
     }
     for (uint32_t i = 0; (row = gmd_inspection_line(inspection, i)); i++) {
-        put_line(inspection, row, terminal, out);
+        put_line(inspection, &l, row, terminal, out);
     }
 }
 
@@ -136,6 +163,48 @@ static gmd_table_unit unit_for(const gmd_inspection *inspection, uint32_t *count
     return gmd_table_unit_for(&largest, 1);
 }
 
+static uint64_t largest_of(const gmd_inspection *inspection, gmd_category category)
+{
+    const gmd_phase_row *row;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; (row = gmd_inspection_phase(inspection, i)); i++) {
+        largest = gmd_max(gmd_max(row->peak[category], row->end[category]), largest);
+    }
+    return largest;
+}
+
+/* Where there is no room for all categories, those that never have much leave first. */
+static void rank_categories(const gmd_inspection *inspection,
+                            gmd_fitted_column headings[TIMELINE_COLUMNS])
+{
+    uint64_t largest[GMD_CATEGORIES];
+    for (int i = 0; i < GMD_CATEGORIES; i++) {
+        largest[i] = largest_of(inspection, columns[i].category);
+    }
+    for (int i = 0; i < GMD_CATEGORIES; i++) {
+        int smaller = 0;
+        for (int k = 0; k < GMD_CATEGORIES; k++) {
+            smaller += largest[k] < largest[i] || (largest[k] == largest[i] && k > i);
+        }
+        headings[FIRST_CATEGORY + i].leaves = 1 + smaller;
+    }
+}
+
+/* Those that are not nothing. */
+static void put_left_out(const gmd_inspection *inspection, const gmd_fitted_table *table, FILE *out,
+                         gmd_terminal terminal)
+{
+    int at = 0;
+    for (int i = 0; i < GMD_CATEGORIES; i++) {
+        bool is_there = table->widths[FIRST_CATEGORY + i] > 0;
+        if (!is_there && largest_of(inspection, columns[i].category)) {
+            gmd_put_flowing(out, terminal, 4, &at, at ? ", " : "  only in the sum: ");
+            gmd_put_flowing(out, terminal, 4, &at, category_heading(columns[i].category));
+        }
+    }
+    fputs(at ? "\n" : "", out);
+}
+
 static bool add_phase(gmd_fitted_table *table, const gmd_inspection *inspection,
                       const gmd_phase_row *row, bool at_peak, gmd_table_unit unit)
 {
@@ -166,6 +235,7 @@ static void put_timeline(const gmd_inspection *inspection, bool at_peak, FILE *o
         headings[FIRST_CATEGORY + i] = (gmd_fitted_column){
             .heading = category_heading(columns[i].category), .brief = columns[i].brief};
     }
+    rank_categories(inspection, headings);
     gmd_fitted_table table = {.columns = headings, .column_count = TIMELINE_COLUMNS};
     gmd_phases_to_leave_out(count, &first, &resume);
     bool has_memory = true;
@@ -181,6 +251,7 @@ static void put_timeline(const gmd_inspection *inspection, bool at_peak, FILE *o
         }
         gmd_fitted_table_put_row(&table, i, out);
     }
+    put_left_out(inspection, &table, out, terminal);
     gmd_fitted_table_free(&table);
 }
 

@@ -110,49 +110,60 @@ static void put_tensors(const gmd_inspection *inspection, const retention_group 
     for (size_t i = 0; i < count && add_tensor(&table, inspection, &groups[i]); i++) {
     }
     gmd_fitted_table_fit(&table, gmd_fitted_width(terminal));
-    gmd_fitted_table_put_heading(&table, out, terminal);
-    for (size_t i = 0; i < gmd_fitted_table_rows(&table); i++) {
-        gmd_fitted_table_put_row(&table, i, out);
-    }
+    gmd_fitted_table_put(&table, out, terminal);
     gmd_fitted_table_free(&table);
 }
 
-static void put_held(const gmd_held *held, const char *words, FILE *out)
+static void put_held(const gmd_held *held, const char *words, FILE *out, gmd_terminal terminal)
 {
+    enum { FIGURES = 30 };
     char used[24], count[32];
+    int at = FIGURES;
     if (held->blocks) {
-        fprintf(out, "  %10s  %7s %-6s  %s\n", format_short_size(held->used, used),
-                gmd_format_count(held->blocks, count), held->blocks == 1 ? "block" : "blocks",
-                words);
+        fprintf(out, "  %10s  %7s %-6s  ", format_short_size(held->used, used),
+                gmd_format_count(held->blocks, count), held->blocks == 1 ? "block" : "blocks");
+        gmd_put_flowing(out, terminal, FIGURES, &at, words);
+        putc('\n', out);
     }
 }
 
-static void put_rounding(const gmd_held *held, const char *words, FILE *out)
+static void put_rounding(const gmd_held *held, const char *words, FILE *out, gmd_terminal terminal)
 {
     gmd_held extra = {held->blocks, 0, held->used - held->asked};
     if (held->used > held->asked) {
-        put_held(&extra, words, out);
+        put_held(&extra, words, out, terminal);
     }
 }
 
-static void put_sums(const gmd_inspection *inspection, FILE *out)
+static void put_allocated(const gmd_inspection *inspection, uint64_t asked_for, FILE *out,
+                          gmd_terminal terminal)
 {
-    char allocated[24], asked[24], reserved[24], rest[24];
+    char allocated[24], asked[24], reserved[24];
+    gmd_held_text line;
+    fprintf(gmd_held_text_begin(&line, out), "  Allocated: %s, %s of it asked for; reserved: %s",
+            format_short_size(inspection->allocated, allocated),
+            format_short_size(asked_for, asked), format_short_size(inspection->reserved, reserved));
+    gmd_held_text_put(&line, terminal, 0, 4);
+}
+
+static void put_sums(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
+{
+    char rest[24];
     uint64_t used_sum = 0, asked_sum = 0;
     for (int i = 0; i < GMD_HOLDERS; i++) {
         used_sum += inspection->held[i].used;
         asked_sum += inspection->held[i].asked;
     }
-    fprintf(out, "  Allocated: %s, %s of it asked for; reserved: %s\n",
-            format_short_size(inspection->allocated, allocated),
-            format_short_size(asked_sum, asked), format_short_size(inspection->reserved, reserved));
+    put_allocated(inspection, asked_sum, out, terminal);
     for (uint32_t i = 0; i < GMD_HOLDERS; i++) {
-        put_held(&inspection->held[i], holder_words(i), out);
+        put_held(&inspection->held[i], holder_words(i), out, terminal);
     }
     if (!inspection->uses_are_known) {
-        fputs("  The allocator keeps no statistics: what it uses beyond what is asked for is not "
-              "seen.\n",
-              out);
+        int at = 0;
+        gmd_put_flowing(out, terminal, 4, &at,
+                        "  The allocator keeps no statistics: what it uses beyond what is asked "
+                        "for is not seen.");
+        putc('\n', out);
         return;
     }
     if (used_sum != inspection->allocated) {
@@ -165,8 +176,9 @@ static void put_sums(const gmd_inspection *inspection, FILE *out)
     fputs(inspection->small.blocks || inspection->large.blocks ? "  Beyond what was asked for:\n"
                                                                : "",
           out);
-    put_rounding(&inspection->small, "of rounding, less than 512 B each", out);
-    put_rounding(&inspection->large, "of 512 B and more each: blocks that were not split", out);
+    put_rounding(&inspection->small, "of rounding, less than 512 B each", out, terminal);
+    put_rounding(&inspection->large, "of 512 B and more each: blocks that were not split", out,
+                 terminal);
 }
 
 static void put_rest(const gmd_inspection *inspection, const retention_group *groups, size_t count,
@@ -193,14 +205,14 @@ void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_termin
     fprintf(out, "%s\n", plain(terminal));
     put_tensors(inspection, groups, gmd_min(count, SHOWN_TENSORS), out, terminal);
     put_rest(inspection, groups, count, out);
-    put_sums(inspection, out);
+    put_sums(inspection, out, terminal);
     free(groups);
 }
 
 /* --- retention --------------------------------------------------------------------------- */
 
 /* What stands before a way: figures, which are never shortened. */
-enum { FIGURES_WIDTH = 29, LEAST_WAY = 40 };
+enum { FIGURES_WIDTH = 29, LEAST_WAY = 24 };
 
 static void put_group(const gmd_inspection *inspection, const retention_group *group,
                       gmd_terminal terminal, FILE *out)
@@ -238,9 +250,11 @@ void gmd_inspect_retention(const gmd_inspection *inspection, FILE *out, gmd_term
     }
     char tensors[32], size[24];
     if (left_ways) {
-        fprintf(out, "  ... %" PRIu64 " more groups: %s tensors, %s; --json has them ...\n",
-                left_ways, gmd_format_count(left_tensors, tensors),
-                format_short_size(left_bytes, size));
+        gmd_held_text line;
+        fprintf(gmd_held_text_begin(&line, out),
+                "  ... %" PRIu64 " more groups: %s tensors, %s; --json has them ...", left_ways,
+                gmd_format_count(left_tensors, tensors), format_short_size(left_bytes, size));
+        gmd_held_text_put(&line, terminal, 0, 6);
     }
     if (sharing) {
         fprintf(out, "  %10s  %7s        share the blocks of these\n", "",

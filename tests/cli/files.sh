@@ -161,6 +161,29 @@ a_library_that_was_cut_is_bad_input() {
     expect 2 "cut.so: .*cut short" "$gmd" run "$data/traces/basic.gmd" --allocator ./cut.so
 }
 
+a_library_for_another_processor_is_bad_input() {
+    cp "$(dirname "$gmd")/../lib/gmd/libgmd_allocator.so" arm.so
+    printf '\267' | dd of=arm.so bs=1 seek=18 conv=notrunc status=none # EM_AARCH64
+    expect 2 "arm.so is for 64-bit ARM .aarch64., and gmd loads" "$gmd" run "$data/traces/basic.gmd" --allocator ./arm.so
+}
+
+a_text_is_no_library() {
+    echo "int gmd_malloc;" >text.so
+    expect 2 "text.so is no shared library, as cc -shared" "$gmd" run "$data/traces/basic.gmd" --allocator ./text.so
+    cp text.so text.c
+    expect 2 "text.c: is not the name of a shared library" "$gmd" run "$data/traces/basic.gmd" --allocator ./text.c
+}
+
+a_library_may_be_meant_without_its_ending() {
+    cp "$(dirname "$gmd")/../lib/gmd/libgmd_allocator.so" libmine.so
+    expect 2 "libmine: did you mean ./libmine.so" "$gmd" run "$data/traces/basic.gmd" --allocator libmine
+}
+
+cases_need_a_folder() {
+    touch cases
+    expect 2 "cases: is a file, expected a folder" "$gmd" run "$data/traces/basic.gmd" --cases cases
+}
+
 a_list_that_cannot_be_written_is_a_failure() {
     [ -w /dev/full ] || exit 0
     for words in "run --list" "run --help" "--help" "--version" "replay --help"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""screens.py GMD PLANTED HISTORY - what the commands show fits terminals of 80 and 140 columns, and what most of them show
-one of 60, help too: what is wider is a command or a line to copy, or the path of a file."""
+"""screens.py GMD PLANTED HISTORY RECORDINGS - what the commands show fits terminals of 60, 80 and 140 columns, help too:
+what is wider is a command or a line to copy, or the path of a file. RECORDINGS: of tests/diagnosis."""
 import fcntl
 import os
 import pty
@@ -12,6 +12,7 @@ import tempfile
 import termios
 
 COMMANDS = ("run", "replay", "fuzz", "minimize", "gate", "diagnose", "advise", "diff", "report", "bench")
+JOBS = ("004", "006", "020", "066")  # long names of files and functions, an out-of-memory, findings with callers
 TO_COPY = re.compile(r"^ *(replay|case|for --known|again|accept|PYTORCH_CUDA_ALLOC_CONF)\b")
 
 
@@ -36,14 +37,16 @@ def shown(command, columns, folder):
 
 
 def main():
-    gmd, planted, history = (os.path.abspath(each) for each in sys.argv[1:])
+    gmd, planted, history, recordings = (os.path.abspath(each) for each in sys.argv[1:])
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(planted, os.path.join(folder, "libmine.so"))
         with open(os.path.join(folder, "case.gmd"), "w", encoding="utf-8") as file:
             file.write("gmd-trace 1\ncapacity 1GiB\nalloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nfree a\n")
         os.symlink(history, os.path.join(folder, "job.pickle.gz"))
-        narrow = (["gate", "--allocator", "./libmine.so", "--quick", "--only", "cases", "--verbose"],
+        for job in JOBS:
+            os.symlink(os.path.join(recordings, f"job_{job}.pickle.gz"), os.path.join(folder, f"{job}.gz"))
+        commands = (["gate", "--allocator", "./libmine.so", "--quick", "--only", "cases", "--verbose"],
                   ["fuzz", "--allocator", "./libmine.so", "--seed", "1", "--runs", "50", "--verbose"],
                   ["run", "hidden_state", "leak=true,false", "iterations=3"],
                   ["run", "hidden_state", "iterations=3", "--placement", "seeds 2"],
@@ -53,11 +56,19 @@ def main():
                   ["run", "--list", "lora"],
                   ["replay", "--check", "job.pickle.gz"],
                   ["replay", "job.pickle.gz", "--limit", "100MiB"],
+                  ["run", "hidden_state", "iterations=3", "--inspect"],
+                  ["run", "gpt", "iterations=2", "--inspect"],
+                  ["run", "hidden_state", "iterations=3", "--repeat", "3"],
+                  ["diagnose", "job.pickle.gz"],
+                  *(["diagnose", f"{job}.gz"] for job in JOBS),
+                  ["diagnose", *(f"{job}.gz" for job in JOBS)],
+                  ["diff", f"{JOBS[0]}.gz", f"{JOBS[1]}.gz"],
+                  ["advise", "job.pickle.gz"],
                   ["--help"],
+                  ["run", "--list"],
                   *([command, "--help"] for command in COMMANDS))
-        wide = (["run", "lora", "--inspect"], ["run", "--list"], ["diagnose", "job.pickle.gz"])
-        for command in narrow + wide:
-            for columns in (80, 140) if command in wide else (60, 80, 140):
+        for command in commands:
+            for columns in (60, 80, 140):
                 lines = shown([gmd, *command], columns, folder)
                 if len(lines) < 4:
                     wrong.append(f"gmd {' '.join(command)}: hardly anything is shown: {lines}")

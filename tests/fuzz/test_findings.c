@@ -14,6 +14,7 @@ static gmd_findings findings;
 static int close_all(void **state)
 {
     gmd_findings_free(&findings);
+    findings = (gmd_findings){0};
     gmd_runner_close(&runner);
     unsetenv("GMD_PLANT");
     return free_made(state);
@@ -77,4 +78,11 @@ TEST_F(finding, a_case_whose_time_was_over_says_so)
 {
     const gmd_finding *f = find("hang", allocations("", 12), 0.1);
     assert_string_equal(f->unfinished, "minimised until its time was over");
+}
+
+TEST_F(finding, a_case_whose_runs_were_over_says_so)
+{
+    findings.minimize_tries = 2;
+    const gmd_finding *f = find("overlap", allocations("", 12), 60);
+    assert_string_equal(f->unfinished, "minimised until its 2 runs were over");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""transcripts.py PREFIX PAGE... [--write] [--before PREFIX] - what pages of the manual show of sessions is what the
+"""transcripts.py PREFIX PAGE... [--write] [--before PREFIX] [--clone] - what pages of the manual show of sessions is what the
 commands print.
 
 A session is a block fenced with ```text whose lines begin with "$ ": these are run, each by a shell, in a folder of the
@@ -9,6 +9,8 @@ Sentences are wrapped as on a terminal of 80 columns. --write puts it into the p
 a line that begins with "Measured " says how long it was from the first command to <!-- first answer -->, and to the end.
 
 "before$ " in place of "$ ": a command of the gmd that --before names, run with --write only.
+"clone$ ": a command on the way from a clone to the installation, run with --write --clone only; what it took is said
+below it. $GMD_SOURCES is the repository that is cloned, and no compiler's cache helps.
 """
 import datetime
 import difflib
@@ -16,6 +18,7 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import secrets
 import shutil
 import struct
@@ -28,7 +31,8 @@ import time
 SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COLUMNS = 80
 LIMIT_S = 240
-PROMPTS = ("$ ", "before$ ")
+CLONE_LIMIT_S = 3600
+NOW, BEFORE, CLONE = PROMPTS = ("$ ", "before$ ", "clone$ ")
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -46,7 +50,7 @@ def drain(descriptor):
         parts.append(part)
 
 
-def run_on_terminal(command, folder, environment):
+def run_on_terminal(command, folder, environment, limit_s):
     """What it prints on a terminal, errors last, and its exit status."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
@@ -55,7 +59,7 @@ def run_on_terminal(command, folder, environment):
                               stdout=slave, stderr=errors) as process:
             os.close(slave)
             shown = drain(master)
-            status = process.wait(LIMIT_S)
+            status = process.wait(limit_s)
         os.close(master)
         errors.seek(0)
         shown += errors.read()
@@ -81,16 +85,32 @@ class Session:
         return {**kept, "HOME": self.home, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "NO_COLOR": "1",
                 "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 
+    def environment_of_clone(self):
+        kept = {name: value for name, value in self.environment(self.prefix).items()
+                if not name.endswith("_COMPILER_LAUNCHER")}
+        return {**kept, "CCACHE_DISABLE": "1", "GMD_SOURCES": SOURCES}
+
+    def run_from_clone(self, command):
+        """What it printed, and what it took."""
+        before, start = processor_seconds(), time.monotonic()
+        shown, status = run_on_terminal(command, self.home, self.environment_of_clone(), CLONE_LIMIT_S)
+        took = (f"[{time.monotonic() - start:.0f} s, of the processor {processor_seconds() - before:.0f} s"
+                + (f", exit status {status}]" if status else "]"))
+        return self.comparable_lines(shown) + [took]
+
     def run(self, prompt, command):
-        prefix = os.path.join(self.home, "gmd") if prompt == PROMPTS[0] else self.before
+        prefix = os.path.join(self.home, "gmd") if prompt == NOW else self.before
         start = time.monotonic()
-        shown, status = run_on_terminal(command, self.work, self.environment(prefix))
+        shown, status = run_on_terminal(command, self.work, self.environment(prefix), LIMIT_S)
         self.seconds += time.monotonic() - start
+        return self.comparable_lines(shown) + ([f"[exit status {status}]"] if status else [])
+
+    def comparable_lines(self, shown):
         for folder in (self.prefix, self.before or self.prefix):
             shown = shown.replace(folder + "/", "~/gmd/")
         shown = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace(self.home, "~")).expandtabs()
-        lines = [line.rstrip() for line in shown.rstrip().split("\n")] if shown.strip() else []
-        return lines + ([f"[exit status {status}]"] if status else [])
+        shown = re.sub(r"[^\n]*\r", "", re.sub(r"\x1b\[K", "", shown))  # lines that were written over
+        return [line.rstrip() for line in shown.rstrip().split("\n")] if shown.strip() else []
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -125,13 +145,18 @@ def measured(first, all_s):
             f"the first answer is there after {first:.2f} s, and all commands take {all_s:.2f} s.").split("\n")
 
 
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def prompt_of(line):
     return next((prompt for prompt in PROMPTS if line.startswith(prompt)), None)
 
 
 class Page:
-    def __init__(self, path, session, writes):
-        self.path, self.session, self.writes = path, session, writes
+    def __init__(self, path, session, writes, clones):
+        self.path, self.session, self.writes, self.clones = path, session, writes, clones
         self.first_answer = None
         self.wrong, self.out = [], []
 
@@ -144,10 +169,12 @@ class Page:
 
     def take_command(self, number, prompt, line, shown):
         self.out.append(line)
-        if prompt != PROMPTS[0] and not (self.writes and self.session.before):
+        is_asked = {NOW: True, BEFORE: self.writes and self.session.before, CLONE: self.writes and self.clones}
+        if not is_asked[prompt]:
             self.out += shown
             return
-        printed = self.session.run(prompt, line[len(prompt):])
+        run = self.session.run_from_clone if prompt == CLONE else lambda text: self.session.run(prompt, text)
+        printed = run(line[len(prompt):])
         self.out += printed
         if not self.writes and comparable(shown) != comparable(printed):
             differences = difflib.unified_diff(shown, printed, "the page", "gmd", n=0, lineterm="")
@@ -195,10 +222,11 @@ def main():
         before = arguments[at + 1]
         del arguments[at:at + 2]
     writes = "--write" in arguments
-    prefix, *paths = [each for each in arguments if each != "--write"]
+    clones = "--clone" in arguments
+    prefix, *paths = [each for each in arguments if each not in ("--write", "--clone")]
     wrong = []
     for path in paths:
-        page = Page(path, Session(prefix, before), writes)
+        page = Page(path, Session(prefix, before), writes, clones)
         try:
             page.read()
         finally:

@@ -438,8 +438,9 @@ TEST_F(inside, repeats_that_pass_are_shown_by_their_statistics_alone)
 {
     screen = sample_terminal(repeated(3), (gmd_terminal){.color = false});
     assert_contains(screen, "growth  leak=true\n  3 of 3 runs pass, seeds 7 to 9\n");
-    assert_contains(screen,
-                    "  requests                     10               30               40\n");
+    assert_contains(
+        screen,
+        "  requests                         10                    30                    40\n");
     assert_null(strstr(screen, "step 1"));
 }
 

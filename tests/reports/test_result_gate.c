@@ -95,6 +95,7 @@ static void reset_findings(void)
         gmd_gate_finding *f = &findings[i];
         *f = (gmd_gate_finding){.violation = sample_failing.violations[0],
                                 .case_requests = 3,
+                                .unfinished = "minimised until its time was over",
                                 .hits = 4,
                                 .seconds = 0.7};
         snprintf(f->cause, sizeof f->cause, "b shares B with b");
@@ -177,6 +178,16 @@ TEST_F(result_gate, a_gate_with_findings_and_regressions_survives)
 {
     assert_survives();
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->verdict, GMD_FAIL);
+}
+
+TEST_F(result_gate, a_case_that_is_not_the_smallest_says_why)
+{
+    findings[1].unfinished[0] = '\0';
+    const gmd_report report = report_of_gate();
+    char *screen = sample_terminal(&report, (gmd_terminal){0});
+    assert_int_equal(sample_count(screen, "; 3 requests, minimised until its time was over\n"), 1);
+    assert_int_equal(sample_count(screen, "; 3 requests\n"), 1);
+    free(screen);
 }
 
 TEST_F(result_gate, what_is_known_is_counted)

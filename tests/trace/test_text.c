@@ -217,7 +217,7 @@ TEST(a_pool_that_cannot_be_there_is_refused)
     assert_body_refused("release_pool p\n", "x.gmd:2: expected a pool that was begun on the device "
                                             "and is not released yet, found 'p'");
     assert_body_refused("begin_pool device\n", "x.gmd:2: expected a pool, found 'device'");
-    assert_body_refused("begin_pool p 7\n", "x.gmd:2: expected a stream, found '7'");
+    assert_body_refused("begin_pool p 7\n", "x.gmd:2: expected a stream such as s1, found '7'");
 }
 
 TEST_F(text, a_capture_is_of_one_stream_and_ends_in_its_pool)
@@ -243,7 +243,7 @@ TEST_F(text, two_captures_may_share_a_pool)
 TEST(a_capture_that_cannot_be_there_is_refused)
 {
     assert_body_refused("begin_capture p\n",
-                        "x.gmd:2: expected a stream, found the end of the line");
+                        "x.gmd:2: expected a stream such as s1, found the end of the line");
     assert_body_refused("begin_capture p s0\n",
                         "x.gmd:2: expected a capture of another stream than "
                         "the default one, found 'p'");
@@ -390,7 +390,8 @@ TEST_F(text, a_trace_may_hold_no_requests)
 TEST(every_malformed_line_is_refused_with_what_was_expected)
 {
     static const char *const cases[][2] = {
-        {"aloc a 1 s0", "expected a request such as 'alloc' or 'free', found 'aloc'"},
+        {"aloc a 1 s0",
+         "expected a request such as 'alloc' or 'free' (did you mean alloc?), found 'aloc'"},
         {"alloc", "expected the id of a block, found the end of the line"},
         {"alloc 1a 1 s0", "expected the id of a block, found '1a'"},
         {"alloc a/b 1 s0", "expected the id of a block, found 'a/b'"},
@@ -398,9 +399,9 @@ TEST(every_malformed_line_is_refused_with_what_was_expected)
         {"alloc a -1 s0", "expected a size such as 512, 20MiB or 1.5GiB, found '-1'"},
         {"alloc a 18446744073709551616 s0",
          "expected a size such as 512, 20MiB or 1.5GiB, found '18446744073709551616'"},
-        {"alloc a 1", "expected a stream, found the end of the line"},
-        {"alloc a 1 2", "expected a stream, found '2'"},
-        {"alloc a 1 device 1", "expected a stream, found 'device'"},
+        {"alloc a 1", "expected a stream such as s1, found the end of the line"},
+        {"alloc a 1 2", "expected a stream such as s1, found '2'"},
+        {"alloc a 1 device 1", "expected a stream such as s1, found 'device'"},
         {"alloc a 1 s0 x", "expected 'device' or the end of the line, found 'x'"},
         {"alloc a 1 s0 device",
          "expected the number of a device of this trace, from 0, found the end of the line"},
@@ -412,9 +413,9 @@ TEST(every_malformed_line_is_refused_with_what_was_expected)
         {"free a", "expected the id of an allocated block, found 'a'"},
         {"use a s0", "expected the id of an allocated block, found 'a'"},
         {"record", "expected the id of an allocated block, found the end of the line"},
-        {"wait s1", "expected a stream, found the end of the line"},
+        {"wait s1", "expected a stream such as s1, found the end of the line"},
         {"wait s1 s2 s3", "expected 'device' or the end of the line, found 's3'"},
-        {"sync 5", "expected a stream, found '5'"},
+        {"sync 5", "expected a stream such as s1, found '5'"},
         {"advance",
          "expected a duration such as 500ns, 10us, 2ms or 1s, found the end of the line"},
         {"advance 5", "expected a duration such as 500ns, 10us, 2ms or 1s, found '5'"},
@@ -432,7 +433,7 @@ TEST(every_malformed_line_is_refused_with_what_was_expected)
         {"fault cudaMalloc 1 2 every x", "expected the end of the line, found 'x'"},
         {"device x", "expected the number of a device of this trace, from 0, found 'x'"},
         {"destroy s0", "expected a stream other than the default one, found 's0'"},
-        {"destroy", "expected a stream, found the end of the line"},
+        {"destroy", "expected a stream such as s1, found the end of the line"},
         {"budget", "expected a size such as 512, 20MiB or 1.5GiB, found the end of the line"},
         {"budget none x", "expected 'device' or the end of the line, found 'x'"},
         {"placement", "expected 'rising' or 'seed N', found the end of the line"},
