@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RACE_DRAWS 1 /* among those of one seed */
+
 const char *const gmd_profile_confs[] = {
     "expandable_segments:True",
     "max_split_size_mb:20",
@@ -181,6 +183,28 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     draw_captures(p, space, &r);
     p->conditions.reuses_handles = space->has_reused_handles && gmd_random_chance(&r, 40);
     leave_out(p, space);
+}
+
+bool gmd_profile_race(gmd_profile *p, const gmd_profile_space *space, uint64_t seed)
+{
+    static const uint32_t lengths[] = {12, 20, 20, 40, 80};
+    gmd_random r = {gmd_random_derive(seed, RACE_DRAWS)};
+    if (!space->has_interleaving || space->has_one_thread) {
+        return false;
+    }
+    p->interleaves = true;
+    p->thread_count = 2 + (uint32_t)gmd_random_chance(&r, 25);
+    p->request_count = lengths[gmd_random_below(&r, sizeof lengths / sizeof *lengths)];
+    p->stream_count = 1 + (uint32_t)gmd_random_chance(&r, 40);
+    p->live_max = 3 + (uint32_t)gmd_random_below(&r, 10);
+    p->palette_count = 1 + (uint32_t)gmd_random_chance(&r, 30);
+    p->palette_percent = 90;
+    if (gmd_random_chance(&r, 70)) { /* what all wait for keeps threads apart */
+        for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
+            p->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : p->weights[op];
+        }
+    }
+    return true;
 }
 
 /* --- leaving out ------------------------------------------------------------------------- */

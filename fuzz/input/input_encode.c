@@ -130,7 +130,7 @@ static void put_header(encoder *e)
     h[GMD_INPUT_AT_DEVICES] = (uint8_t)t->conditions.device_count;
     h[GMD_INPUT_AT_CAPACITY] = code_of_capacity(t->conditions.capacity_bytes);
     h[GMD_INPUT_AT_SCHEDULE] = (uint8_t)t->conditions.schedule.kind;
-    h[GMD_INPUT_AT_INTERLEAVE] = t->conditions.interleave.kind == GMD_SCHEDULE_SEEDED     ? 1
+    h[GMD_INPUT_AT_INTERLEAVE] = gmd_schedule_is_seeded(&t->conditions.interleave)        ? 1
                                  : t->conditions.interleave.kind == GMD_SCHEDULE_EXPLICIT ? 2
                                                                                           : 0;
     if (t->conditions.reuses_handles) {
