@@ -22,7 +22,7 @@ EXPORT void gmd_tsan_set_yield(gmd_tsan_yield yield)
         REACH(GMD_TSAN_PLAIN);                                                                     \
     }
 
-/* Of each size: aligned, not aligned, of volatile objects; a read that a write of the same object
+/* Each size: aligned, not aligned, of volatile objects; a read that a write of the same object
  * follows (clang); and with the place of the access given (of inlined functions). */
 #define ACCESSES_OF(bytes)                                                                         \
     ACCESS(read##bytes)                                                                            \

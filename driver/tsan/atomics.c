@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The names are the compilers'. */
+/* The names and the types are the compilers'. NOLINTBEGIN(readability-non-const-parameter) */
 #define OPERATION(returns, bits, name, ...)                                                        \
     EXPORT returns __tsan_atomic##bits##_##name(__VA_ARGS__);                                      \
     returns __tsan_atomic##bits##_##name(__VA_ARGS__)
@@ -186,3 +186,5 @@ void __tsan_atomic_signal_fence(int order)
     (void)order;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+
+/* NOLINTEND(readability-non-const-parameter) */

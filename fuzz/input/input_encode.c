@@ -85,7 +85,7 @@ static void put_text(encoder *e, gmd_input_header_part part, const uint8_t *text
 /* The part of a seed that the header holds; the rest is for a record. */
 static uint32_t narrow_seed(const gmd_schedule *schedule)
 {
-    return schedule->kind == GMD_SCHEDULE_SEEDED ? (uint32_t)schedule->seed : 0;
+    return gmd_schedule_is_seeded(schedule) ? (uint32_t)schedule->seed : 0;
 }
 
 static uint8_t code_of_capacity(uint64_t bytes)

@@ -103,7 +103,7 @@ static bool take_outcome(campaign *c, const gmd_trace *trace, const gmd_outcome 
     return true;
 }
 
-#define OTHER_ORDERS 64
+#define OTHER_ORDERS 1000
 
 /* What an allocator did in a process before changes how many yield points a request has, and with
  * them what a seed does: by itself, another seed may show what was seen. */

@@ -17,7 +17,7 @@
 #define RANDOM_RUNS      64
 #define REAL_RUNS        256 /* on a real device, where a process takes a second and a half */
 #define RARELY           16  /* one round in so many: what few defects need, and costs more */
-#define RACES            128 /* sequences of a round in which threads meet */
+#define RACES            512 /* sequences of a round in which threads meet */
 #define RACES_SPACING    2   /* one round in so many, where threads can be switched at accesses */
 #define SPINNING_SPACING 4   /* once threads spin: one round in so many interleaves one sequence */
 
@@ -147,11 +147,12 @@ static bool guided_round(campaign *c, const gmd_profile *profile, uint64_t seed)
     return can_be;
 }
 
-/* Each is short; more of them than of other interleaved ones. */
+/* Each is short; many more of them than of other interleaved ones, once a campaign has seen some of
+ * everything. */
 static uint64_t races_of(const campaign *c, uint64_t round)
 {
     uint64_t most = c->result->spins_since ? INTERLEAVED_MAX : RACES;
-    return gmd_min(usual_length(c, round), most);
+    return gmd_min(round < 32 ? usual_length(c, round) : RACES, most);
 }
 
 static void drawn_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
