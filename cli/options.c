@@ -75,9 +75,10 @@ static const struct argp_option common_options[] = {
      "'explicit C...'",
      10},
     {"interleave", KEY_INTERLEAVE, "SPEC", 0,
-     "run the threads of a trace at the same time, interleaved as 'seed N' or 'explicit C...' "
-     "says; "
-     "'seeds N' tries N seeds, from --seed on, until one finds something",
+     "run the threads of a trace at the same time, interleaved as 'seed N', 'bounded C steps K "
+     "seed "
+     "N', 'pct D steps K seed N' or 'explicit C...' says; 'seeds N' for the seed tries N of them, "
+     "from --seed on, until one finds something",
      10},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
     {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases); none: nowhere",
@@ -194,17 +195,22 @@ static void need_schedule(struct argp_state *state, const char *text, cli_option
     o->run.conditions.schedule = o->schedule;
 }
 
-/* "seeds N", or what the header line of a trace says. */
+/* What the header line of a trace says, or the same with "seeds N" in place of the seed. */
 static void need_interleaving(struct argp_state *state, const char *text, cli_options *o)
 {
+    static const char seeds[] = "seeds ", first[] = "seed 0";
+    char one[80];
     gmd_error error = {""};
+    const char *at = strstr(text, seeds);
     gmd_schedule_free(&o->interleave);
     o->run.interleave_seeds = 0;
-    if (strncmp(text, "seeds ", strlen("seeds ")) == 0) {
-        o->interleave.kind = GMD_SCHEDULE_SEEDED;
-        cli_need_number(state, "--interleave seeds", text + strlen("seeds "), 1, UINT32_MAX,
+    if (at && (size_t)(at - text) < sizeof one - sizeof first) {
+        cli_need_number(state, "--interleave seeds", at + strlen(seeds), 1, UINT32_MAX,
                         &o->run.interleave_seeds);
-    } else if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
+        snprintf(one, sizeof one, "%.*s%s", (int)(at - text), text, first);
+        text = one;
+    }
+    if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
         argp_error(state, "--interleave: %s (or 'seeds N', to try N of them)", error.text);
     }
     o->run.conditions.interleave = o->interleave;

@@ -23,6 +23,7 @@ gmd_conditions gmd_conditions_in_force(const gmd_conditions *stated, const gmd_c
 static bool schedules_equal(const gmd_schedule *a, const gmd_schedule *b)
 {
     return a->kind == b->kind && a->seed == b->seed && a->choice_count == b->choice_count &&
+           a->depth == b->depth && a->steps == b->steps &&
            (!a->choice_count || memcmp(a->choices, b->choices, a->choice_count) == 0);
 }
 

@@ -69,6 +69,49 @@ static gmd_status parse_seed(gmd_schedule *schedule, words *w, gmd_error *error)
     return GMD_OK;
 }
 
+static gmd_status parse_count(uint32_t *count, words *w, uint64_t most, const char *expected,
+                              gmd_error *error)
+{
+    uint64_t number;
+    word found = next_word(w);
+    if (!read_number(found, &number) || number < 1 || number > most) {
+        return unexpected(expected, found, error);
+    }
+    *count = (uint32_t)number;
+    return GMD_OK;
+}
+
+static gmd_status expect_word(words *w, const char *name, const char *expected, gmd_error *error)
+{
+    word found = next_word(w);
+    return word_is(found, name) ? GMD_OK : unexpected(expected, found, error);
+}
+
+/* What follows `bounded` or `pct`. */
+static gmd_status parse_points(gmd_schedule *schedule, words *w, gmd_schedule_kind kind,
+                               gmd_error *error)
+{
+    gmd_status status = parse_count(&schedule->depth, w, GMD_SCHEDULE_DEPTH_MAX,
+                                    kind == GMD_SCHEDULE_PCT ? "a depth from 1 to 16"
+                                                             : "a number of preemptions, 1 to 16",
+                                    error);
+    if (status == GMD_OK) {
+        status = expect_word(w, "steps", "'steps'", error);
+    }
+    if (status == GMD_OK) {
+        status =
+            parse_count(&schedule->steps, w, UINT32_MAX, "a number of steps, 1 or more", error);
+    }
+    if (status == GMD_OK) {
+        status = expect_word(w, "seed", "'seed'", error);
+    }
+    if (status == GMD_OK) {
+        status = parse_seed(schedule, w, error);
+        schedule->kind = kind;
+    }
+    return status;
+}
+
 static gmd_status parse_choices(gmd_schedule *schedule, words *w, gmd_error *error)
 {
     size_t most = (size_t)(w->end - w->at) / 2 + 1; /* each takes a space and a digit */
@@ -116,8 +159,14 @@ static gmd_status parse(gmd_schedule *schedule, const char *text, size_t length,
         status = parse_choices(schedule, &w, error);
     } else if (is_of_device) {
         status = parse_clocked(schedule, first, error);
+    } else if (word_is(first, "bounded")) {
+        status = parse_points(schedule, &w, GMD_SCHEDULE_BOUNDED, error);
+    } else if (word_is(first, "pct")) {
+        status = parse_points(schedule, &w, GMD_SCHEDULE_PCT, error);
     } else {
-        status = unexpected("'seed N' or 'explicit C...'", first, error);
+        status = unexpected("'seed N', 'bounded C steps K seed N', 'pct D steps K seed N' or "
+                            "'explicit C...'",
+                            first, error);
     }
     if (status == GMD_OK && (rest = next_word(&w)).length) {
         status = unexpected("the end of the line", rest, error);
@@ -143,12 +192,16 @@ gmd_status gmd_interleave_parse(gmd_schedule *schedule, const char *text, size_t
 void gmd_schedule_write(const gmd_schedule *schedule, FILE *out)
 {
     static const char *const names[] = {
-        [GMD_SCHEDULE_UNSTATED] = "",   [GMD_SCHEDULE_TIMED] = "timed",
-        [GMD_SCHEDULE_EAGER] = "eager", [GMD_SCHEDULE_LAZY] = "lazy",
-        [GMD_SCHEDULE_SEEDED] = "seed", [GMD_SCHEDULE_EXPLICIT] = "explicit"};
+        [GMD_SCHEDULE_UNSTATED] = "",       [GMD_SCHEDULE_TIMED] = "timed",
+        [GMD_SCHEDULE_EAGER] = "eager",     [GMD_SCHEDULE_LAZY] = "lazy",
+        [GMD_SCHEDULE_SEEDED] = "seed",     [GMD_SCHEDULE_EXPLICIT] = "explicit",
+        [GMD_SCHEDULE_BOUNDED] = "bounded", [GMD_SCHEDULE_PCT] = "pct"};
     fputs(names[schedule->kind], out);
     if (schedule->kind == GMD_SCHEDULE_SEEDED) {
         fprintf(out, " %" PRIu64, schedule->seed);
+    } else if (gmd_schedule_is_seeded(schedule)) {
+        fprintf(out, " %" PRIu32 " steps %" PRIu32 " seed %" PRIu64, schedule->depth,
+                schedule->steps, schedule->seed);
     }
     for (size_t i = 0; i < schedule->choice_count; i++) {
         fprintf(out, " %u", schedule->choices[i]);

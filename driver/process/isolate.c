@@ -285,7 +285,7 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
 {
     gmd_run_options one = *options;
     gmd_schedule *which = &one.conditions.interleave;
-    *which = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED};
+    which->kind = gmd_schedule_is_seeded(which) ? which->kind : GMD_SCHEDULE_SEEDED;
     gmd_status status = GMD_OK;
     uint64_t count = 0, requests = 0;
     double seconds = 0;

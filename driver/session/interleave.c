@@ -2,6 +2,7 @@
 
 #include "blocks.h"
 #include "frames.h"
+#include "gmd_accesses.h"
 #include "gmd_assert.h"
 #include "gmd_end.h"
 #include "gmd_interpose.h"
@@ -21,6 +22,16 @@
 
 #define NONE UINT32_MAX
 
+#define PREEMPTIONS 3 /* that are told */
+
+/* A thread lost the turn in the middle of the allocator. */
+typedef struct preemption {
+    unsigned from, to;
+    uint32_t from_request, to_request; /* NONE */
+    gmd_stand from_stand, to_stand;
+    bool is_to_inside;
+} preemption;
+
 typedef struct interleaving {
     gmd_session *session;
     const gmd_trace *trace;
@@ -37,6 +48,8 @@ typedef struct interleaving {
 
     uint32_t under_way[GMD_MAX_THREADS]; /* request index; NONE */
     overlap overlap;
+    preemption preemptions[PREEMPTIONS]; /* the latest, by their number */
+    uint64_t preemption_count;
 } interleaving;
 
 /* --- which request may come before which ------------------------------------------------- */
@@ -105,29 +118,6 @@ static void note_done(interleaving *in, uint32_t i)
 
 /* --- the end before the end -------------------------------------------------------------- */
 
-static void note_interleaving(gmd_session *s, const gmd_schedule *which)
-{
-    if (which->kind == GMD_SCHEDULE_SEEDED) {
-        session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
-    } else {
-        session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
-    }
-    unsigned lapses = scheduler_lapses();
-    if (lapses) {
-        session_note(s,
-                     "a thread blocked or spun outside the scheduler's control %u times (not in a "
-                     "lock of pthread): the same choices need not give the same interleaving",
-                     lapses);
-    }
-}
-
-/* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
-__attribute__((noreturn)) static void end_process(interleaving *in)
-{
-    note_interleaving(in->session, in->which);
-    session_end_process(in->session);
-}
-
 static const char *thread_name(const gmd_trace *t, unsigned thread, char *text, size_t size)
 {
     if (thread == 0) {
@@ -140,11 +130,10 @@ static const char *thread_name(const gmd_trace *t, unsigned thread, char *text, 
     return text;
 }
 
-static void describe(void *context, unsigned thread, char *text, size_t size)
+static void describe_at(const interleaving *in, unsigned thread, uint32_t i, char *text,
+                        size_t size)
 {
-    const interleaving *in = context;
     char name[16], request[80];
-    uint32_t i = in->under_way[thread];
     if (i == NONE) {
         snprintf(text, size, "%s", thread_name(in->trace, thread, name, sizeof name));
         return;
@@ -152,6 +141,85 @@ static void describe(void *context, unsigned thread, char *text, size_t size)
     gmd_request_text(in->trace, &in->trace->requests[i], request, sizeof request);
     snprintf(text, size, "%s in request %" PRIu32 " (%s)",
              thread_name(in->trace, thread, name, sizeof name), i, request);
+}
+
+static void preempted(void *context, unsigned from, const gmd_stand *from_stand, unsigned to,
+                      const gmd_stand *to_stand)
+{
+    interleaving *in = context;
+    in->preemptions[in->preemption_count++ % PREEMPTIONS] =
+        (preemption){.from = from,
+                     .to = to,
+                     .from_request = in->under_way[from],
+                     .to_request = in->under_way[to],
+                     .from_stand = *from_stand,
+                     .to_stand = to_stand ? *to_stand : (gmd_stand){0},
+                     .is_to_inside = to_stand != NULL};
+}
+
+/* Where the threads stood when the turn went from one to the other. */
+static void note_preemption(const interleaving *in, uint64_t number)
+{
+    const preemption *p = &in->preemptions[number % PREEMPTIONS];
+    char from[120], to[120], from_at[160], to_at[160];
+    describe_at(in, p->from, p->from_request, from, sizeof from);
+    describe_at(in, p->to, p->to_request, to, sizeof to);
+    scheduler_stand_text(&p->from_stand, from_at, sizeof from_at);
+    if (p->is_to_inside) {
+        scheduler_stand_text(&p->to_stand, to_at, sizeof to_at);
+    } else {
+        snprintf(to_at, sizeof to_at,
+                 p->to_request == NONE ? "at its start" : "outside of the allocator");
+    }
+    session_note(in->session, "switch %" PRIu64 " of %" PRIu64 ": %s stood %s, and %s, %s, went on",
+                 number + 1, in->preemption_count, from, from_at, to, to_at);
+}
+
+static void note_preemptions(const interleaving *in)
+{
+    uint64_t count = in->preemption_count;
+    for (uint64_t i = count > PREEMPTIONS ? count - PREEMPTIONS : 0; i < count; i++) {
+        note_preemption(in, i);
+    }
+}
+
+static void note_interleaving(const interleaving *in)
+{
+    gmd_session *s = in->session;
+    const gmd_schedule *which = in->which;
+    if (which->kind == GMD_SCHEDULE_SEEDED) {
+        session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
+    } else if (gmd_schedule_is_seeded(which)) {
+        session_note(s, "threads interleaved by %s %" PRIu32 " steps %" PRIu32 " seed %" PRIu64,
+                     which->kind == GMD_SCHEDULE_PCT ? "pct" : "bounded", which->depth,
+                     which->steps, which->seed);
+    } else {
+        session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
+    }
+    unsigned lapses = scheduler_lapses();
+    if (lapses) {
+        session_note(s,
+                     "a thread blocked or spun outside the scheduler's control %u times (not in a "
+                     "lock of pthread): the same choices need not give the same interleaving",
+                     lapses);
+    }
+    bool are_all_told = which->depth && in->preemption_count <= PREEMPTIONS;
+    if (s->shared->outcome.violation_count || are_all_told) { /* it may show at the end */
+        note_preemptions(in);
+    }
+}
+
+/* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
+__attribute__((noreturn)) static void end_process(interleaving *in)
+{
+    note_interleaving(in);
+    session_end_process(in->session);
+}
+
+static void describe(void *context, unsigned thread, char *text, size_t size)
+{
+    const interleaving *in = context;
+    describe_at(in, thread, in->under_way[thread], text, size);
 }
 
 static void deadlocked(void *context, unsigned thread, const gmd_deadlock *d)
@@ -274,19 +342,30 @@ static gmd_status start_threads(interleaving *in, gmd_error *error)
     return GMD_OK;
 }
 
+static scheduler_policy policy_of(const gmd_schedule *which)
+{
+    return which->kind == GMD_SCHEDULE_EXPLICIT  ? SCHEDULER_EXPLICIT
+           : which->kind == GMD_SCHEDULE_BOUNDED ? SCHEDULER_BOUNDED
+           : which->kind == GMD_SCHEDULE_PCT     ? SCHEDULER_PCT
+                                                 : SCHEDULER_RANDOM;
+}
+
 static gmd_status play(interleaving *in, gmd_error *error)
 {
     gmd_session *s = in->session;
     const gmd_schedule *which = in->which;
     scheduler_config config = {
         .thread_count = in->thread_count,
-        .is_explicit = which->kind == GMD_SCHEDULE_EXPLICIT,
+        .policy = policy_of(which),
         .choices = which->choices,
         .choice_count = which->choice_count,
         .seed = which->seed,
+        .point_count = which->kind == GMD_SCHEDULE_PCT ? which->depth - 1 : which->depth,
+        .steps = which->steps,
         .expects_lapses = s->interleaving.expects_lapses,
         .context = in,
         .resumed = resumed,
+        .preempted = preempted,
         .deadlocked = deadlocked,
         .describe = describe,
     };
@@ -302,6 +381,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_set_yield(scheduler_at_call, NULL);
     }
+    gmd_accesses_yield(scheduler_at_access);
     play_thread(in, 0);
     for (unsigned i = 1; i <= in->started; i++) {
         pthread_join(in->handles[i], NULL);
@@ -309,6 +389,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     }
+    gmd_accesses_yield(NULL);
     s->interleaving.lapses = scheduler_lapses();
     scheduler_stop();
     return GMD_OK;
@@ -334,7 +415,7 @@ gmd_status play_interleaved(gmd_session *session, gmd_error *error)
         session->view.is_busy = false;
         session->view.is_overlapped = false;
         session->request_index = session->is_over ? session->request_index : trace->count;
-        note_interleaving(session, in.which);
+        note_interleaving(&in);
     }
     free(in.after);
     free(in.after_barrier);

@@ -146,8 +146,13 @@ static symbol_table read_dynamic_symbols(FILE *file, const Elf64_Ehdr *header, u
     return (symbol_table){0};
 }
 
-bool elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
-                            void *context)
+static bool is_needed(const Elf64_Sym *symbol)
+{
+    return symbol->st_shndx == SHN_UNDEF && symbol->st_name;
+}
+
+static bool each_symbol(const char *path, bool (*is_meant)(const Elf64_Sym *symbol),
+                        void (*visit)(void *context, const char *name), void *context)
 {
     Elf64_Ehdr header;
     uint64_t size;
@@ -159,7 +164,7 @@ bool elf_file_each_function(const char *path, void (*visit)(void *context, const
     bool is_read = table.symbols && table.names;
     for (uint64_t i = 0; is_read && i < table.count; i++) {
         const Elf64_Sym *symbol = &table.symbols[i];
-        if (is_exported_function(symbol) && symbol->st_name < table.name_bytes) {
+        if (is_meant(symbol) && symbol->st_name < table.name_bytes) {
             visit(context, table.names + symbol->st_name);
         }
     }
@@ -167,4 +172,16 @@ bool elf_file_each_function(const char *path, void (*visit)(void *context, const
     free(table.names);
     fclose(file);
     return is_read;
+}
+
+bool elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
+                            void *context)
+{
+    return each_symbol(path, is_exported_function, visit, context);
+}
+
+bool elf_file_each_needed(const char *path, void (*visit)(void *context, const char *name),
+                          void *context)
+{
+    return each_symbol(path, is_needed, visit, context);
 }

@@ -19,4 +19,8 @@ bool elf_file_is_whole(const char *path);
 bool elf_file_each_function(const char *path, void (*visit)(void *context, const char *name),
                             void *context);
 
+/* The same for the symbols that it needs from others. */
+bool elf_file_each_needed(const char *path, void (*visit)(void *context, const char *name),
+                          void *context);
+
 #endif

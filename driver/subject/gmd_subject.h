@@ -41,6 +41,10 @@ typedef struct gmd_subject_source {
  * reported before a child process is made. */
 gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error);
 
+/* The library's file was compiled with -fsanitize=thread: its accesses to memory are seen
+ * (gmd_accesses.h). False also where the SPEC is not understood, or the file cannot be read. */
+bool gmd_subject_is_instrumented(const gmd_subject_source *source);
+
 /* Loads it. The CUDA runtime that it is to run on must be loaded already (gmd_runtime_open), and is
  * the only one afterwards: an allocator that brings another is refused. */
 gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *source,

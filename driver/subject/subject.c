@@ -7,6 +7,7 @@
 #include "gmd_spelling.h"
 #include "gmd_text.h"
 #include "gmd_torch.h"
+#include "instrumented.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -137,6 +138,13 @@ gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error)
                           parsed.path, strerror(errno));
     }
     return status;
+}
+
+bool gmd_subject_is_instrumented(const gmd_subject_source *source)
+{
+    subject_spec parsed;
+    gmd_error ignored;
+    return parse_spec(source, &parsed, &ignored) == GMD_OK && instrumented_is(parsed.path);
 }
 
 /* --- the CUDA libraries of the process ---------------------------------------------------- */
@@ -305,6 +313,37 @@ static void log_functions(const gmd_subject *s)
     GMD_LOG(SUBJECT, "%s has %s", s->path, names);
 }
 
+/* What it needs in turn may be compiled so, too: the loader then says what it did not find. */
+static gmd_status open_library(gmd_subject *subject, const gmd_subject_source *source,
+                               const subject_spec *spec, gmd_error *error)
+{
+    gmd_status status =
+        instrumented_is(spec->path) ? instrumented_prepare(source->lib_directory, error) : GMD_OK;
+    if (status != GMD_OK) {
+        return status;
+    }
+    const char *why = NULL;
+    subject->library = dlopen(spec->path, RTLD_NOW | RTLD_LOCAL);
+    if (!subject->library && instrumented_is_told(why = dlerror())) {
+        status = instrumented_prepare(source->lib_directory, error);
+        subject->library = status == GMD_OK ? dlopen(spec->path, RTLD_NOW | RTLD_LOCAL) : NULL;
+        why = status == GMD_OK && !subject->library ? dlerror() : NULL;
+    }
+    GMD_LOG(SUBJECT, "--allocator %s: %s %s", source->spec, spec->path,
+            subject->library ? "is loaded" : "cannot be loaded");
+    if (subject->library || status != GMD_OK) {
+        return status;
+    }
+    return gmd_fail(error, GMD_BAD_INPUT,
+                    "--allocator %s: cannot be loaded: %s ('ldd -r %s' lists all that it needs and "
+                    "does not find)%s",
+                    source->spec, why, spec->path,
+                    instrumented_is_told(why)
+                        ? "; gmd has what compilers call for -fsanitize=thread, not what asks "
+                          "ThreadSanitizer itself"
+                        : "");
+}
+
 static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
                        const subject_spec *spec, gmd_error *error)
 {
@@ -322,15 +361,8 @@ static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--allocator %s: cannot be loaded: the file is cut short", source->spec);
     }
-    subject->library = dlopen(spec->path, RTLD_NOW | RTLD_LOCAL);
-    GMD_LOG(SUBJECT, "--allocator %s: %s %s", source->spec, spec->path,
-            subject->library ? "is loaded" : "cannot be loaded");
-    return subject->library
-               ? check_runtimes(source, spec, error)
-               : gmd_fail(error, GMD_BAD_INPUT,
-                          "--allocator %s: cannot be loaded: %s ('ldd -r %s' lists all "
-                          "that it needs and does not find)",
-                          source->spec, dlerror(), spec->path);
+    status = open_library(subject, source, spec, error);
+    return status == GMD_OK ? check_runtimes(source, spec, error) : status;
 }
 
 gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *source,

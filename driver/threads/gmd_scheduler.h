@@ -3,8 +3,9 @@
  * by a seed or by an explicit list of choices. The same choices give the same interleaving, so that
  * a race between two calls of an allocator is reproduced from its seed.
  *
- * Yield points are the boundaries of requests, every CUDA call (before and after), and every
- * operation on a mutex, read-write lock or condition variable of pthread, which C++'s are made of.
+ * Yield points are the boundaries of requests, every CUDA call (before and after), every operation
+ * on a mutex, read-write lock or condition variable of pthread, which C++'s are made of, and, in a
+ * library compiled with -fsanitize=thread, atomic operations and plain accesses to memory.
  * interpose.c puts gmd's versions of those in front of the C library's: a thread that would block
  * gives its turn away instead and gets none until what it waits for may have happened. When no
  * thread can go on, that is a deadlock, and reported as one.
@@ -19,6 +20,7 @@
 
 #include "gmd_error.h"
 #include "gmd_scheduler_config.h"
+#include "gmd_tsan.h"
 
 gmd_status scheduler_start(const scheduler_config *config, gmd_error *error);
 /* After every thread has left. */
@@ -44,6 +46,12 @@ void scheduler_leave_subject(void);
 
 /* For gmd_sim_set_yield. */
 void scheduler_at_call(void *context, const char *function, bool is_before);
+
+/* For gmd_accesses_yield: atomic operations, and plain accesses as far as the seed takes them. */
+void scheduler_at_access(const void *place, gmd_tsan_access access);
+
+/* "at libpool.so+0x1a2c", "before or after cudaMalloc"; the same in every run. */
+void scheduler_stand_text(const gmd_stand *stand, char *text, size_t size);
 
 /* How often a thread lost its turn because it blocked or spun outside the scheduler's control. */
 unsigned scheduler_lapses(void);

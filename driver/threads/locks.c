@@ -1,5 +1,6 @@
 #include "locks.h"
 
+#include "choices.h"
 #include "turns.h"
 
 #include <errno.h>
@@ -9,6 +10,11 @@ bool scheduler_is_active(void)
 {
     const scheduled_thread *t = turns_me;
     return t && t->is_in_subject && !t->calls;
+}
+
+static void stand_at(const void *lock)
+{
+    turns_me->stand = (gmd_stand){GMD_STANDS_AT_LOCK, lock};
 }
 
 static void note_held(scheduled_thread *t, const void *object)
@@ -57,12 +63,14 @@ static int take(scheduled_thread *t, void *object, int (*attempt)(void *object),
 
 int scheduler_lock(void *object, int (*attempt)(void *object), bool is_timed)
 {
+    stand_at(object);
     turns_yield(turns_me);
     return take(turns_me, object, attempt, is_timed);
 }
 
 int scheduler_try_lock(void *object, int (*attempt)(void *object))
 {
+    stand_at(object);
     turns_yield(turns_me);
     turns_lock();
     int result = attempt(object);
@@ -75,6 +83,7 @@ int scheduler_try_lock(void *object, int (*attempt)(void *object))
 
 int scheduler_unlock(void *object, int (*release)(void *object))
 {
+    stand_at(object);
     turns_lock();
     int result = release(object);
     if (result == 0) {
@@ -90,6 +99,7 @@ int scheduler_wait_signal(void *condition, void *mutex, int (*release)(void *mut
                           int (*attempt)(void *mutex), bool is_timed)
 {
     scheduled_thread *t = turns_me;
+    stand_at(mutex);
     turns_yield(t);
     turns_lock();
     int result = release(mutex);
@@ -122,7 +132,7 @@ void scheduler_signal(void *condition, bool is_for_all)
             }
         }
         if (count) {
-            turn_state.threads[waiting[turns_choose(count, false)]].state = THREAD_READY;
+            turn_state.threads[waiting[choices_any(count)]].state = THREAD_READY;
         }
     }
     if (t) {
@@ -138,6 +148,7 @@ void scheduler_signal(void *condition, bool is_for_all)
 
 void scheduler_begin_once(void *object)
 {
+    stand_at(object);
     turns_yield(turns_me);
     turns_lock();
     while (turns_holder(object) && turns_holder(object) != turns_me) {

@@ -16,6 +16,7 @@
 
 #define NOBODY   UINT32_MAX
 #define HELD_MAX 64
+#define NEVER    UINT64_MAX
 
 typedef enum thread_state {
     THREAD_ABSENT,
@@ -34,12 +35,15 @@ typedef struct scheduled_thread {
     const void *object; /* BLOCKED for a lock or a signal */
     bool is_timed, has_timed_out;
     bool is_in_subject;
+    gmd_stand stand;
     unsigned calls; /* of CUDA under way: a host function's are within another */
     sem_t turn;
     pid_t id;
     clockid_t clock;            /* of its processor time */
     const void *held[HELD_MAX]; /* locks, the latest last; beyond that many, none is named */
     unsigned held_count;
+    gmd_random plain;  /* which plain accesses are yield points */
+    unsigned accesses; /* yield points at accesses to memory since it got the turn */
 } scheduled_thread;
 
 /* Everything is under `lock`, a semaphore since the functions of mutexes are our callers. */
@@ -51,7 +55,11 @@ struct turn_state {
     gmd_random random;
     uint64_t
         keep_below; /* of 2^64: the thread that has the turn goes on for random numbers below */
+    uint64_t plain_mask; /* one of mask + 1 plain accesses is a yield point; NEVER: none */
     size_t next_choice;
+    uint64_t step; /* choices that were made, of bounded preemptions and PCT */
+    uint64_t points[GMD_SCHEDULE_DEPTH_MAX];
+    int64_t priorities[GMD_MAX_THREADS], lowest; /* PCT: the highest goes on */
     unsigned lapses;
     atomic_uint_fast64_t operations; /* moves whenever the turn's holder comes by */
     pthread_t watchdog;

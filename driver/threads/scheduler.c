@@ -1,9 +1,12 @@
 #define _GNU_SOURCE /* syscall */
 #include "gmd_scheduler.h"
 
+#include "choices.h"
+#include "gmd_self_deadlock.h"
 #include "turns.h"
 #include "watchdog.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,7 +30,7 @@ gmd_status scheduler_start(const scheduler_config *config, gmd_error *error)
     turn_state.current = NOBODY;
     sem_init(&turn_state.lock, 0, 1);
     sem_init(&turn_state.ending, 0, 0);
-    turns_seed(config->seed);
+    choices_start();
     for (unsigned i = 0; i < config->thread_count; i++) {
         sem_init(&turn_state.threads[i].turn, 0, 0);
     }
@@ -108,6 +111,7 @@ void scheduler_enter_subject(void)
     if (turns_me) {
         turns_lock();
         turns_me->is_in_subject = true;
+        turns_me->stand = (gmd_stand){.kind = GMD_STANDS_AT_ENTRY};
         turns_me->state = THREAD_READY;
         turns_seek(turns_me);
     }
@@ -131,11 +135,11 @@ void scheduler_leave_subject(void)
 void scheduler_at_call(void *context, const char *function, bool is_before)
 {
     (void)context;
-    (void)function;
     scheduled_thread *t = turns_me;
     if (!t || !t->is_in_subject) {
         return;
     }
+    t->stand = (gmd_stand){GMD_STANDS_AT_CALL, function};
     if (is_before) {
         if (t->calls == 0) {
             turns_yield(t);
@@ -143,6 +147,41 @@ void scheduler_at_call(void *context, const char *function, bool is_before)
         t->calls++;
     } else if (--t->calls == 0) {
         turns_yield(t);
+    }
+}
+
+/* Each thread's draws follow from its own accesses, so that no other's are between them. */
+static bool is_passed_over(scheduled_thread *t)
+{
+    return turn_state.plain_mask == NEVER ||
+           (gmd_random_next(&t->plain) & turn_state.plain_mask) != 0;
+}
+
+void scheduler_at_access(const void *place, gmd_tsan_access access)
+{
+    scheduled_thread *t = turns_me;
+    if (!t || !t->is_in_subject || t->calls || (access == GMD_TSAN_PLAIN && is_passed_over(t))) {
+        return;
+    }
+    t->stand = (gmd_stand){GMD_STANDS_AT_ACCESS, place};
+    t->accesses++;
+    turns_yield(t);
+}
+
+void scheduler_stand_text(const gmd_stand *stand, char *text, size_t size)
+{
+    switch (stand->kind) {
+    case GMD_STANDS_AT_ENTRY:
+        snprintf(text, size, "at its entry");
+        break;
+    case GMD_STANDS_AT_CALL:
+        snprintf(text, size, "at %s", (const char *)stand->at);
+        break;
+    case GMD_STANDS_AT_LOCK:
+        name_object("at the lock", stand->at, text, size);
+        break;
+    default:
+        name_object("at an access", stand->at, text, size);
     }
 }
 

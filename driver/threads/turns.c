@@ -1,34 +1,8 @@
 /* turns.c - who has the turn. */
 #include "turns.h"
 
+#include "choices.h"
 #include "deadlock.h"
-
-/* Some races need a switch at one point and none for long after it, others many of them: how often
- * the turn is passed on is the seed's choice, too, from every second yield point to every 64th. */
-void turns_seed(uint64_t seed)
-{
-    turn_state.random.state = seed;
-    turn_state.keep_below =
-        UINT64_MAX - (UINT64_MAX >> (1 + gmd_random_next(&turn_state.random) % 6));
-}
-
-size_t turns_choose(size_t count, bool first_can_go_on)
-{
-    if (count == 1) {
-        return 0;
-    }
-    if (turn_state.config.is_explicit) {
-        return turn_state.next_choice < turn_state.config.choice_count
-                   ? turn_state.config.choices[turn_state.next_choice++] % count
-                   : 0;
-    }
-    if (!first_can_go_on) {
-        return gmd_random_next(&turn_state.random) % count;
-    }
-    return gmd_random_next(&turn_state.random) < turn_state.keep_below
-               ? 0
-               : 1 + gmd_random_next(&turn_state.random) % (count - 1);
-}
 
 static size_t find_ready(unsigned ready[GMD_MAX_THREADS])
 {
@@ -64,6 +38,15 @@ static bool find_way_out(void)
     return false;
 }
 
+static void note_preemption(bool can_go_on, const scheduled_thread *next)
+{
+    const scheduled_thread *from = &turn_state.threads[turn_state.last];
+    if (can_go_on && from->is_in_subject && turn_state.config.preempted) {
+        turn_state.config.preempted(turn_state.config.context, turn_state.last, &from->stand,
+                                    turns_index(next), next->is_in_subject ? &next->stand : NULL);
+    }
+}
+
 void turns_pass(const scheduled_thread *caller)
 {
     unsigned ready[GMD_MAX_THREADS];
@@ -75,8 +58,13 @@ void turns_pass(const scheduled_thread *caller)
         turn_state.current = NOBODY;
         return;
     }
-    unsigned next = ready[turns_choose(count, ready[0] == turn_state.last)];
+    bool can_go_on = ready[0] == turn_state.last;
+    unsigned next = ready[choices_next(ready, count, can_go_on)];
     scheduled_thread *t = &turn_state.threads[next];
+    if (next != turn_state.last) {
+        note_preemption(can_go_on, t);
+        t->accesses = 0;
+    }
     turn_state.current = next;
     turn_state.last = next;
     t->state = THREAD_RUNNING;

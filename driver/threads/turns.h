@@ -4,8 +4,6 @@
 
 #include "schedule_state.h"
 
-void turns_seed(uint64_t seed);
-size_t turns_choose(size_t count, bool first_can_go_on); /* one of `count` */
 /* Decides who has the turn next; `caller`, the calling thread or NULL, needs no wake-up. */
 void turns_pass(const scheduled_thread *caller);
 /* All that wait for the object (NULL: any) try again; who is first is a choice like any other. */

@@ -4,6 +4,7 @@
 #include "many.h"
 
 #include "gmd_assert.h"
+#include "gmd_interleaving.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
 #include "gmd_trace_validity.h"
@@ -319,8 +320,7 @@ static gmd_status write_header(gmd_generator *g, gmd_trace *trace, gmd_error *er
         drawn.schedule.seed = 0;
     }
     if (p->interleaves) {
-        drawn.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED,
-                                          .seed = gmd_random_below(&g->random, 1000000)};
+        drawn.interleave = gmd_interleaving_of(gmd_random_below(&g->random, 1000000));
     }
     gmd_status status = gmd_conditions_copy(&trace->conditions, &drawn, error);
     if (status == GMD_OK) {

@@ -65,6 +65,7 @@ typedef struct gmd_profile_space {
     bool has_reused_handles; /* of destroyed streams and events */
     bool has_moved_clock;    /* the host's clocks follow `advance`, by seconds to minutes then */
     bool has_seeded_schedules, has_budgets, has_interleaving;
+    bool has_accesses;     /* of the library to memory, at which threads can be switched, too */
     bool has_one_thread;   /* no sequence has more */
     bool has_devices_only; /* every sequence has several devices, where device_max allows it */
     bool has_threads_only; /* every sequence has threads, interleaved where that is possible */
@@ -95,5 +96,9 @@ void gmd_profile_draw(gmd_profile *profile, const gmd_profile_space *space, uint
  * none of that kind, and the profile is as it was. */
 bool gmd_profile_take_many(gmd_profile *profile, const gmd_profile_space *space, gmd_many many,
                            uint64_t seed);
+
+/* Makes a drawn profile one of short sequences in which threads meet: two or three threads,
+ * interleaved, with few sizes and streams. False: threads are not to be interleaved. */
+bool gmd_profile_race(gmd_profile *profile, const gmd_profile_space *space, uint64_t seed);
 
 #endif

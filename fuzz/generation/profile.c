@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RACE_DRAWS 1 /* among those of one seed */
+
 const char *const gmd_profile_confs[] = {
     "expandable_segments:True",
     "max_split_size_mb:20",
@@ -256,6 +258,37 @@ bool gmd_profile_take_many(gmd_profile *p, const gmd_profile_space *space, gmd_m
     }
     take_places(p, space, &r);
     leave_out(p, space);
+    return true;
+}
+
+/* What all threads wait for keeps them apart, and so does what is no call of the allocator. */
+static void leave_out_of_race(gmd_profile *p, bool only_basic)
+{
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
+        bool is_basic = gmd_op_has(op, GMD_FIELD_NEW_BLOCK) || gmd_op_is(op, GMD_IS_FREE);
+        bool is_left_out = only_basic ? !is_basic : gmd_op_is(op, GMD_IS_FOR_ALL);
+        p->weights[op] = is_left_out ? 0 : p->weights[op];
+    }
+}
+
+bool gmd_profile_race(gmd_profile *p, const gmd_profile_space *space, uint64_t seed)
+{
+    static const uint32_t lengths[] = {12, 20, 20, 40, 80};
+    gmd_random r = {gmd_random_derive(seed, RACE_DRAWS)};
+    if (!space->has_interleaving || space->has_one_thread) {
+        return false;
+    }
+    p->interleaves = true;
+    p->thread_count = 2 + (uint32_t)gmd_random_chance(&r, 25);
+    p->request_count = lengths[gmd_random_below(&r, sizeof lengths / sizeof *lengths)];
+    p->stream_count = 1 + (uint32_t)gmd_random_chance(&r, 40);
+    p->live_max = 3 + (uint32_t)gmd_random_below(&r, 10);
+    p->palette_count = 1 + (uint32_t)gmd_random_chance(&r, 20);
+    p->palette_percent = 100;
+    if (gmd_random_chance(&r, 75)) { /* of these an allocator keeps lists */
+        p->palette[0] = 512 * (1 + gmd_random_below(&r, 16));
+    }
+    leave_out_of_race(p, gmd_random_chance(&r, 50));
     return true;
 }
 

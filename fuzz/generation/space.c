@@ -1,6 +1,7 @@
 #include "gmd_space.h"
 
 #include "gmd_assert.h"
+#include "gmd_interleaving.h"
 #include "gmd_pool_state.h"
 #include "gmd_text.h"
 #include "gmd_trace_validity.h"
@@ -67,8 +68,7 @@ static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
     gmd_schedule_free(&t->conditions.interleave);
     t->conditions.interleave = (gmd_schedule){0};
     if (is_wanted) {
-        t->conditions.interleave =
-            (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed % 1000000};
+        t->conditions.interleave = gmd_interleaving_of(seed % 1000000);
     }
 }
 

@@ -5,8 +5,9 @@
  *    0  devices: 1 to 16; 0: not stated; above: 1 or 2
  *    1  capacity: a number in gmd_input_capacities (0: not stated), modulo their count
  *    2  schedule: a gmd_schedule_kind, modulo 6
- *    3  low 7 bits: interleaving: 0 none, 1 seeded, 2 explicit, modulo 3; top bit: the handles of
- *       destroyed streams and events come again
+ *    3  low 7 bits: interleaving: 0 none, 1 by a seed, 2 explicit, modulo 3; a search draws the
+ * kind and its numbers from the seed (gmd_interleaving.h), and no other numbers are kept; top bit:
+ *       the handles of destroyed streams and events come again
  *    4  seed of the schedule, 4 bytes
  *    8  seed of the interleaving, 4 bytes
  *   12  settings: a number in gmd_input_confs (0: none), modulo their count

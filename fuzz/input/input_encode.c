@@ -85,7 +85,7 @@ static void put_text(encoder *e, gmd_input_header_part part, const uint8_t *text
 /* The part of a seed that the header holds; the rest is for a record. */
 static uint32_t narrow_seed(const gmd_schedule *schedule)
 {
-    return schedule->kind == GMD_SCHEDULE_SEEDED ? (uint32_t)schedule->seed : 0;
+    return gmd_schedule_is_seeded(schedule) ? (uint32_t)schedule->seed : 0;
 }
 
 static uint8_t code_of_capacity(uint64_t bytes)
@@ -130,7 +130,7 @@ static void put_header(encoder *e)
     h[GMD_INPUT_AT_DEVICES] = (uint8_t)t->conditions.device_count;
     h[GMD_INPUT_AT_CAPACITY] = code_of_capacity(t->conditions.capacity_bytes);
     h[GMD_INPUT_AT_SCHEDULE] = (uint8_t)t->conditions.schedule.kind;
-    h[GMD_INPUT_AT_INTERLEAVE] = t->conditions.interleave.kind == GMD_SCHEDULE_SEEDED     ? 1
+    h[GMD_INPUT_AT_INTERLEAVE] = gmd_schedule_is_seeded(&t->conditions.interleave)        ? 1
                                  : t->conditions.interleave.kind == GMD_SCHEDULE_EXPLICIT ? 2
                                                                                           : 0;
     if (t->conditions.reuses_handles) {

@@ -129,6 +129,28 @@ static bool order_threads(minimizer *m)
                             (m->best->conditions.interleave.kind && try_seeds(m)));
 }
 
+/* One or two switches say which matter: the run names where the threads stood at each. Each try
+ * is one of many seeds (minimizer_try). */
+static bool try_few_switches(minimizer *m)
+{
+    static const uint32_t steps[] = {32, 128, 512};
+    bool has_changed = false;
+    for (uint32_t depth = 1; depth <= 2 && !has_changed; depth++) {
+        for (size_t i = 0; i < sizeof steps / sizeof *steps && !has_changed && !m->is_over; i++) {
+            gmd_conditions header = m->best->conditions;
+            header.interleave =
+                (gmd_schedule){.kind = GMD_SCHEDULE_BOUNDED, .depth = depth, .steps = steps[i]};
+            has_changed = try_header(m, &header);
+        }
+    }
+    return has_changed;
+}
+
+static bool has_few_switches(const gmd_schedule *interleave)
+{
+    return interleave->kind == GMD_SCHEDULE_BOUNDED && interleave->depth <= 2;
+}
+
 static bool simplify_interleave(minimizer *m)
 {
     const gmd_schedule *now = &m->best->conditions.interleave;
@@ -138,6 +160,12 @@ static bool simplify_interleave(minimizer *m)
     gmd_conditions header = m->best->conditions;
     header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
     if (try_header(m, &header)) {
+        return true;
+    }
+    if (has_few_switches(now)) {
+        return false;
+    }
+    if (try_few_switches(m)) {
         return true;
     }
     bool is_simple = now->kind == GMD_SCHEDULE_SEEDED && now->seed < SEED_MAX;

@@ -105,7 +105,7 @@ static bool is_in_order(const minimizer *m, size_t count)
 
 static bool is_seeded(const gmd_trace *t)
 {
-    return t->conditions.interleave.kind == GMD_SCHEDULE_SEEDED && t->threads.count > 1;
+    return gmd_schedule_is_seeded(&t->conditions.interleave) && t->threads.count > 1;
 }
 
 /* The first of the inputs from `at` on that seems to show the cause; `count`: none does. */

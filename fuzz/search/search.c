@@ -18,6 +18,8 @@
 #define REAL_RUNS        256 /* on a real device, where a process takes a second and a half */
 #define RARELY           16  /* one round in so many: what few defects need, and costs more */
 #define MANY_AT          2   /* of RARELY */
+#define RACES            512 /* sequences of a round in which threads meet */
+#define RACES_SPACING    2   /* one round in so many, where threads can be switched at accesses */
 #define SPINNING_SPACING 4   /* once threads spin: one round in so many interleaves one sequence */
 
 static void tell_minimising(void *context, size_t requests, uint64_t tries)
@@ -146,6 +148,14 @@ static bool guided_round(campaign *c, const gmd_profile *profile, uint64_t seed)
     return can_be;
 }
 
+/* Each is short; many more of them than of other interleaved ones, once a campaign has seen some of
+ * everything. */
+static uint64_t races_of(const campaign *c, uint64_t round)
+{
+    uint64_t most = c->result->spins_since ? INTERLEAVED_MAX : RACES;
+    return gmd_min(round < 32 ? usual_length(c, round) : RACES, most);
+}
+
 static void drawn_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
 {
     const source from = {.profile = profile, .seed = seed};
@@ -219,7 +229,11 @@ static void play_round(campaign *c, uint64_t round)
     bool waits = o->space.has_faults && round % 8 == 5 && !o->no_sweeps;
     bool repeats = round % RARELY == RARELY - 2 && !o->shape;
     bool has_many = round % RARELY == MANY_AT && !o->shape;
-    if (sweeps) {
+    bool races = o->space.has_accesses && round % RACES_SPACING == 0 && !repeats && !has_many &&
+                 !o->shape && gmd_profile_race(&profile, &o->space, seed);
+    if (races) {
+        search_round(c, &(source){.profile = &profile, .seed = seed}, races_of(c, round));
+    } else if (sweeps) {
         campaign_sweep(c, &profile, seed, round % RARELY == RARELY - 1 && !o->shape);
     } else if (waits) {
         campaign_sweep_waits(c, &profile, seed);

@@ -67,6 +67,8 @@ static void find_orders(gmd_profile_space *space, const gmd_run_options *run, qu
          has_both = is_simulated && can_run(q, both);
     space->has_reused_handles = space->has_moved_clock = is_simulated;
     space->has_seeded_schedules = has_both || (is_simulated && can_run(q, scheduled));
+    const gmd_subject_source source = session_source(run);
+    space->has_accesses = is_simulated && gmd_subject_is_instrumented(&source);
     space->has_interleaving = has_both || (is_simulated && can_run(q, interleaved));
 }
 

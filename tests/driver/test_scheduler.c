@@ -180,18 +180,118 @@ static void say_twice(run *r, unsigned thread)
 TEST(explicit_choices_are_followed_and_then_threads_go_on)
 {
     run *r = new_run(3, say_twice);
-    r->config.is_explicit = true;
+    r->config.policy = SCHEDULER_EXPLICIT;
     carry_out(r);
     assert_string_equal(r->log, "aabbcc");
     end_run(r);
     static const uint8_t choices[] = {1, 0, 1, 0, 1};
     r = new_run(3, say_twice);
-    r->config.is_explicit = true;
+    r->config.policy = SCHEDULER_EXPLICIT;
     r->config.choices = choices;
     r->config.choice_count = sizeof choices;
     carry_out(r);
     assert_string_equal(r->log, "bcaabc");
     end_run(r);
+}
+
+/* --- a bounded number of preemptions, and priorities ---------------------------------------- */
+
+enum { ORDER_SEEDS = 2000, ORDER_STEPS = 16 };
+
+static void say_four_times(run *r, unsigned thread)
+{
+    for (int i = 0; i < 4; i++) {
+        say(r, thread);
+        scheduler_yield();
+    }
+}
+
+/* How many of the seeds make the threads speak in that order. */
+static unsigned count_orders(scheduler_policy policy, unsigned points, const char *order)
+{
+    unsigned count = 0;
+    for (uint64_t seed = 0; seed < ORDER_SEEDS; seed++) {
+        run *r = new_run(2, say_four_times);
+        r->config.policy = policy;
+        r->config.point_count = points;
+        r->config.steps = ORDER_STEPS;
+        r->config.seed = seed;
+        carry_out(r);
+        count += strcmp(r->log, order) == 0;
+        end_run(r);
+    }
+    return count;
+}
+
+TEST(without_a_preemption_a_thread_goes_on_to_its_end)
+{
+    unsigned first = count_orders(SCHEDULER_BOUNDED, 0, "aaaabbbb");
+    assert_int_equal(first + count_orders(SCHEDULER_BOUNDED, 0, "bbbbaaaa"), ORDER_SEEDS);
+}
+
+/* One preemption among sixteen steps, and one choice of two threads at the start. */
+TEST(one_preemption_comes_with_the_probability_that_is_promised)
+{
+    assert_true(count_orders(SCHEDULER_BOUNDED, 1, "aabbbbaa") >= ORDER_SEEDS / (2 * ORDER_STEPS));
+    assert_int_equal(count_orders(SCHEDULER_BOUNDED, 1, "abababab"), 0);
+}
+
+/* 1/n of the orders of priorities; and 1/(n k) with one point at which one changes. */
+TEST(priorities_bring_orders_with_the_probability_that_is_promised)
+{
+    unsigned first = count_orders(SCHEDULER_PCT, 0, "aaaabbbb");
+    assert_int_equal(first + count_orders(SCHEDULER_PCT, 0, "bbbbaaaa"), ORDER_SEEDS);
+    assert_in_range(first, ORDER_SEEDS * 45 / 100, ORDER_SEEDS * 55 / 100);
+    assert_true(count_orders(SCHEDULER_PCT, 1, "abbbbaaa") >= ORDER_SEEDS / (2 * ORDER_STEPS));
+    assert_int_equal(count_orders(SCHEDULER_PCT, 1, "abababab"), 0);
+}
+
+/* --- accesses to memory -------------------------------------------------------------------- */
+
+static void access_twice(run *r, unsigned thread)
+{
+    say(r, thread);
+    scheduler_at_access(r, GMD_TSAN_BEFORE);
+    say(r, thread);
+}
+
+TEST(atomic_operations_are_yield_points)
+{
+    static const uint8_t choices[] = {0, 0, 1}; /* at the start, as a enters, at its access */
+    run *r = new_run(2, access_twice);
+    r->config.policy = SCHEDULER_EXPLICIT;
+    r->config.choices = choices;
+    r->config.choice_count = sizeof choices;
+    carry_out(r);
+    assert_string_equal(r->log, "abba");
+    end_run(r);
+}
+
+static void wait_for_the_other(run *r, unsigned thread)
+{
+    if (thread) {
+        atomic_store(&r->flag, 1);
+    }
+    while (!atomic_load(&r->flag)) {
+        scheduler_at_access(r, GMD_TSAN_BEFORE);
+    }
+    say(r, thread);
+}
+
+/* No choice ever passes the turn on. */
+TEST(a_thread_that_asks_again_and_again_lets_others_run)
+{
+    static const scheduler_policy policies[] = {SCHEDULER_EXPLICIT, SCHEDULER_BOUNDED,
+                                                SCHEDULER_PCT, SCHEDULER_RANDOM};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        run *r = new_run(2, wait_for_the_other);
+        r->config.policy = policies[i];
+        r->config.steps = 1;
+        carry_out(r);
+        assert_int_equal(strlen(r->log), 2);
+        assert_int_equal(r->lapses, 0);
+        end_run(r);
+    }
 }
 
 /* Where blocking is only seen by the watchdog, each time takes a while. */
@@ -409,7 +509,7 @@ static void wait_in_the_kernel(run *r, unsigned thread)
 TEST(a_thread_that_blocks_outside_the_scheduler_loses_its_turn)
 {
     run *r = new_run(2, wait_in_the_kernel);
-    r->config.is_explicit = true; /* thread 0 first */
+    r->config.policy = SCHEDULER_EXPLICIT; /* thread 0 first */
     assert_int_equal(pipe(r->pipe), 0);
     carry_out(r);
     assert_int_equal(r->results[0], 1);
@@ -431,7 +531,7 @@ static void spin(run *r, unsigned thread)
 TEST(a_thread_that_spins_loses_its_turn)
 {
     run *r = new_run(2, spin);
-    r->config.is_explicit = true;
+    r->config.policy = SCHEDULER_EXPLICIT;
     carry_out(r);
     assert_int_equal(r->lapses, 1);
     end_run(r);

@@ -37,18 +37,28 @@ static const char *path_of(const char *allocator)
     return path;
 }
 
+/* A race that needs threads to be switched in few places says so: few seeds do that in those. */
+static uint64_t seeds_of(const gmd_trace *trace, uint64_t usual)
+{
+    return gmd_schedule_is_stated(&trace->conditions.interleave) ? 10 * usual : usual;
+}
+
 /* A case with threads is tried in many interleavings, any other as it stands. */
 static gmd_outcome *play(const char *allocator, const char *defect, const char *name,
                          uint64_t seeds)
 {
     char path[500];
     gmd_trace trace = {0};
-    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
     snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, name);
     read_trace(&trace, path);
     bool has_threads = trace.threads.count > 1;
-    gmd_outcome *outcome = run_trace(path_of(allocator), defect, &trace,
-                                     has_threads ? &first : NULL, has_threads ? seeds : 0, NULL);
+    if (gmd_schedule_is_stated(&trace.conditions.interleave)) {
+        first = trace.conditions.interleave; /* a view */
+    }
+    gmd_outcome *outcome =
+        run_trace(path_of(allocator), defect, &trace, has_threads ? &first : NULL,
+                  has_threads ? seeds_of(&trace, seeds) : 0, NULL);
     gmd_trace_free(&trace);
     return outcome;
 }
@@ -69,11 +79,17 @@ static bool is_found(const row *r)
     return found;
 }
 
+/* Under ThreadSanitizer its accesses are no yield points, and the races are for that to find. */
+static bool is_for_accesses(const row *r)
+{
+    return !interpose_is_on() && strcmp(r->allocator, "lock_free_pool") == 0;
+}
+
 TEST(every_defect_is_found_by_the_oracle_that_fits)
 {
     size_t missed = 0;
     for (size_t i = 0; i < row_count; i++) {
-        missed += !is_skipped(i, 0) && !is_found(&rows[i]);
+        missed += !is_skipped(i, 0) && !is_for_accesses(&rows[i]) && !is_found(&rows[i]);
     }
     assert_int_equal(missed, 0);
 }

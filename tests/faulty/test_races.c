@@ -60,6 +60,22 @@ TEST(a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once)
     free(o);
 }
 
+/* The one switch that matters: t1 has looked at the slot when t2 takes what is in it. */
+TEST(a_race_without_locks_names_where_both_threads_stood)
+{
+    if (!interpose_is_on()) {
+        skip();
+    }
+    const gmd_schedule one = {.kind = GMD_SCHEDULE_BOUNDED, .depth = 1, .steps = 300};
+    gmd_outcome *o = run_case(GMD_TEST_LOCK_FREE, "slot_read", "slot_read", &one, 1000);
+    expect_found(o, "overlap");
+    assert_non_null(strstr(o->notes[1], "switch 1 of 1: t"));
+    assert_non_null(
+        strstr(o->notes[1], "alloc b 1MiB s1) stood at an access at liblock_free_pool.so+0x"));
+    assert_non_null(strstr(o->notes[1], ", and t2, at its start, went on"));
+    free(o);
+}
+
 TEST(the_case_that_is_left_finds_the_race_again)
 {
     if (!interpose_is_on()) {

@@ -77,10 +77,12 @@ static bool same_request(const gmd_trace *a, const gmd_trace *b, size_t i, numbe
              strcmp(a->functions.items[x->function], b->functions.items[y->function]) == 0));
 }
 
+/* The seed is kept of each kind that follows from one. */
 static bool same_schedule(const gmd_schedule *a, const gmd_schedule *b)
 {
-    return a->kind == b->kind && a->choice_count == b->choice_count &&
-           (a->kind != GMD_SCHEDULE_SEEDED || a->seed == b->seed) &&
+    bool is_seeded = gmd_schedule_is_seeded(a) && gmd_schedule_is_seeded(b);
+    return (is_seeded ? a->seed == b->seed : a->kind == b->kind) &&
+           a->choice_count == b->choice_count &&
            (!a->choice_count || memcmp(a->choices, b->choices, a->choice_count) == 0);
 }
 

@@ -1,6 +1,7 @@
 /* Any sequence is made into one that a campaign allows. */
 #include "fuzz_test.h"
 
+#include "gmd_interleaving.h"
 #include "gmd_space.h"
 
 static void expect_fitted(const gmd_profile_space *space, const char *text, const char *expected)
@@ -67,13 +68,41 @@ TEST_F(made, threads_become_one_where_there_may_be_one)
     assert_int_equal(trace->conditions.interleave.kind, GMD_SCHEDULE_UNSTATED);
 }
 
+TEST(a_seed_draws_one_of_three_kinds_of_interleaving)
+{
+    unsigned kinds[GMD_SCHEDULE_PCT + 1] = {0};
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const gmd_schedule drawn = gmd_interleaving_of(seed);
+        const gmd_schedule again = gmd_interleaving_of(seed);
+        assert_int_equal(drawn.seed, seed);
+        assert_int_equal(drawn.depth, again.depth);
+        assert_in_range(drawn.depth, 0, GMD_SCHEDULE_DEPTH_MAX);
+        kinds[drawn.kind]++;
+    }
+    assert_in_range(kinds[GMD_SCHEDULE_SEEDED], 160, 240);
+    assert_in_range(kinds[GMD_SCHEDULE_BOUNDED], 60, 140);
+    assert_in_range(kinds[GMD_SCHEDULE_PCT], 60, 140);
+}
+
+TEST(a_profile_of_races_has_threads_where_they_can_be_interleaved)
+{
+    gmd_profile_space space = {.has_interleaving = true};
+    gmd_profile profile;
+    gmd_profile_draw(&profile, &space, 1);
+    assert_true(gmd_profile_race(&profile, &space, 1));
+    assert_true(profile.interleaves);
+    assert_in_range(profile.thread_count, 2, 3);
+    space.has_one_thread = true;
+    assert_false(gmd_profile_race(&profile, &space, 1));
+}
+
 TEST_F(made, choices_of_threads_become_a_seed)
 {
     const gmd_profile_space space = {.has_interleaving = true};
     gmd_trace *trace = make_trace(
         "gmd-trace 1\ninterleave explicit 1 0 1\nthread t\nalloc a 1MiB s1\nthread u\nfree a\n");
     gmd_space_fit(&space, trace);
-    assert_int_equal(trace->conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_true(gmd_schedule_is_seeded(&trace->conditions.interleave));
     assert_int_equal(trace->conditions.interleave.choice_count, 0);
 }
 

@@ -313,6 +313,15 @@ TEST_F(text, placements_are_read)
     assert_int_equal(parsed.conditions.placement.seed, UINT64_MAX);
 }
 
+TEST_F(text, few_switches_of_threads_have_a_number_steps_and_a_seed)
+{
+    parse_body("interleave bounded 2 steps 500 seed 7\n");
+    assert_int_equal(parsed.conditions.interleave.kind, GMD_SCHEDULE_BOUNDED);
+    assert_int_equal(parsed.conditions.interleave.depth, 2);
+    assert_int_equal(parsed.conditions.interleave.steps, 500);
+    assert_int_equal(parsed.conditions.interleave.seed, 7);
+}
+
 TEST_F(text, schedules_and_interleavings_are_read)
 {
     parse_body("schedule lazy\ninterleave seed 7\n");
@@ -451,7 +460,15 @@ TEST(every_malformed_line_is_refused_with_what_was_expected)
         {"schedule seed -1", "expected a seed, a whole number, found '-1'"},
         {"schedule explicit", "expected a choice from 0 to 255, found the end of the line"},
         {"schedule explicit 0 256", "expected a choice from 0 to 255, found '256'"},
-        {"interleave timed", "expected 'seed N' or 'explicit C...', found 'timed'"},
+        {"interleave timed",
+         "expected 'seed N', 'bounded C steps K seed N', 'pct D steps K seed N' or "
+         "'explicit C...', found 'timed'"},
+        {"interleave pct 0 steps 9 seed 1", "expected a depth from 1 to 16, found '0'"},
+        {"interleave bounded 17 steps 9 seed 1",
+         "expected a number of preemptions, 1 to 16, found '17'"},
+        {"interleave pct 2 seed 1", "expected 'steps', found 'seed'"},
+        {"interleave pct 2 steps 0 seed 1", "expected a number of steps, 1 or more, found '0'"},
+        {"interleave bounded 2 steps 9", "expected 'seed', found the end of the line"},
         {"thread", "expected a thread, found the end of the line"},
         {"devices 0", "expected a number of devices from 1 to 16, found '0'"},
         {"devices 17", "expected a number of devices from 1 to 16, found '17'"},
@@ -569,6 +586,18 @@ TEST(utf8_is_checked_as_the_standard_says)
 }
 
 /* --- writing ----------------------------------------------------------------------------- */
+
+TEST_F(text, few_switches_of_threads_are_written_as_they_were_read)
+{
+    static const char *const lines[] = {"interleave bounded 16 steps 4294967295 seed 1",
+                                        "interleave pct 3 steps 500 seed 18446744073709551615"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char whole[200];
+        snprintf(whole, sizeof whole, "gmd-trace 1\n%s\nalloc a 1 s1\nthread t\nfree a\n",
+                 lines[i]);
+        assert_rewritten(whole, whole);
+    }
+}
 
 TEST_F(text, what_was_read_is_written_the_same)
 {
