@@ -457,6 +457,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     size = gmd_min(size, GMD_INPUT_BYTES_MAX);
     FUZZ_REQUIRE(gmd_input_decode(data, size, &trace, &error) == GMD_OK);
+    if (trace.count > GMD_INPUT_REQUESTS_MAX) {
+        return -1; /* of repeats: too long for a model that looks at every block */
+    }
     memset(addresses, 0, trace.blocks.count * sizeof *addresses);
     run r = {.machine = &shared,
              .trace = &trace,

@@ -124,11 +124,13 @@ void gmd_case_listing_read(gmd_case_listing *listing, const char *path, const gm
 
 /* --- writing ------------------------------------------------------------------------------ */
 
+/* What has no answer may be longer than the column. */
 static int widest_text(const gmd_case_listing *listing)
 {
     size_t widest = strlen("case");
     for (uint32_t i = 0; i < listing->count; i++) {
-        size_t length = strlen(listing->lines[i].text);
+        const gmd_case_line *line = &listing->lines[i];
+        size_t length = *line->answer ? strlen(line->text) : 0;
         widest = length > widest ? length : widest;
     }
     return (int)widest;

@@ -69,8 +69,8 @@ long_case() {
     echo 'capacity 64MiB'
     i=0
     while [ $i -lt 2000 ]; do
-        echo "alloc a$i 65KiB s1"
-        echo "use a$i s2"
+        echo "alloc a$i $((66560 + i * 13 % 97)) s$((i % 3 + 1))"
+        echo "use a$i s$((i * 7 % 5))"
         i=$((i + 1))
     done
     echo 'expect alloc b 1MiB s1'
