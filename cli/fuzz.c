@@ -408,8 +408,13 @@ static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
     if (status != GMD_OK) {
         return status;
     }
-    char unknown[32];
+    char unknown[32], forbidden[GMD_CONTRACT_WITHOUT];
     gmd_profile_leave_out(&options->space, a->without ? a->without : "", unknown);
+    if (options->run->judging.contract) { /* what would not be made need not be drawn */
+        gmd_profile_leave_out(&options->space,
+                              gmd_contract_without(options->run->judging.contract, forbidden),
+                              unknown);
+    }
     double left = options->seconds - (gmd_clock_s() - start); /* it may have hung already */
     if (options->seconds > 0) {
         options->seconds = left > SEARCH_LEAST ? left : SEARCH_LEAST;

@@ -42,6 +42,8 @@ enum { /* keys of options without a letter */
        KEY_VERBOSE,
        KEY_INTERLEAVE,
        KEY_PROMISE,
+       KEY_PROFILE,
+       KEY_BEYOND,
 };
 
 enum { REPORT_MAX = 9 };
@@ -66,6 +68,14 @@ static const struct argp_option common_options[] = {
      "what the allocator promises, beside what it says itself (gmd_promises), and is judged by: "
      "misuse, determinism, pytorch, coalescing, alignment512, "
      "prompt, throws",
+     10},
+    {"profile", KEY_PROFILE, "NAME|FILE", 0,
+     "the contract of the allocator: what it promises, and what its callers must do, to which the "
+     "run keeps",
+     10},
+    {"beyond", KEY_BEYOND, "CLAUSES", 0,
+     "clauses of the profile that are not kept to (all, or names with commas): what the contract "
+     "leaves out is tried, too",
      10},
     {"known", KEY_KNOWN, "FILE", 0,
      "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
@@ -162,6 +172,38 @@ static void need_promises(struct argp_state *state, const char *text, unsigned *
     gmd_error error = {""};
     if (gmd_promises_parse(text, promises, &error) != GMD_OK) {
         argp_error(state, "--promise %s", error.text);
+    }
+}
+
+/* Once both options are known: what the contract does not promise is known, and what it does is
+ * promised. */
+static void need_profile(struct argp_state *state, cli_options *o)
+{
+    char folder[sizeof o->lib_directory + 16];
+    gmd_error error = {""};
+    snprintf(folder, sizeof folder, "%s/profiles", o->lib_directory);
+    if (gmd_contract_read(&o->contract, o->profile, folder, &error) != GMD_OK) {
+        argp_error(state, "--profile %s", error.text);
+    }
+    if (o->beyond && gmd_contract_go_beyond(&o->contract, o->beyond, &error) != GMD_OK) {
+        argp_error(state, "--beyond %s", error.text);
+    }
+    const char *line;
+    for (uint32_t i = 0; (line = gmd_contract_known(&o->contract, i)) != NULL; i++) {
+        if (known_add(&o->known, line, o->profile, &error) != GMD_OK) {
+            argp_failure(state, CLI_EXIT_FAILURE, 0, "--profile %s: %s", o->profile, error.text);
+        }
+    }
+    o->run.subject.promises |= gmd_contract_promises(&o->contract);
+    o->run.judging.contract = &o->contract;
+}
+
+static void check_profile(struct argp_state *state, cli_options *o)
+{
+    if (o->profile) {
+        need_profile(state, o);
+    } else if (o->beyond) {
+        argp_error(state, "--beyond %s: needs --profile, whose clauses these are", o->beyond);
     }
 }
 
@@ -399,6 +441,12 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         need_promises(state, text, &o->run.subject.promises);
         o->promises = text;
         return 0;
+    case KEY_PROFILE:
+        o->profile = text;
+        return 0;
+    case KEY_BEYOND:
+        o->beyond = text;
+        return 0;
     case KEY_SEED:
         cli_need_number(state, "--seed", text, 0, INT64_MAX,
                         &o->run.seed); /* what JSON readers take */
@@ -490,6 +538,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     }
     check_reports(state, o);
     cli_refuse_overwriting(state, o, o->known_path);
+    check_profile(state, o);
     need_torch(state, o);
     note_words(state, o);
     return 0;
@@ -522,6 +571,8 @@ const struct argp cli_common_argp = {.parser = hand_on, .children = common_child
 
 void cli_command_subject(gmd_command *command, const cli_options *options)
 {
+    gmd_command_option(command, "--profile", options->profile);
+    gmd_command_option(command, "--beyond", options->beyond);
     gmd_command_option(command, "--promise", options->promises);
     gmd_command_option(command, "--torch-dir", options->torch_directory);
     gmd_command_option(command, "--known", options->known_path);

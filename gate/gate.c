@@ -7,6 +7,7 @@
 #include "play.h"
 
 #include "gmd_clock.h"
+#include "gmd_contract.h"
 #include "gmd_log.h"
 #include "gmd_search.h"
 
@@ -92,6 +93,16 @@ static void fix_conf(gate_state *gate)
     gate->conf_is_fixed = true;
 }
 
+/* What would not be made need not be drawn. */
+static void leave_out_forbidden(gate_state *gate)
+{
+    char forbidden[GMD_CONTRACT_WITHOUT], unknown[32];
+    if (gate->run.judging.contract) {
+        gmd_profile_leave_out(&gate->space,
+                              gmd_contract_without(gate->run.judging.contract, forbidden), unknown);
+    }
+}
+
 static void explore(gate_state *gate)
 {
     gmd_error error = {""};
@@ -107,6 +118,7 @@ static void explore(gate_state *gate)
     gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
     gate->space.has_fraction = gate->abilities.set_memory_fraction;
     gate->space.has_record_stream = gate->abilities.record_stream;
+    leave_out_forbidden(gate);
 }
 
 /* Nothing else can be said of an allocator that does not outlive its first requests. */

@@ -2,6 +2,7 @@
 
 #include "canaries.h"
 #include "clean_up.h"
+#include "contract_duties.h"
 #include "frames.h"
 #include "gmd_assert.h"
 #include "gmd_clock.h"
@@ -174,6 +175,7 @@ void session_finish(gmd_session *session)
     o->stats = session->figures.stats[0];
     o->device_calls = session->calls.memory_calls;
     note_unfired_faults(session);
+    session_note_left_out(session);
     journal_writer_end(session);
     if (session->is_over) {
         return; /* after a violation the rest would only be its consequences */

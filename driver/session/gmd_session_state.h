@@ -7,6 +7,7 @@
 #include "blocks.h"
 #include "call_list.h"
 #include "captures.h"
+#include "contract_duties.h"
 #include "figures.h"
 #include "gmd_call_log.h"
 #include "gmd_faults.h"
@@ -119,6 +120,7 @@ struct gmd_session {
     planted_faults faults;
     refusal_counts refusals;
     wrong_free_counts wrong_frees;
+    left_out_counts left_out;
     stderr_muting muting;
     mark_counts marks;
     canary_state canaries;

@@ -1,5 +1,6 @@
 #include "gmd_play.h"
 
+#include "gmd_contract.h"
 #include "gmd_faults.h"
 #include "gmd_one_core.h"
 #include "gmd_session.h"
@@ -37,7 +38,9 @@ typedef struct course { /* of a trace's requests, one after the other */
 
 static unsigned next_thread(const course *c)
 {
-    return c->trace->requests[c->next].thread % GMD_MAX_THREADS;
+    bool is_alone =
+        gmd_contract_has(c->session->options->judging.contract, GMD_CLAUSE_THREADS, GMD_THREADS_ONE); /* it is main */
+    return is_alone ? 0 : c->trace->requests[c->next].thread % GMD_MAX_THREADS;
 }
 
 /* On the thread of the next request: that one, and those after it that are for the same thread. */

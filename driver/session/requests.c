@@ -3,6 +3,7 @@
 #include "block_requests.h"
 #include "blocks.h"
 #include "captures.h"
+#include "contract_duties.h"
 #include "frames.h"
 #include "gmd_host_clock.h"
 #include "graphs.h"
@@ -242,6 +243,10 @@ gmd_status carry_out_request(gmd_session *s, const gmd_request *r, gmd_served *s
                         s->request_index, r->device, s->device_count);
     }
     if (s->captures.is_under_way && session_capture_forbids(s, r)) {
+        return GMD_OK;
+    }
+    if (session_contract_forbids(s, r)) {
+        *served = r->op == GMD_OP_ALLOC && r->bytes ? GMD_OUT_OF_MEMORY : GMD_SERVED;
         return GMD_OK;
     }
     gmd_live_block freed;

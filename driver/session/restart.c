@@ -41,6 +41,7 @@ void session_forget(gmd_session *s)
     s->figures.peak_reserved = 0;
     s->refusals = (refusal_counts){0};
     s->wrong_frees = (wrong_free_counts){0};
+    s->left_out = (left_out_counts){0};
     s->marks.asked = 0;
     s->request_index = 0;
     s->report.has_called = false;

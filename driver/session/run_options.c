@@ -1,5 +1,7 @@
 #include "gmd_run_options.h"
 
+#include "gmd_contract.h"
+
 #include <math.h>
 
 double fraction_for(uint64_t limit, uint64_t total)
@@ -66,7 +68,8 @@ gmd_subject_source session_source(const gmd_run_options *options)
 
 const gmd_schedule *interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
 {
-    if (!trace || trace->threads.count < 2) {
+    if (!trace || trace->threads.count < 2 ||
+        gmd_contract_has(options->judging.contract, GMD_CLAUSE_THREADS, GMD_THREADS_ONE)) {
         return NULL;
     }
     const gmd_schedule *given = &options->conditions.interleave;

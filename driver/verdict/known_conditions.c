@@ -125,9 +125,11 @@ static gmd_status check(words w, const char *path, size_t number, gmd_error *err
                         "name is %s",
                         path, number, shown, w.at, nearest);
     }
-    if (!function.length && !after(w, "conf").length && flag_of(w) == SIZE_MAX && !are(w, "end")) {
+    bool is_one = function.length || after(w, "conf").length || are(w, "fault") || are(w, "end") ||
+                  flag_of(w) != SIZE_MAX;
+    if (!is_one) {
         return gmd_fail(error, GMD_BAD_INPUT,
-                        "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
+                        "%s:%zu: expected 'fault', 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
                         "'begin_pool', 'begin_capture', 'leave_error' or 'end' behind '|', found "
                         "'%.*s'",
                         path, number, shown, w.at);
@@ -161,6 +163,7 @@ static bool is_met(const known_context *context, words w)
     words function = after(w, "fault"), setting = after(w, "conf");
     size_t flag = flag_of(w);
     return function.length    ? has_failed(context, function)
+           : are(w, "fault")  ? context->fault_count > 0
            : setting.length   ? are_in(setting, context->conf)
            : flag != SIZE_MAX ? *(const bool *)((const char *)context + flag)
                               : true; /* the end */

@@ -120,7 +120,7 @@ TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
     assert_int_equal(take("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
     assert_non_null(
         strstr(error.text,
-               ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
+               ":2: expected 'fault', 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
                "'begin_capture', 'leave_error' or 'end' behind '|', found 'on Mondays'"));
     assert_int_equal(known.count, 0);
 }
@@ -131,8 +131,17 @@ TEST_F(known, a_bar_with_nothing_behind_it_is_refused)
                                         "leak || end\n"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         assert_int_equal(take(lists[i]), GMD_BAD_INPUT);
-        assert_non_null(strstr(error.text, ":1: expected 'fault FUNCTION'"));
+        assert_non_null(strstr(error.text, ":1: expected 'fault', 'fault FUNCTION'"));
     }
+}
+
+TEST_F(known, a_fault_without_a_function_is_any)
+{
+    assert_int_equal(take("progress.failed | fault\n"), GMD_OK);
+    assert_false(has_kind(GMD_KIND(progress, failed), GMD_PARTIES({"error", "any"})));
+    context.fault_count = 1;
+    snprintf(context.faults[0], sizeof context.faults[0], "cudaEventRecord");
+    assert_true(has_kind(GMD_KIND(progress, failed), GMD_PARTIES({"error", "any"})));
 }
 
 TEST_F(known, an_entry_of_a_kind_covers_the_kind_whatever_the_words)

@@ -1,0 +1,5 @@
+gmd-profile 1
+# CNMeM (docs/known-allocators.md)
+streams outlive_allocator # no call takes a registered stream back
+other_streams ordered
+largest 4611686018427387904 # sizes near 2^64 wrap
