@@ -94,7 +94,9 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
     X(void *, malloc, (size_t size, int device, cudaStream_t stream), "",                          \
       "memory of `device` for work on `stream`; null: out of memory")                              \
     X(void, free, (void *ptr, size_t size, int device, cudaStream_t stream), "",                   \
-      "`size`, `device` and `stream` are those of the allocation")
+      "`size`, `device` and `stream` are those of the allocation; where that stream was "          \
+      "destroyed "                                                                                 \
+      "since, another one")
 
 /* Each may be missing, but for the three of private pools, which come together. */
 #define GMD_ABI_OPTIONAL(X)                                                                        \

@@ -28,8 +28,8 @@ typedef struct cli_options {
     cli_reading reading; /* --max-memory, of commands that read a file */
     gmd_known known;
     const char *known_path, *promises; /* --known, --promise as given; NULL: not */
-    const char *profile, *beyond; /* --profile, --beyond, likewise */
-    gmd_contract contract;                       /* --profile */
+    const char *profile, *beyond;      /* --profile, --beyond, likewise */
+    gmd_contract contract;             /* --profile */
     const char *schedule_text, *interleave_text, *placement_text; /* likewise */
     gmd_schedule schedule;                                        /* --schedule */
     gmd_schedule interleave;                                      /* --interleave */

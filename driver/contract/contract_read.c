@@ -127,8 +127,8 @@ static gmd_status refuse_name(const char *name, size_t length, gmd_error *error)
     char names[200] = "all";
     size_t used = strlen(names);
     for (int i = 0; i < GMD_CLAUSE_COUNT; i++) {
-        used += (size_t)snprintf(names + used, sizeof names - used, ", %s",
-                                 gmd_clause_rows[i].name);
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, ", %s", gmd_clause_rows[i].name);
     }
     return gmd_fail(error, GMD_BAD_INPUT, "'%.*s': expected some of %s, separated by commas",
                     (int)length, name, names);

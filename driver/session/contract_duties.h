@@ -3,17 +3,10 @@
 #ifndef GMD_CONTRACT_DUTIES_H
 #define GMD_CONTRACT_DUTIES_H
 
-#include "gmd_contract.h"
 #include "gmd_run_options.h"
 #include "gmd_trace.h"
 
 #include <stdbool.h>
-#include <stdint.h>
-
-/* Requests that were left out, by the clause that forbids them. */
-typedef struct left_out_counts {
-    uint64_t counts[GMD_CLAUSE_COUNT];
-} left_out_counts;
 
 /* Whether this request is left out; if so, it is counted. */
 bool session_contract_forbids(gmd_session *session, const gmd_request *request);

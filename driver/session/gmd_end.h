@@ -14,6 +14,6 @@ __attribute__((noreturn)) void session_end_process(gmd_session *session);
 void session_close(gmd_session *session);
 
 /* For frames_watch_waits. */
-__attribute__((noreturn)) void session_end_stuck(void *session, const char *what, const char *lock);
+__attribute__((noreturn)) void session_end_stuck(void *context, const char *what, const char *lock);
 
 #endif

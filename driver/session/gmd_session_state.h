@@ -7,9 +7,9 @@
 #include "blocks.h"
 #include "call_list.h"
 #include "captures.h"
-#include "contract_duties.h"
 #include "figures.h"
 #include "gmd_call_log.h"
+#include "gmd_contract.h"
 #include "gmd_faults.h"
 #include "gmd_hold.h"
 #include "gmd_judge.h"
@@ -58,6 +58,11 @@ typedef struct wrong_free_counts {
     uint64_t count, last, interval; /* last: request index */
     stale_frees stale;
 } wrong_free_counts;
+
+/* Requests that the contract forbids (contract_duties.c), by its clause. */
+typedef struct left_out_counts {
+    uint64_t counts[GMD_CLAUSE_COUNT];
+} left_out_counts;
 
 /* Standard error while such a free is made (wrong_frees.c). */
 typedef struct stderr_muting {

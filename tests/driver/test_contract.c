@@ -1,8 +1,8 @@
 /* gmd_contract.h: an allocator's contract as text, and a driver that keeps to it. */
-#include "gmd_contract.h"
 #include "contract_duties.h"
 #include "driver_test.h"
 #include "gmd_abi.h"
+#include "gmd_contract.h"
 
 static gmd_error error;
 
@@ -37,8 +37,7 @@ TEST(each_term_that_is_written_is_read_back)
             char line[GMD_CONTRACT_LINE];
             gmd_contract_init(&c);
             c.terms[clause] = term;
-            assert_int_equal(parse(&read, gmd_contract_line(&c, (gmd_clause)clause, line)),
-                             GMD_OK);
+            assert_int_equal(parse(&read, gmd_contract_line(&c, (gmd_clause)clause, line)), GMD_OK);
             assert_int_equal(read.terms[clause], term);
         }
     }
@@ -66,8 +65,9 @@ TEST(a_wrong_line_is_refused_with_its_place_and_changes_nothing)
     static const struct {
         const char *lines, *wanted;
     } wrong[] = {
-        {"streems may_go\n", "here/mine.profile:2: 'streems': there is no such clause (did you mean "
-                             "streams?)"},
+        {"streems may_go\n",
+         "here/mine.profile:2: 'streems': there is no such clause (did you mean "
+         "streams?)"},
         {"\nstreams forever\n", "here/mine.profile:3: streams 'forever': expected may_go, "
                                 "outlive_blocks or outlive_allocator"},
         {"streams\n", "here/mine.profile:2: streams '': expected"},
