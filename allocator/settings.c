@@ -117,11 +117,8 @@ static gmd_status take_mark(reader *r, char mark)
 {
     char quoted[] = {'\'', mark, '\'', '\0'};
     if (r->token[0] != mark) {
-        return mark == ':' && memchr(r->conf, '=', r->offset)
-                   ? gmd_fail(r->error, GMD_BAD_INPUT,
-                              "allocator settings: '%.200s' has a '='; a setting is NAME:VALUE",
-                              r->conf)
-                   : refuse(r, quoted);
+        bool is_equation = mark == ':' && memchr(r->conf, '=', r->offset);
+        return refuse(r, is_equation ? "':', as in NAME:VALUE," : quoted);
     }
     advance(r);
     return GMD_OK;
