@@ -11,6 +11,7 @@ int cli_advise(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_gate(int argc, char **argv);
+int cli_probe(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 
 #endif

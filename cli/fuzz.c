@@ -5,7 +5,7 @@
 #include "fuzz_exhaustive.h"
 #include "inputs.h"
 #include "interruption.h"
-#include "probe.h"
+#include "writable.h"
 #include "progress.h"
 #include "rerun.h"
 #include "results.h"

@@ -3,7 +3,7 @@
 #include "found.h"
 #include "inputs.h"
 #include "interruption.h"
-#include "probe.h"
+#include "writable.h"
 #include "progress.h"
 #include "rerun.h"
 #include "results.h"

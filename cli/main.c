@@ -24,6 +24,7 @@ static const subcommand subcommands[] = {
     {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
     {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
+    {"probe", "what an allocator's contract is, found out by trying: a profile", cli_probe},
     {"diagnose", "what is wrong in a recorded job, where, why, and the fix", cli_diagnose},
     {"advise", "which allocator settings a recorded job needs least memory with", cli_advise},
     {"diff", "what grew between two snapshots, by line; --threshold for a CI", cli_diff},

@@ -3,7 +3,7 @@
 #include "inputs.h"
 #include "interruption.h"
 #include "options.h"
-#include "probe.h"
+#include "writable.h"
 
 #include "gmd_clock.h"
 #include "gmd_findings.h"

@@ -1,6 +1,6 @@
 #include "options.h"
 
-#include "probe.h"
+#include "writable.h"
 #include "unknown_option.h"
 #include "values.h"
 

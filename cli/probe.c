@@ -1,87 +1,108 @@
-#include "probe.h"
+/* probe.c - gmd probe: an allocator's contract, found out by trying, as a profile. */
+#include "commands.h"
+#include "interruption.h"
+#include "options.h"
+#include "writable.h"
 
+#include "gmd_contract_probe.h"
 #include "gmd_output.h"
-#include "gmd_text.h"
 
-#include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-gmd_status cli_probe_file(const char *path, gmd_error *error)
+#define TIMEOUT_SECONDS 1 /* a correct allocator answers in microseconds */
+
+typedef struct probe_arguments {
+    cli_options common;
+    const char *output;
+} probe_arguments;
+
+static const struct argp_option probe_options[] = {
+    {"output", 'o', "FILE", 0, "where to (-: standard output, as without it)", 1},
+    {0},
+};
+
+static void check_arguments(struct argp_state *state, const probe_arguments *a)
 {
-    return *path ? gmd_output_probe(path, error)
-                 : gmd_fail(error, GMD_BAD_INPUT, "'': expected the name of a file");
+    const cli_options *c = &a->common;
+    gmd_error error = {""};
+    if (c->run.device.kind != GMD_DEVICE_SIM) {
+        argp_error(state, "a contract is found out on the simulated device");
+    }
+    if (c->profile) {
+        argp_error(state, "--profile %s: a profile is what comes of it", c->profile);
+    }
+    if (strcmp(a->output, "-") != 0 && cli_probe_file(a->output, &error) != GMD_OK) {
+        argp_error(state, "-o %s", error.text);
+    }
 }
 
-/* The first folder on the way that is not there; all: the whole path. */
-static size_t length_to_make(const char *path)
+static error_t parse_probe(int key, char *text, struct argp_state *state)
 {
-    char text[4200];
-    struct stat info;
-    size_t length = strlen(path);
-    snprintf(text, sizeof text, "%s", path);
-    for (char *c = text + 1; *text && *c; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            if (stat(text, &info) != 0) {
-                return (size_t)(c - text);
-            }
-            *c = '/';
-        }
+    probe_arguments *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->common;
+        return 0;
+    case 'o':
+        a->output = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': expected options only", text);
+        return 0;
+    case ARGP_KEY_END:
+        check_arguments(state, a);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
-    return length;
 }
 
-gmd_status cli_probe_folder(const char *path, gmd_error *error)
+static const struct argp_child probe_children[] = {{&cli_basic_argp, 0, NULL, 0}, {0}};
+
+static const struct argp probe_argp = {
+    .options = probe_options,
+    .parser = parse_probe,
+    .doc = "Finds out what an allocator's contract is, by short sequences that tell the terms of "
+           "each clause apart, and writes a profile to start from (--profile)."
+           "\vExit status: 0 done, 1 requests that any contract allows show something, 2 bad usage "
+           "or an allocator that cannot be loaded, 3 gmd failed or was interrupted. As to the "
+           "common options, --timeout is 1 unless given.",
+    .children = probe_children,
+};
+
+static gmd_status write_profile(const probe_arguments *a, const gmd_contract_probe *probe,
+                                gmd_error *error)
 {
-    char name[4200];
-    if (!*path) {
-        return gmd_fail(error, GMD_BAD_INPUT, "'': expected the name of a folder");
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, a->output, error);
+    if (status == GMD_OK) {
+        gmd_contract_probe_write(probe, a->common.run.subject.allocator, out.stream);
+        status = gmd_output_close(&out, GMD_OK, error);
     }
-    snprintf(name, sizeof name, "%.*s", (int)length_to_make(path), path);
-    if (mkdir(name, 0777) == 0) {
-        rmdir(name);
-        return GMD_OK;
-    }
-    if (errno != EEXIST) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: the folder cannot be made: %s", path,
-                        strerror(errno));
-    }
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: is a file, expected a folder", path);
-    }
-    snprintf(name, sizeof name, "%.4000s/.gmd-probe-%ld", path, (long)getpid());
-    return cli_probe_file(name, error);
+    return status;
 }
 
-/* Where there is no such file yet: the folder that it is to be in, and its name there. */
-static bool is_same_place(const char *a, const char *b)
+int cli_probe(int argc, char **argv)
 {
-    const char *paths[2] = {a, b};
-    struct stat folders[2];
-    const char *names[2];
-    for (int i = 0; i < 2; i++) {
-        char folder[4200];
-        names[i] = gmd_file_name(paths[i]);
-        snprintf(folder, sizeof folder, "%.*s.", (int)(names[i] - paths[i]), paths[i]);
-        if (stat(folder, &folders[i]) != 0) {
-            return false;
-        }
+    gmd_contract_probe probe;
+    probe_arguments a = {.output = "-"};
+    gmd_error error = {""};
+    cli_options_init(&a.common);
+    a.common.run.process.call_budget_s = TIMEOUT_SECONDS;
+    int usage = cli_parse(&probe_argp, argc, argv, &a);
+    if (usage != CLI_EXIT_OK) {
+        return usage;
     }
-    return strcmp(names[0], names[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
-           folders[0].st_ino == folders[1].st_ino;
-}
-
-bool cli_is_same_file(const char *a, const char *b)
-{
-    struct stat files[2];
-    if (stat(a, &files[0]) != 0 || stat(b, &files[1]) != 0) {
-        return is_same_place(a, b);
+    a.common.run.process.is_interrupted = cli_interruption_awaited();
+    gmd_status status = gmd_contract_probe_run(&a.common.run, &probe, &error);
+    if (status == GMD_OK) {
+        status = write_profile(&a, &probe, &error);
     }
-    return S_ISREG(files[0].st_mode) && files[0].st_dev == files[1].st_dev &&
-           files[0].st_ino == files[1].st_ino;
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd probe: %s\n", error.text);
+    }
+    cli_options_free(&a.common);
+    return status != GMD_OK ? cli_exit_status(status)
+                            : (probe.plain_count ? CLI_EXIT_FINDING : CLI_EXIT_OK);
 }

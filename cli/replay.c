@@ -3,7 +3,7 @@
 #include "inputs.h"
 #include "interruption.h"
 #include "play_inputs.h"
-#include "probe.h"
+#include "writable.h"
 #include "results.h"
 #include "run_workload.h"
 #include "smallest.h"

@@ -5,7 +5,7 @@
 #include "interruption.h"
 #include "page_inputs.h"
 #include "play_inputs.h"
-#include "probe.h"
+#include "writable.h"
 #include "reproduce.h"
 #include "results.h"
 #include "variants.h"

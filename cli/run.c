@@ -5,7 +5,7 @@
 #include "listing.h"
 #include "play.h"
 #include "play_inputs.h"
-#include "probe.h"
+#include "writable.h"
 #include "selection.h"
 #include "sweep.h"
 #include "unrecorded.h"

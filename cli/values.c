@@ -1,7 +1,7 @@
 #include "values.h"
 
 #include "gmd_size.h"
-#include "probe.h"
+#include "writable.h"
 
 #include <inttypes.h>
 

@@ -17,4 +17,10 @@ unsigned promises_all(unsigned promises);
 /* Bytes; never less than `least`. */
 uint64_t promised_alignment(unsigned promises, uint64_t least);
 
+/* The promises one after the other, by their names; NULL: there are no more. */
+const char *gmd_promise_at(uint32_t index, unsigned *promise);
+
+/* Which oracle judges it. */
+const char *gmd_promise_oracle(unsigned promise);
+
 #endif

@@ -6,14 +6,35 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *oracle;
     unsigned promise;
 } names[] = {
-    {"misuse", GMD_PROMISE_MISUSE},          {"determinism", GMD_PROMISE_DETERMINISM},
-    {"pytorch", GMD_PROMISE_PYTORCH},        {"coalescing", GMD_PROMISE_COALESCING},
-    {"alignment512", GMD_PROMISE_ALIGN_512}, {"prompt", GMD_PROMISE_PROMPT},
-    {"throws", GMD_PROMISE_THROWS},
+    {"misuse", "misuse", GMD_PROMISE_MISUSE},
+    {"determinism", "determinism", GMD_PROMISE_DETERMINISM},
+    {"pytorch", "reference", GMD_PROMISE_PYTORCH},
+    {"coalescing", "snapshot", GMD_PROMISE_COALESCING},
+    {"alignment512", "alignment", GMD_PROMISE_ALIGN_512},
+    {"prompt", "accounting", GMD_PROMISE_PROMPT},
+    {"throws", "progress", GMD_PROMISE_THROWS},
 };
+
+const char *gmd_promise_at(uint32_t index, unsigned *promise)
+{
+    if (index >= sizeof names / sizeof *names) {
+        return NULL;
+    }
+    *promise = names[index].promise;
+    return names[index].name;
+}
+
+const char *gmd_promise_oracle(unsigned promise)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof names / sizeof *names && names[i].promise != promise) {
+        i++;
+    }
+    return names[i].oracle;
+}
 
 static unsigned find(const char *name, size_t length)
 {

@@ -490,6 +490,7 @@ void gmd_forget_stream(int device, cudaStream_t stream)
     faulty_guard guard = faulty_enter_device(device);
     pthread_mutex_lock(&lock);
     recorded_forget(&records, stream);
+    cudaStreamSynchronize(stream); /* a new stream may get its handle, and what was freed here */
     pthread_mutex_unlock(&lock);
     faulty_leave_device(guard);
 }

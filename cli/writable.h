@@ -1,6 +1,6 @@
-/* probe.h - whether a result can be written where it is to go, found out before the work. */
-#ifndef GMD_CLI_PROBE_H
-#define GMD_CLI_PROBE_H
+/* writable.h - whether a result can be written where it is to go, found out before the work. */
+#ifndef GMD_CLI_WRITABLE_H
+#define GMD_CLI_WRITABLE_H
 
 #include "gmd_error.h"
 
