@@ -5,11 +5,11 @@
 #include "fuzz_exhaustive.h"
 #include "inputs.h"
 #include "interruption.h"
-#include "writable.h"
 #include "progress.h"
 #include "rerun.h"
 #include "results.h"
 #include "search_outcome.h"
+#include "writable.h"
 
 #include "gmd_clock.h"
 #include "gmd_jobs.h"

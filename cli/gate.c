@@ -3,11 +3,11 @@
 #include "found.h"
 #include "inputs.h"
 #include "interruption.h"
-#include "writable.h"
 #include "progress.h"
 #include "rerun.h"
 #include "results.h"
 #include "values.h"
+#include "writable.h"
 
 #include "gmd_clock.h"
 #include "gmd_command.h"

@@ -1,8 +1,8 @@
 #include "options.h"
 
-#include "writable.h"
 #include "unknown_option.h"
 #include "values.h"
+#include "writable.h"
 
 #include "gmd_promises.h"
 #include "gmd_size.h"

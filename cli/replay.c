@@ -3,11 +3,11 @@
 #include "inputs.h"
 #include "interruption.h"
 #include "play_inputs.h"
-#include "writable.h"
 #include "results.h"
 #include "run_workload.h"
 #include "smallest.h"
 #include "sweep.h"
+#include "writable.h"
 
 #include "gmd_assert.h"
 #include "gmd_check.h"

@@ -5,10 +5,10 @@
 #include "interruption.h"
 #include "page_inputs.h"
 #include "play_inputs.h"
-#include "writable.h"
 #include "reproduce.h"
 #include "results.h"
 #include "variants.h"
+#include "writable.h"
 
 #include "gmd_file.h"
 #include "gmd_known.h"

@@ -5,11 +5,11 @@
 #include "listing.h"
 #include "play.h"
 #include "play_inputs.h"
-#include "writable.h"
 #include "selection.h"
 #include "sweep.h"
 #include "unrecorded.h"
 #include "values.h"
+#include "writable.h"
 
 #include "gmd_file.h"
 #include "gmd_size.h"

@@ -40,14 +40,14 @@ typedef struct gmd_run_device {
 
 /* How the verdict comes about. */
 typedef struct gmd_run_judging {
-    const gmd_known *known; /* NULL: nothing is known */
-    const struct gmd_contract *contract; /* that the driver, as its caller, keeps to (gmd_contract.h;
-                                            what it promises is in `known` and the subject's
-                                            promises); NULL: gmd's own */
-    const char *left_out;   /* an oracle that is off, to see what it costs; NULL: none */
-    bool is_compared; /* with a recording: nothing is asked that would show in the statistics */
-    bool oracles_off; /* for `replay --check` of speed only; reported as skipped */
-    gmd_costs costs;  /* what each oracle looks at and takes: gmd_oracle_result */
+    const gmd_known *known;              /* NULL: nothing is known */
+    const struct gmd_contract *contract; /* that the driver, as its caller, keeps to
+                                            (gmd_contract.h; what it promises is in `known` and the
+                                            subject's promises); NULL: gmd's own */
+    const char *left_out; /* an oracle that is off, to see what it costs; NULL: none */
+    bool is_compared;     /* with a recording: nothing is asked that would show in the statistics */
+    bool oracles_off;     /* for `replay --check` of speed only; reported as skipped */
+    gmd_costs costs;      /* what each oracle looks at and takes: gmd_oracle_result */
 } gmd_run_judging;
 
 /* The process in which it runs. */

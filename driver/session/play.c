@@ -38,8 +38,8 @@ typedef struct course { /* of a trace's requests, one after the other */
 
 static unsigned next_thread(const course *c)
 {
-    bool is_alone =
-        gmd_contract_has(c->session->options->judging.contract, GMD_CLAUSE_THREADS, GMD_THREADS_ONE); /* it is main */
+    bool is_alone = gmd_contract_has(c->session->options->judging.contract, GMD_CLAUSE_THREADS,
+                                     GMD_THREADS_ONE); /* it is main */
     return is_alone ? 0 : c->trace->requests[c->next].thread % GMD_MAX_THREADS;
 }
 

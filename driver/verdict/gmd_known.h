@@ -8,10 +8,10 @@
  * earlier gmd name a part of the message instead, behind a colon: "leak: 2 streams are left". They
  * hold on, as long as the words do.) Then, each behind a '|', what the run must have had before, in
  * the words of a .gmd file, so that an entry hides no other defect with the same message: "fault"
- * (any), "fault FUNCTION" (any of its calls), "conf TEXT" (a part of the settings), "destroy", "device" (a
- * request on, or for, another one than the first), "begin_pool" (or begin_capture, which opens
- * one), "begin_capture", "leave_error". "end" there: after it the run is judged no more, because
- * all that follows may be its consequence. Thread safety: read-only after reading. */
+ * (any), "fault FUNCTION" (any of its calls), "conf TEXT" (a part of the settings), "destroy",
+ * "device" (a request on, or for, another one than the first), "begin_pool" (or begin_capture,
+ * which opens one), "begin_capture", "leave_error". "end" there: after it the run is judged no
+ * more, because all that follows may be its consequence. Thread safety: read-only after reading. */
 #ifndef GMD_KNOWN_H
 #define GMD_KNOWN_H
 

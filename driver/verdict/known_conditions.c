@@ -128,11 +128,12 @@ static gmd_status check(words w, const char *path, size_t number, gmd_error *err
     bool is_one = function.length || after(w, "conf").length || are(w, "fault") || are(w, "end") ||
                   flag_of(w) != SIZE_MAX;
     if (!is_one) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "%s:%zu: expected 'fault', 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
-                        "'begin_pool', 'begin_capture', 'leave_error' or 'end' behind '|', found "
-                        "'%.*s'",
-                        path, number, shown, w.at);
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "%s:%zu: expected 'fault', 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
+            "'begin_pool', 'begin_capture', 'leave_error' or 'end' behind '|', found "
+            "'%.*s'",
+            path, number, shown, w.at);
     }
     return GMD_OK;
 }

@@ -87,7 +87,7 @@ static void read_header(decoder *d, const uint8_t *h)
     uint8_t interleaving = h[GMD_INPUT_AT_INTERLEAVE];
     t->conditions.reuses_handles = (interleaving & GMD_INPUT_REUSES_HANDLES) != 0;
     t->conditions.moves_clock = (interleaving & GMD_INPUT_MOVES_CLOCK) != 0;
-    interleaving &= (uint8_t)~(GMD_INPUT_REUSES_HANDLES | GMD_INPUT_MOVES_CLOCK);
+    interleaving &= (uint8_t) ~(GMD_INPUT_REUSES_HANDLES | GMD_INPUT_MOVES_CLOCK);
     t->conditions.interleave.kind = interleavings[interleaving % 3];
     t->conditions.interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
     t->conditions.interleave.choice_count = 0;

@@ -118,10 +118,10 @@ TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
 {
     assert_int_equal(take("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
-    assert_non_null(
-        strstr(error.text,
-               ":2: expected 'fault', 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
-               "'begin_capture', 'leave_error' or 'end' behind '|', found 'on Mondays'"));
+    assert_non_null(strstr(
+        error.text,
+        ":2: expected 'fault', 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
+        "'begin_capture', 'leave_error' or 'end' behind '|', found 'on Mondays'"));
     assert_int_equal(known.count, 0);
 }
 
