@@ -72,6 +72,10 @@ const trial trials[] = {
     {GMD_CLAUSE_POOL, "capacity 2GiB\nalloc a 1GiB s1\nalloc b 700MiB s1\nfree a\nfree b\n", 0},
 
     {GMD_CLAUSE_PRESSURE,
+     "capacity 128MiB\nalloc a 30MiB s1\nalloc b 30MiB s1\nalloc c 30MiB s1\nfree a\nfree b\n"
+     "free c\nexpect alloc d 60MiB s1\nfree d\n",
+     0},
+    {GMD_CLAUSE_PRESSURE,
      "capacity 64MiB\nalloc a 20MiB s1\nalloc b 20MiB s1\nfree a\nfree b\nalloc c 50MiB s1\n"
      "free c\n",
      0},

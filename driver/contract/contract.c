@@ -97,6 +97,7 @@ const char *gmd_contract_known(const gmd_contract *c, uint32_t index)
         uint8_t term;
         const char *line;
     } known[] = {
+        {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "expect.refused"},
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.cache_kept"},
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.served_when_emptied"},
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.held_when_all_is_free"},

@@ -93,10 +93,48 @@ static void use_all_streams(cudaStream_t stream, int device)
     }
 }
 
+/* Freed blocks, which serve requests of their size and never go back. */
+static struct {
+    void *memory;
+    size_t size;
+    int device;
+} cache[BLOCKS];
+
+static void *take_cached(size_t size, int device)
+{
+    for (size_t i = 0; i < BLOCKS; i++) {
+        if (cache[i].memory && cache[i].size == size && cache[i].device == device) {
+            void *memory = cache[i].memory;
+            cache[i].memory = NULL;
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+static bool keep(void *memory, size_t size, int device)
+{
+    size_t i = 0;
+    while (i < BLOCKS && cache[i].memory) {
+        i++;
+    }
+    if (i == BLOCKS) {
+        return false;
+    }
+    cudaDeviceSynchronize(); /* whoever gets it next need not wait */
+    cache[i].memory = memory;
+    cache[i].size = size;
+    cache[i].device = device;
+    return true;
+}
+
 static void *serve(size_t size, int device)
 {
-    void *memory = NULL;
+    void *memory = is_loose("pressure") ? take_cached(size, device) : NULL;
     int before;
+    if (memory) {
+        return memory;
+    }
     if (is_loose("pool") && atomic_load(&taken) + size > pool_bytes) {
         return NULL;
     }
@@ -144,7 +182,9 @@ void gmd_free(void *memory, size_t size, int device, cudaStream_t stream)
     }
     cudaGetDevice(&before);
     cudaSetDevice(device);
-    cudaFree(memory);
+    if (!is_loose("pressure") || !keep(memory, size, device)) {
+        cudaFree(memory);
+    }
     cudaSetDevice(before);
     atomic_fetch_sub(&taken, size);
     leave();

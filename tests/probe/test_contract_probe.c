@@ -67,6 +67,7 @@ TEST(each_looser_clause_is_found_out_with_what_showed_it)
         {"allocator", GMD_CLAUSE_STREAMS, GMD_STREAMS_OUTLIVE_ALLOCATOR},
         {"threads", GMD_CLAUSE_THREADS, GMD_THREADS_ONE},
         {"devices", GMD_CLAUSE_DEVICES, GMD_DEVICES_ONE},
+        {"pressure", GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS},
         {"pool", GMD_CLAUSE_POOL, GMD_POOL_FIXED},
         {"failing_calls", GMD_CLAUSE_FAILING_CALLS, GMD_FAILING_OUTSIDE},
     };
@@ -88,6 +89,23 @@ TEST(the_largest_size_is_found_out_closely_and_never_too_large)
     expect_strict_but(probe, GMD_CLAUSE_LARGEST);
     assert_true(probe->contract.largest <= GMD_GIB);
     assert_true(probe->contract.largest >= GMD_GIB - GMD_GIB / 128);
+    free(probe);
+}
+
+TEST(an_allocator_that_throws_is_found_out)
+{
+    gmd_contract_probe *probe = probe_allocator(GMD_TEST_THROWING);
+    assert_int_equal(probe->contract.terms[GMD_CLAUSE_OUT_OF_MEMORY], GMD_OOM_THROWS);
+    free(probe);
+}
+
+TEST(streams_that_are_not_waited_for_must_be_ordered_by_the_caller)
+{
+    setenv("GMD_DEFECT", "cudajl778", 1);
+    gmd_contract_probe *probe = probe_allocator(GMD_TEST_CACHING);
+    unsetenv("GMD_DEFECT");
+    expect_strict_but(probe, GMD_CLAUSE_OTHER_STREAMS);
+    assert_int_equal(probe->contract.terms[GMD_CLAUSE_OTHER_STREAMS], GMD_OTHERS_ORDERED);
     free(probe);
 }
 
