@@ -434,8 +434,8 @@ gmd_status gmd_contract_probe_run(const gmd_run_options *run, gmd_contract_probe
     static const gmd_clause order[] = {
         GMD_CLAUSE_OUT_OF_MEMORY, GMD_CLAUSE_LARGEST,    GMD_CLAUSE_POOL,
         GMD_CLAUSE_PRESSURE,      GMD_CLAUSE_ZERO_BYTES, GMD_CLAUSE_STREAMS,
-        GMD_CLAUSE_OTHER_STREAMS, GMD_CLAUSE_DEVICES,    GMD_CLAUSE_THREADS,
-        GMD_CLAUSE_FAILING_CALLS,
+        GMD_CLAUSE_OTHER_STREAMS, GMD_CLAUSE_DEVICES,    GMD_CLAUSE_PENDING_ERRORS,
+        GMD_CLAUSE_THREADS,       GMD_CLAUSE_FAILING_CALLS,
     };
     *probe = (gmd_contract_probe){.runs = 0};
     probing p = {.given = run, .result = probe, .error = error, .status = GMD_OK};

@@ -69,6 +69,7 @@ TEST(each_looser_clause_is_found_out_with_what_showed_it)
         {"devices", GMD_CLAUSE_DEVICES, GMD_DEVICES_ONE},
         {"pressure", GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS},
         {"pool", GMD_CLAUSE_POOL, GMD_POOL_FIXED},
+        {"pending_errors", GMD_CLAUSE_PENDING_ERRORS, GMD_PENDING_OUTSIDE},
         {"failing_calls", GMD_CLAUSE_FAILING_CALLS, GMD_FAILING_OUTSIDE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
