@@ -141,7 +141,9 @@ static void *serve(size_t size, int device)
     cudaGetDevice(&before);
     cudaSetDevice(device);
     if (cudaMalloc(&memory, size) != cudaSuccess) {
-        cudaGetLastError();
+        if (!is_loose("error_behind")) {
+            cudaGetLastError();
+        }
         memory = NULL;
     }
     cudaSetDevice(before);

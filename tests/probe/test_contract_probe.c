@@ -44,7 +44,7 @@ static void expect_strict_but(const gmd_contract_probe *probe, gmd_clause but)
             fail_msg("%s: %s", gmd_clause_rows[i].name, probe->found[i]);
         }
     }
-    assert_int_equal(probe->plain_count, 0);
+    assert_int_equal(probe->defect_count, 0);
 }
 
 TEST(an_allocator_of_the_strictest_contract_has_no_clause)
@@ -97,6 +97,19 @@ TEST(an_allocator_that_throws_is_found_out)
 {
     gmd_contract_probe *probe = probe_allocator(GMD_TEST_THROWING);
     assert_int_equal(probe->contract.terms[GMD_CLAUSE_OUT_OF_MEMORY], GMD_OOM_THROWS);
+    free(probe);
+}
+
+TEST(what_each_term_shows_is_told_as_a_defect_and_hides_no_other_clause)
+{
+    gmd_contract_probe *probe = probe_loose("error_behind");
+    assert_int_equal(probe->defect_count, 1);
+    assert_non_null(strstr(probe->defects[0], "device_state.last_error"));
+    probe->defect_count = 0;
+    expect_strict_but(probe, GMD_CLAUSE_COUNT);
+    for (const gmd_tried_promise *p = probe->promises; p->name; p++) {
+        assert_null(strstr(p->why_not, "device_state.last_error"));
+    }
     free(probe);
 }
 
