@@ -45,24 +45,6 @@ typedef struct trial_runner {
     gmd_outcome *own; /* each run in a process of its own, which some oracles need; NULL: not */
 } trial_runner;
 
-/* False: no host memory. */
-static bool join_lists(const gmd_known *const lists[], size_t list_count, gmd_known *all)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < list_count; i++) {
-        count += lists[i] ? lists[i]->count : 0;
-    }
-    all->entries = calloc(count + 1, sizeof *all->entries);
-    for (size_t i = 0; all->entries && i < list_count; i++) {
-        if (lists[i] && lists[i]->count) {
-            memcpy(&all->entries[all->count], lists[i]->entries,
-                   lists[i]->count * sizeof *all->entries);
-            all->count += lists[i]->count;
-        }
-    }
-    return all->entries != NULL;
-}
-
 static void open_runner(probing *p, trial_runner *r)
 {
     const char *line;
@@ -71,7 +53,7 @@ static void open_runner(probing *p, trial_runner *r)
         p->status = known_add(&r->excused, line, "contract", p->error);
     }
     const gmd_known *const lists[] = {p->given->judging.known, &p->defects, &r->excused};
-    if (p->status == GMD_OK && !join_lists(lists, sizeof lists / sizeof *lists, &r->known)) {
+    if (p->status == GMD_OK && !gmd_known_join(lists, sizeof lists / sizeof *lists, &r->known)) {
         p->status = gmd_fail(p->error, GMD_NO_MEMORY, "no host memory for known defects");
     }
     r->options.judging.known = &r->known;
@@ -444,9 +426,9 @@ gmd_status gmd_contract_probe_run(const gmd_run_options *run, gmd_contract_probe
                                   gmd_error *error)
 {
     static const gmd_clause order[] = {
-        GMD_CLAUSE_OUT_OF_MEMORY, GMD_CLAUSE_LARGEST,    GMD_CLAUSE_POOL,
-        GMD_CLAUSE_PRESSURE,      GMD_CLAUSE_ZERO_BYTES, GMD_CLAUSE_STREAMS,
-        GMD_CLAUSE_OTHER_STREAMS, GMD_CLAUSE_DEVICES,    GMD_CLAUSE_PENDING_ERRORS,
+        GMD_CLAUSE_OUT_OF_MEMORY, GMD_CLAUSE_LARGEST,       GMD_CLAUSE_POOL,
+        GMD_CLAUSE_PRESSURE,      GMD_CLAUSE_ZERO_BYTES,    GMD_CLAUSE_STREAMS,
+        GMD_CLAUSE_OTHER_STREAMS, GMD_CLAUSE_DEVICES,       GMD_CLAUSE_PENDING_ERRORS,
         GMD_CLAUSE_THREADS,       GMD_CLAUSE_FAILING_CALLS,
     };
     *probe = (gmd_contract_probe){.runs = 0};

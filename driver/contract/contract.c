@@ -38,11 +38,10 @@ const gmd_clause_row gmd_clause_rows[GMD_CLAUSE_COUNT] = {
     [GMD_CLAUSE_PRESSURE] = {"pressure",
                              "what is cached, before a request is refused",
                              {{"gives_back", "goes back to the device"}, {"keeps", "may stay"}}},
-    [GMD_CLAUSE_PENDING_ERRORS] =
-        {"pending_errors",
-         "an error of the caller's own that it has not looked at yet",
-         {{"kept", "stays, and is not taken for the allocator's"},
-          {"outside", "there is none when the allocator is called"}}},
+    [GMD_CLAUSE_PENDING_ERRORS] = {"pending_errors",
+                                   "an error of the caller's own that it has not looked at yet",
+                                   {{"kept", "stays, and is not taken for the allocator's"},
+                                    {"outside", "there is none when the allocator is called"}}},
     [GMD_CLAUSE_FAILING_CALLS] =
         {"failing_calls",
          "after a CUDA call that fails for another reason than device memory",
