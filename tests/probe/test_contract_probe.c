@@ -93,12 +93,14 @@ TEST(the_largest_size_is_found_out_closely_and_never_too_large)
     free(probe);
 }
 
+#ifdef GMD_TEST_THROWING
 TEST(an_allocator_that_throws_is_found_out)
 {
     gmd_contract_probe *probe = probe_allocator(GMD_TEST_THROWING);
     assert_int_equal(probe->contract.terms[GMD_CLAUSE_OUT_OF_MEMORY], GMD_OOM_THROWS);
     free(probe);
 }
+#endif
 
 TEST(what_each_term_shows_is_told_as_a_defect_and_hides_no_other_clause)
 {
