@@ -36,8 +36,8 @@ static uint64_t huge_size(gmd_random *r)
     static const uint64_t huge[] = {
         UINT64_MAX,
         UINT64_MAX - 511,
-        UINT64_MAX - (2 * 511),
-        UINT64_MAX - (3 * 511),
+        UINT64_MAX - 1022,
+        UINT64_MAX - 1533,
         UINT64_MAX - (2 * GMD_MIB),
         UINT64_MAX / 2 + 2,
         UINT64_C(0x9fffffffffffffff),
