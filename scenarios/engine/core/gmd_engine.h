@@ -99,6 +99,7 @@ struct engine {
     struct autocast *autocast;       /* mixed precision is on; NULL: it is not */
     uint64_t collected; /* what collections have cost: one each, and one for each object examined */
     bool grad_enabled;
+    bool recomputes; /* the second forward pass of a checkpointed block is under way */
     const struct gmd_workspaces *recorded; /* of cuDNN; NULL: those that gmd is built with */
     struct gmd_workspaces *builtin;        /* once they were asked for */
     struct gmd_workspaces *missing;        /* calls that neither has, once there is one */
