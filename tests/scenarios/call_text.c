@@ -42,6 +42,7 @@ static const char *const samples[SCRIPT_VALUES] = {
     [VALUE_HELD] = "y",
     [VALUE_OPERAND] = "2",
     [VALUE_TRUTH] = "true",
+    [VALUE_SWITCH] = "true",
     [VALUE_INTEGER] = "1",
     [VALUE_NUMBER] = "0.5",
     [VALUE_TEXT] = "'sum'",
@@ -182,6 +183,9 @@ static void put_value(call *out, const struct script_parameter *parameter, gmd_r
         break;
     case VALUE_MODULE:
         PUT_ONE_OF(out, random, "m", "n", "nn.Linear { 6, 4 }");
+        break;
+    case VALUE_SWITCH:
+        PUT_ONE_OF(out, random, "true", "false", "2");
         break;
     case VALUE_TRUTH:
         PUT_ONE_OF(out, random, "true", "false");

@@ -181,6 +181,23 @@ static const struct {
     LOSS("mse_loss", "randn { 40, 60 }"),
     LOSS("binary_cross_entropy_with_logits", "randn { 40, 60 }"),
     LOSS("kl_div", "randn { 40, 60 }"),
+    LOSS("l1_loss", "randn { 40, 60 }"),
+    LOSS("smooth_l1_loss", "randn { 40, 60 }"),
+    LOSS("huber_loss", "randn { 40, 60 }"),
+    LOSS("nll_loss", "randint { 40 }"),
+    LOSS("binary_cross_entropy", "randn { 40, 60 }"),
+    {"interpolate", "size", IMAGE "b = interpolate(i, { size = 24 })",
+     IMAGE "b = interpolate(i, { scale_factor = 2 })"},
+    {"interpolate", "scale_factor", IMAGE "b = interpolate(i, { scale_factor = 3 })",
+     IMAGE "b = interpolate(i, { scale_factor = 2 })"},
+    {"interpolate", "mode",
+     IMAGE "phase(interpolate(i, { scale_factor = 2, mode = 'bilinear' }).grad_fn.name)",
+     IMAGE "phase(interpolate(i, { scale_factor = 2 }).grad_fn.name)"},
+    {"normalize", "dimension", FIRST "b = normalize(a, 1)", FIRST "b = normalize(a)"},
+    {"t:flatten", "first", FIRST "b = a:flatten(2)" SHAPE, FIRST "b = a:flatten()" SHAPE},
+    {"t:flatten", "last", FIRST "b = a:flatten(1, 2)" SHAPE, FIRST "b = a:flatten()" SHAPE},
+    {"t:logsumexp", "keepdim", FIRST "b = a:logsumexp(1, { keepdim = true })" SHAPE,
+     FIRST "b = a:logsumexp(1)" SHAPE},
     {"kl_div", "log_target",
      "a = randn { 40, 60, requires_grad = true }\n"
      "kl_div(a, randn { 40, 60 }, { log_target = true }):backward()",
@@ -368,6 +385,11 @@ static const struct {
     "fully_shard(h" options ")\nb = h(y):sum()\nphase 'forward'\nb:backward()"
     {"fully_shard", "reshard_after_forward", SHARDS(", { reshard_after_forward = true }"),
      SHARDS("")},
+#define SHARDS_OF_FOUR(options)                                                                    \
+    "dist.init_process_group { world_size = 4 }\nh = nn.Linear { 4, 4 }\n"                         \
+    "fully_shard(h" options ")\nb = h(y):sum()\nphase 'forward'\nb:backward()"
+    {"fully_shard", "mesh", SHARDS_OF_FOUR(", { mesh = { 2, 2 } }"), SHARDS_OF_FOUR("")},
+    {"fully_shard", "cpu_offload", SHARDS(", { cpu_offload = true }"), SHARDS("")},
     {"fully_shard", "param_dtype", SHARDS(", { param_dtype = 'bfloat16' }"), SHARDS("")},
     {"fully_shard", "reduce_dtype",
      SHARDS(", { param_dtype = 'bfloat16', reduce_dtype = 'float32' }"),
@@ -440,6 +462,7 @@ static const struct {
     REDUCED("min"),
     REDUCED("var"),
     REDUCED("std"),
+    REDUCED("norm"),
     {"t:argmax", "keepdim", FIRST "b = a:argmax(1, { keepdim = true })" SHAPE,
      FIRST "b = a:argmax(1)" SHAPE},
     {"t:sort", "dimension", "b = randn { 5000, 2 }:sort(1)", "b = randn { 5000, 2 }:sort()"},

@@ -69,6 +69,9 @@ void module_train(struct module *module, bool training);
 /* Parameters, their gradients and floating buffers in another type (module_dtype.c). */
 void module_to(struct engine *engine, struct module *module, enum dtype dtype);
 
+/* copy.deepcopy(): NULL after engine_misuse() (module_copy.c). */
+struct module *module_copy(struct engine *engine, struct module *module);
+
 /* One input, one result; NULL after engine_misuse() and for a NULL input. */
 struct tensor *module_apply(struct engine *engine, struct module *module, struct tensor *input);
 /* The same, and the input is dropped as soon as the result is there: `x = layer(x)`. */

@@ -2,6 +2,7 @@
 #include "gmd_layout.h"
 #include "gmd_min.h"
 #include "gmd_operations.h"
+#include "gpu.h"
 
 /* --- Embedding --------------------------------------------------------------------------- */
 
@@ -15,10 +16,8 @@ enum { INDICES, TABLE }; /* recipe.shape */
 #define SORT_FIXED 17919
 #define SCAN_FIXED 1279
 
-#define WARP            32
-#define MOST_THREADS    1024 /* of a block */
-#define MULTIPROCESSORS 132  /* of an H100 and an H200 */
-#define ENOUGH_BLOCKS   ((uint64_t)4 * MULTIPROCESSORS)
+#define MOST_THREADS  1024 /* of a block */
+#define ENOUGH_BLOCKS ((uint64_t)4 * GPU_MULTIPROCESSORS)
 
 /* The rows of one entry are a segment, which is summed in parts. */
 struct segments {
@@ -28,7 +27,7 @@ struct segments {
 /* Few segments of many parts: each part is added to the gradient at once. */
 static bool are_added_at_once(const struct segments *segments)
 {
-    uint64_t threads = (segments->column + WARP - 1) / WARP * WARP;
+    uint64_t threads = (segments->column + GPU_WARP - 1) / GPU_WARP * GPU_WARP;
     uint64_t block = gmd_min(threads, MOST_THREADS);
     uint64_t blocks = (segments->most * threads + block - 1) / block;
     return blocks < ENOUGH_BLOCKS && segments->parts > 4 * blocks;

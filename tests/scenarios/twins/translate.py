@@ -17,7 +17,8 @@ COMPARISONS = {ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq:
 
 # Functions and methods: the script's name, and what each argument is, in order and by name. v: a value, d: a dimension
 # or several, i: an index, o: an order of dimensions, s: a size, and all that follow, t: a type, p: several types by name, l: a list,
-# m: a mesh of ranks, c: an offload to the CPU, x: left out.
+# m: a mesh of ranks, c: an offload to the CPU, x: left out; "=NAME" behind it: as the
+# script calls it.
 # A name that begins with ":" is a method of the first argument, one that ends with "{}" takes a table.
 FUNCTIONS = {
     "torch.randn": ("randn{}", "s", {"dtype": "t", "requires_grad": "v", "device": "x"}),
@@ -49,7 +50,7 @@ FUNCTIONS = {
         "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "nll_loss")},
     **{f"F.{name}": (name, "v", {}) for name in ("elu", "softplus", "mish", "hardswish", "relu6")},
     "F.interpolate": ("interpolate", "v", {"scale_factor": "v", "mode": "v"}),
-    "F.normalize": ("normalize", "v", {"dim": "d"}),
+    "F.normalize": ("normalize", "v", {"dim": "d=dimension"}),
     "F.pad": ("pad", "vv", {}),
     "copy.deepcopy": ("copy.deepcopy", "v", {}),
     "F.binary_cross_entropy_with_logits": ("binary_cross_entropy_with_logits", "vv", {"reduction": "v"}),
@@ -296,7 +297,7 @@ class Translator:
             elif kind != "x":
                 told.append(self.argument(argument, kind))
         for keyword in node.keywords:
-            kind = options.get(keyword.arg) or refuse(node, f"no {keyword.arg} in scripts")
+            kind, _, key = (options.get(keyword.arg) or refuse(node, f"no {keyword.arg} in scripts")).partition("=")
             if kind == "m":
                 named.append("mesh = { " + ", ".join(map(self.value, keyword.value.args)) + " }")
             elif kind == "c":
@@ -304,7 +305,7 @@ class Translator:
             elif kind == "p":
                 named += [f"{each.arg} = {self.argument(each.value, 't')}" for each in keyword.value.keywords]
             elif kind != "x":
-                named.append(f"{keyword.arg} = {self.argument(keyword.value, kind)}")
+                named.append(f"{key or keyword.arg} = {self.argument(keyword.value, kind)}")
         if name.endswith("{}"):
             told = ", ".join(told + named)
             return f"{name[:-2]} {{ {told} }}" if told else f"{name[:-2]}()"
