@@ -319,13 +319,15 @@ struct tensor *flash_attention(struct engine *engine, struct tensor *const input
 
 /* --- memory-efficient attention ---------------------------------------------------------- */
 
-/* Sums of the queries' gradients, in blocks of 64 by 64 with a lock each. */
+/* Sums of the queries' gradients, in blocks of 64 by 64 with a lock each, or of 128 by 64 where a
+ * head is deeper. */
 static uint64_t efficient_workspace(const struct shape *query)
 {
-    uint64_t rows = ((uint64_t)query->size[LENGTH] + 63) / 64;
+    uint64_t block = query->size[DEPTH] > 64 ? 128 : 64;
+    uint64_t rows = ((uint64_t)query->size[LENGTH] + block - 1) / block;
     uint64_t columns = ((uint64_t)query->size[DEPTH] + 63) / 64;
     uint64_t heads = (uint64_t)(query->size[BATCH] * query->size[HEADS]);
-    return heads * rows * columns * (64 * 64 * 4 + 16);
+    return heads * rows * columns * (block * 64 * 4 + 16);
 }
 
 /* The product of gradient and result, summed along each row: the kernels of 16 bits do it
