@@ -147,7 +147,8 @@ def right(results):
 
 def halves(results):
     """Seen and held of the first round, and the scenarios."""
-    drawn = [result for result in results if result.twin.family != "scenarios" and not catalogue.is_later(result.twin)]
+    drawn = [result for result in results if result.twin.family != "scenarios" and not (
+        catalogue.is_later(result.twin) or catalogue.is_last(result.twin))]
     return ([result for result in drawn if not result.held], [result for result in drawn if result.held],
             [result for result in results if result.twin.family == "scenarios"])
 
@@ -158,13 +159,17 @@ def later_halves(results):
     return [result for result in later if not result.held], [result for result in later if result.held]
 
 
+def last_round(results):
+    return [result for result in results if catalogue.is_last(result.twin)]
+
+
 def rounds(results, part=row):
-    """Lines for the halves of both rounds."""
+    """Lines for the halves of all rounds; the third has none."""
     seen, held, _ = halves(results)
     lines = [*part("seen", seen), *part("held", held), *row("both", seen + held)]
     seen, held = later_halves(results)
     return lines + [*part("second round, seen", seen), *part("second round, held", held),
-                    *row("second round, both", seen + held)]
+                    *row("second round, both", seen + held), *part("third round", last_round(results))]
 
 
 def table(first, rows):
@@ -213,6 +218,7 @@ def by_placement(options, results):
     seen, held, scenarios = halves(results)
     later = [each for half_of in later_halves(results) for each in half_of]
     rows = [line for name, some in (("seen", seen), ("held", held), ("both", seen + held), ("second round", later),
+                                    ("third round", last_round(results)),
                                     ("scenarios that only requests decide", [each for each in scenarios if not decided(each.twin)]))
             if some for line in row(name, some, "outside")]
     return ["## What placement explains", "",
@@ -248,9 +254,10 @@ def page(options, recorded, results, failures, builtin_only):
               "## By family", "", "The seen half:", "", *table("family", by_family(seen)), "",
               "The held half:", "", *table("family", by_family(held)), "",
               "The second round:", "", *table("family", by_family([*later_seen, *later_held])), "",
+              "The third round:", "", *table("family", by_family(last_round(results))), "",
               "The worst of the seen half:", "", *details(worst_rows([*seen, *later_seen], options.rows)), ""]
     if options.open_held:
-        lines += ["The held half:", "", *details([*held, *later_held]), ""]
+        lines += ["The held half:", "", *details([*held, *later_held, *last_round(results)]), ""]
     lines += ["## Scenarios with their own parameters", "",
               *table("", [*row("all", scenarios), *row("only requests decide", undecided)]), "", *details(scenarios), ""]
     lines += by_placement(options, results)
@@ -293,8 +300,8 @@ def main():
     broken = sum("error" in each for each in recorded["twins"].values())
     print(f"{len(results) - len(failures)} twins compared, {len(failures)} not; PyTorch failed at {broken}", file=sys.stderr)
     compared = [result for result in results if result.errors]
-    counts = [right(part) for part in (*halves(compared), sum(later_halves(compared), []))]
-    print("figures that are right: seen {}, held {}, scenarios {}, second round {}".format(*counts), file=sys.stderr)
+    counts = [right(part) for part in (*halves(compared), sum(later_halves(compared), last_round(compared)))]
+    print("figures that are right: seen {}, held {}, scenarios {}, later rounds {}".format(*counts), file=sys.stderr)
     is_worse = any(count < least for count, least in zip(counts, options.least))
     if is_worse:
         print("at least {}, {}, {} and {} are to be".format(*options.least), file=sys.stderr)
