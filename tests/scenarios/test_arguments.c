@@ -420,6 +420,8 @@ static const struct {
     {"cuda.graph", "pool",
      "a = cuda.CUDAGraph()\ncuda.graph(a, function() b = y + 1 end, { pool = 5 })\nphase(a:pool())",
      "a = cuda.CUDAGraph()\ncuda.graph(a, function() b = y + 1 end)\nphase(a:pool())"},
+    {"m:zero_grad", "set_to_none", MODEL "h:zero_grad { set_to_none = false }\nphase 'a'",
+     MODEL "h:zero_grad()\nphase 'a'"},
     {"o:zero_grad", "set_to_none",
      MODEL "o = optim.SGD { h }\no:zero_grad { set_to_none = false }\nphase 'a'",
      MODEL "o = optim.SGD { h }\no:zero_grad()\nphase 'a'"},

@@ -144,6 +144,7 @@ static const operation operations[] = {
     {"nn.seq2seq", AUTOCAST_PARTS, NULL},
     {"norm", AUTOCAST_WIDE_RESULT, NULL},
     {"normalize", AUTOCAST_PARTS, NULL},
+    {"numel", AUTOCAST_UNCHANGED, NULL},
     {"ones", AUTOCAST_UNCHANGED, NULL},
     {"pad", AUTOCAST_UNCHANGED, NULL},
     {"permute", AUTOCAST_UNCHANGED, NULL},
