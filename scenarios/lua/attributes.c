@@ -139,8 +139,9 @@ int script_set_index(lua_State *lua)
     if (thing && thing->class == &module_class && set_parameter(lua, thing, value)) {
         return 0;
     }
-    return luaL_error(lua, "only objects have attributes that can be set, lists items, and layers a "
-                           "weight and a bias, which are tensors");
+    return luaL_error(lua,
+                      "only objects have attributes that can be set, lists items, and layers a "
+                      "weight and a bias, which are tensors");
 }
 
 /* --- operators --------------------------------------------------------------------------- */

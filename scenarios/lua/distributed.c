@@ -87,7 +87,8 @@ static int fully_shard(lua_State *lua)
 
 const struct script_function sharding_functions[] = {
     {"fully_shard", fully_shard, FUNCTION_CALL, STYLE_CALL,
-     TAKES(NEEDS("module", MODULE), OPTION_IN("reshard_after_forward", SWITCH, "nil", 1, MOST_RANKS),
+     TAKES(NEEDS("module", MODULE),
+           OPTION_IN("reshard_after_forward", SWITCH, "nil", 1, MOST_RANKS),
            OPTION("param_dtype", DTYPE, "nil"), OPTION("reduce_dtype", DTYPE, "nil"),
            OPTION("output_dtype", DTYPE, "nil"), OPTION("cast_forward_inputs", TRUTH, "true"),
            OPTION_IN("mesh", PAIR, "nil", 1, MOST_RANKS), OPTION("cpu_offload", TRUTH, "false"))},

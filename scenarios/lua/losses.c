@@ -33,8 +33,8 @@ typedef struct tensor *(*loss_fn)(struct engine *engine, struct tensor *input,
 static int loss(lua_State *lua, const char *name, loss_fn of)
 {
     enum reduction reduction = reduction_at(lua, REDUCTION, name, NULL);
-    return give_tensor(lua, of(engine_of(lua), check_tensor(lua, INPUT), check_tensor(lua, TARGET),
-                               reduction));
+    return give_tensor(
+        lua, of(engine_of(lua), check_tensor(lua, INPUT), check_tensor(lua, TARGET), reduction));
 }
 
 static int cross_entropy(lua_State *lua)

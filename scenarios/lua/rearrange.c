@@ -37,8 +37,9 @@ static int transposed(lua_State *lua)
 {
     struct tensor *tensor = check_tensor(lua, 1);
     if (tensor->shape.dims != 2) {
-        return luaL_error(lua, "t: a matrix expected, of 2 dimensions, not %d; transpose() takes "
-                               "any two of them",
+        return luaL_error(lua,
+                          "t: a matrix expected, of 2 dimensions, not %d; transpose() takes "
+                          "any two of them",
                           tensor->shape.dims);
     }
     return give_tensor(lua, op_transpose(engine_of(lua), tensor, 0, 1));

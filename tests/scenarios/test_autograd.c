@@ -7,7 +7,8 @@
 /* x -> x*x -> mean: the square saves x (1 KiB). w keeps a gradient of 1 KiB. */
 #define LEAF "w = empty { 256, requires_grad = true };\n"
 
-/* The sum of the second bias, 128 bytes, comes after what the block kept between its parts, 4096. */
+/* The sum of the second bias, 128 bytes, comes after what the block kept between its parts, 4096.
+ */
 TEST_F(bench, what_a_checkpoint_computed_again_goes_before_gradients_are_summed)
 {
     bench *run = bench_run(

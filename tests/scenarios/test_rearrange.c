@@ -59,10 +59,11 @@ TEST_F(bench, binary_cross_entropy_is_refused_under_autocast)
 
 TEST_F(bench, a_copy_of_a_module_has_memory_of_its_own)
 {
-    bench *run = bench_run("m = nn.Sequential { nn.Linear { 16, 16 }, nn.BatchNorm1d { 16 } }\n"
-                           "m(randn { 4, 16 }):sum():backward()\nphase 'a'\n"
-                           "c = copy.deepcopy(m)\nphase 'b'\n"
-                           "c(randn { 4, 16 }):sum():backward()\nassert(select(2, c:nbytes()) > 0)\n");
+    bench *run =
+        bench_run("m = nn.Sequential { nn.Linear { 16, 16 }, nn.BatchNorm1d { 16 } }\n"
+                  "m(randn { 4, 16 }):sum():backward()\nphase 'a'\n"
+                  "c = copy.deepcopy(m)\nphase 'b'\n"
+                  "c(randn { 4, 16 }):sum():backward()\nassert(select(2, c:nbytes()) > 0)\n");
     bench_assert_ok(run);
     assert_string_equal(bench_asked_in(run, "b"), "+1024 +64 +64 +64 +64 +64 +8");
 }
@@ -84,15 +85,16 @@ TEST_F(bench, what_a_copy_takes_and_is_not_known_is_refused)
 /* --- tied weights ------------------------------------------------------------------------ */
 
 #define TIED                                                                                       \
-    "words = nn.Embedding { 100, 64 }\nhead = nn.Linear { 64, 100, bias = false }\nphase 'a'\n"     \
+    "words = nn.Embedding { 100, 64 }\nhead = nn.Linear { 64, 100, bias = false }\nphase 'a'\n"    \
     "head.weight = words.weight\nphase 'tied'\nm = nn.Sequential { words, head }\n"
 
 TEST_F(bench, layers_that_share_a_weight_have_it_once)
 {
-    bench *run = bench_run(TIED "assert(m:nbytes() == 25600)\nm(randint { 2, 4 }):sum():backward()\n"
-                                "assert(select(2, m:nbytes()) == 25600)\n"
-                                "o = optim.SGD { m, momentum = 0.9 }\no:step()\n"
-                                "assert(o:nbytes() == 25600)\nassert(#m:parameters() == 1)\n");
+    bench *run =
+        bench_run(TIED "assert(m:nbytes() == 25600)\nm(randint { 2, 4 }):sum():backward()\n"
+                       "assert(select(2, m:nbytes()) == 25600)\n"
+                       "o = optim.SGD { m, momentum = 0.9 }\no:step()\n"
+                       "assert(o:nbytes() == 25600)\nassert(#m:parameters() == 1)\n");
     bench_assert_ok(run);
     assert_string_equal(bench_asked_in(run, "tied"), "-25600");
 }
@@ -102,6 +104,7 @@ TEST_F(bench, a_weight_of_another_size_is_refused)
     bench_assert_refused(bench_run("a = nn.Linear { 4, 4 }\nb = nn.Linear { 4, 8 }\n"
                                    "a.weight = b.weight\n"),
                          "a parameter [4, 4] of float32 cannot become [8, 4] of float32");
-    bench_assert_refused(bench_run("a = nn.ReLU()\na.weight = randn { 4 }\n"), "a weight and a bias");
+    bench_assert_refused(bench_run("a = nn.ReLU()\na.weight = randn { 4 }\n"),
+                         "a weight and a bias");
     bench_assert_refused(bench_run("a = nn.LSTM { 4, 4 }\nb = a.weight\n"), "has no 'weight'");
 }

@@ -110,7 +110,7 @@ struct engine {
     bool benchmark;      /* cuDNN tries its algorithms at the first use of a convolution */
     struct final_callback *callbacks; /* to be called when the backward pass is over */
     size_t callback_count;
-    uint64_t ranks, rank; /* of the process group; 0: there is none */
+    uint64_t ranks, rank;    /* of the process group; 0: there is none */
     struct sharded *sharded; /* all sharded modules (fully_shard.c) */
     struct captures captures;
     bool in_backward;           /* the autograd thread has its own cuBLAS handle */

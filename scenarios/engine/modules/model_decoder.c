@@ -3,8 +3,8 @@
 
 enum { SELF, CROSS, LINEAR1, DROPOUT, LINEAR2, NORM1, NORM2, NORM3 };
 
-/* What a part of the layer adds to `x`, which it takes over, and lets go of before the last dropout;
- * `memory` may be needed for it. */
+/* What a part of the layer adds to `x`, which it takes over, and lets go of before the last
+ * dropout; `memory` may be needed for it. */
 typedef struct tensor *branch_fn(struct engine *engine, struct module *layer, struct tensor *x,
                                  struct tensor *memory);
 

@@ -47,7 +47,8 @@ static struct module *attention(struct engine *engine, int64_t features, int64_t
     return module;
 }
 
-/* Takes over `x`: in Python its name is bound to what the second linear gives, before the dropout. */
+/* Takes over `x`: in Python its name is bound to what the second linear gives, before the dropout.
+ */
 static struct tensor *feed_forward(struct engine *engine, struct module *module, struct tensor *x)
 {
     struct module **part = module->children;

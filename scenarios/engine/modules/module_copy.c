@@ -1,6 +1,6 @@
 /* module_copy.c - copy.deepcopy() of a module: new memory for each parameter and buffer, without
- * gradients. Facts: Parameter.__deepcopy__ of PyTorch 2.11; a module's own tensors come before those
- * of its parts. */
+ * gradients. Facts: Parameter.__deepcopy__ of PyTorch 2.11; a module's own tensors come before
+ * those of its parts. */
 #include "gmd_layout.h"
 #include "gmd_sharded.h"
 
@@ -25,7 +25,8 @@ static void note(struct engine *engine, struct copies *copies, const void *from,
 {
     if (copies->count == copies->capacity) {
         copies->capacity = copies->capacity ? 2 * copies->capacity : 32;
-        copies->from = host_take_more(engine, copies->from, copies->capacity * sizeof *copies->from);
+        copies->from =
+            host_take_more(engine, copies->from, copies->capacity * sizeof *copies->from);
         copies->to = host_take_more(engine, copies->to, copies->capacity * sizeof *copies->to);
     }
     copies->from[copies->count] = from;

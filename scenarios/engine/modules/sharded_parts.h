@@ -12,11 +12,11 @@ struct place {
 };
 
 struct sharded_parameter {
-    struct tensor *shard;       /* this rank's rows */
-    struct tensor *full;        /* all, while they are gathered; NULL: they never were */
-    struct tensor *accumulated; /* gradients that were not reduced, in the type for that */
+    struct tensor *shard;        /* this rank's rows */
+    struct tensor *full;         /* all, while they are gathered; NULL: they never were */
+    struct tensor *accumulated;  /* gradients that were not reduced, in the type for that */
     struct tensor *post_forward; /* what this rank keeps for a smaller group; NULL: nothing */
-    struct tensor *original;    /* while fully_shard() is at work */
+    struct tensor *original;     /* while fully_shard() is at work */
     struct shape original_shape;
     struct place *places;
     size_t place_count;
@@ -27,10 +27,10 @@ struct sharded_parameter {
 struct sharded_context {
     size_t refs;
     uint32_t copy_in, gather, reduce, all_reduce; /* streams */
-    struct storage *gathered;         /* the latest of the forward pass, until the next copy */
-    struct storage *reduce_input;     /* the latest, until the next reduction */
-    struct sharded **all;             /* in the order of modules; NULL: it is gone */
-    struct sharded **order;           /* in which forward passes ended, with repetitions */
+    struct storage *gathered;     /* the latest of the forward pass, until the next copy */
+    struct storage *reduce_input; /* the latest, until the next reduction */
+    struct sharded **all;         /* in the order of modules; NULL: it is gone */
+    struct sharded **order;       /* in which forward passes ended, with repetitions */
     size_t count, order_count, order_capacity;
     struct sharded *root; /* whose forward pass is under way */
     bool is_final_queued;
@@ -59,7 +59,7 @@ struct sharded {
         size_t count;
     } ahead[SHARDED_WAYS]; /* what is gathered ahead; none backwards: what came before */
     struct sharded *next;  /* of the engine's */
-    size_t *indices;          /* its places in the context's order, not used yet */
+    size_t *indices;       /* its places in the context's order, not used yet */
     size_t index_count, index_capacity;
 };
 

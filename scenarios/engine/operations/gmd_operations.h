@@ -95,15 +95,15 @@ struct tensor *op_cross_entropy(struct engine *engine, struct tensor *logits, st
 struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
                            enum reduction reduction);
 struct tensor *op_l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
- enum reduction reduction);
+                          enum reduction reduction);
 struct tensor *op_smooth_l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
- enum reduction reduction);
+                                 enum reduction reduction);
 struct tensor *op_huber_loss(struct engine *engine, struct tensor *input, struct tensor *target,
- enum reduction reduction);
+                             enum reduction reduction);
 struct tensor *op_nll_loss(struct engine *engine, struct tensor *input, struct tensor *target,
- enum reduction reduction);
-struct tensor *op_binary_cross_entropy(struct engine *engine, struct tensor *input, struct tensor *target,
- enum reduction reduction);
+                           enum reduction reduction);
+struct tensor *op_binary_cross_entropy(struct engine *engine, struct tensor *input,
+                                       struct tensor *target, enum reduction reduction);
 struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,
                                   struct tensor *target, enum reduction reduction);
 struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct tensor *target,

@@ -129,8 +129,9 @@ struct tensor *op_nll_loss(struct engine *engine, struct tensor *input, struct t
         return NULL;
     }
     if (input->shape.dims != 2 || shape_count(&target->shape) != (uint64_t)input->shape.size[0]) {
-        engine_misuse(engine, "nll_loss: a class for each row expected; the input is %s and the "
-                              "target %s",
+        engine_misuse(engine,
+                      "nll_loss: a class for each row expected; the input is %s and the "
+                      "target %s",
                       shape_text(&input->shape, left), shape_text(&target->shape, right));
         return NULL;
     }
@@ -301,8 +302,8 @@ struct tensor *op_binary_cross_entropy(struct engine *engine, struct tensor *inp
         tensor_drop(engine, reduce_loss(engine, loss, reduction));
         loss->shape = scalar;
     }
-    struct node *node = node_over(engine, "BinaryCrossEntropyBackward", probabilities_backward,
-                                  input, loss);
+    struct node *node =
+        node_over(engine, "BinaryCrossEntropyBackward", probabilities_backward, input, loss);
     if (node) {
         node_save(node, input);
         node_save(node, target);

@@ -8,8 +8,8 @@
 
 /* --- normalisation ----------------------------------------------------------------------- */
 
-/* Indices of recipe.number: the format that the kernel reads, the bytes of the copy that it needs of
- * its input, or 0, and whether it computes the input's gradient where nobody wants that, as
+/* Indices of recipe.number: the format that the kernel reads, the bytes of the copy that it needs
+ * of its input, or 0, and whether it computes the input's gradient where nobody wants that, as
  * cuDNN's does. */
 enum { NORM_FORMAT, NORM_INPUT_COPY, NORM_COMPUTES_ALL };
 

@@ -79,10 +79,10 @@ static struct tensor *product(struct engine *engine, const char *name, backward_
         struct node *node = node_new(engine, name, backward, 2);
         node_connect(engine, node, LEFT, a);
         node_connect(engine, node, RIGHT, b);
-        node->recipe = (struct recipe){.shape = {a->shape, b->shape},
-                                       .dtype = a->dtype,
-                                       .number = {copied_bytes(a), copied_bytes(b),
-                                                  lies_by_columns(a), lies_by_columns(b)}};
+        node->recipe = (struct recipe){
+            .shape = {a->shape, b->shape},
+            .dtype = a->dtype,
+            .number = {copied_bytes(a), copied_bytes(b), lies_by_columns(a), lies_by_columns(b)}};
         node_save(node, node_wants(node, RIGHT) ? a : NULL);
         node_save(node, node_wants(node, LEFT) ? b : NULL);
         node_result(node, 0, result);

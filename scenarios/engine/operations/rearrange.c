@@ -1,6 +1,6 @@
-/* rearrange.c - copies with the elements in other places: reversed, rolled, padded, repeated. Facts:
- * TensorTransformations.cpp and cuda/TensorTransformations.cu, PadNd.cpp, TensorShape.cpp (repeat)
- * and FunctionsManual.cpp of PyTorch 2.11. */
+/* rearrange.c - copies with the elements in other places: reversed, rolled, padded, repeated.
+ * Facts: TensorTransformations.cpp and cuda/TensorTransformations.cu, PadNd.cpp, TensorShape.cpp
+ * (repeat) and FunctionsManual.cpp of PyTorch 2.11. */
 #include "gmd_layout.h"
 #include "gmd_more_operations.h"
 
@@ -113,8 +113,9 @@ struct tensor *op_tile(struct engine *engine, struct tensor *a, const struct sha
         return NULL;
     }
     if (lead < 0 || apart > SHAPE_MAX_DIMS || shape_count(repeats) == 0) {
-        engine_misuse(engine, "tile: a number of 1 or more for each dimension of %s, and at most %d "
-                              "dimensions with the repeated ones",
+        engine_misuse(engine,
+                      "tile: a number of 1 or more for each dimension of %s, and at most %d "
+                      "dimensions with the repeated ones",
                       shape_text(&a->shape, text), SHAPE_MAX_DIMS);
         return NULL;
     }
