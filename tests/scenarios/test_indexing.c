@@ -26,8 +26,8 @@ TEST_F(bench, few_rows_of_many_indices_take_no_place_for_each_part)
                             "i:embedding(w):sum():backward()\n");
     bench_assert_ok(few);
     bench_assert_ok(many);
-    assert_true(few->largest == 4000 * 64 * 4);  /* the rows of the gradient */
-    assert_true(many->largest == 4400 * 64 * 4); /* the parts */
+    assert_true(few->largest == (uint64_t)4000 * 64 * 4);  /* the rows of the gradient */
+    assert_true(many->largest == (uint64_t)4400 * 64 * 4); /* the parts */
 }
 
 /* Its derivative is given the input, and not its sizes only. */

@@ -56,9 +56,9 @@ struct tensor *op_pad(struct engine *engine, struct tensor *a, const int64_t *ma
         return NULL;
     }
     struct shape shape = a->shape;
-    for (int i = 0; i < count / 2; i++) {
+    for (int i = 0; i < count / 2; i++, margins += 2) {
         int64_t *size = &shape.size[shape.dims - 1 - i];
-        *size += margins[2 * i] + margins[2 * i + 1];
+        *size += margins[0] + margins[1];
         if (*size < 0) {
             engine_misuse(engine, "pad: nothing is left of %s", shape_text(&a->shape, text));
             return NULL;
