@@ -30,7 +30,7 @@ static uint64_t group_of(const struct sharded *sharded)
     return sharded->is_post_forward ? sharded->options.post_forward_ranks : sharded->ranks;
 }
 
-/* Of a parameter, those that this rank gives. */
+/* The numbers of a parameter that this rank gives. */
 static uint64_t part_numbers(const struct sharded *sharded, size_t index)
 {
     return sharded->parameters[index].numbers * sharded->ranks / group_of(sharded);

@@ -64,13 +64,13 @@ def all_twins():
 
 
 def is_later(twin):
-    """Of the second round: recorded when the engine was ready for it, and looked at by nobody before its errors were
+    """It is of the second round: recorded when the engine was ready for it, and looked at by nobody before its errors were
     in the table."""
     return twin.name.startswith(LATER)
 
 
 def is_last(twin):
-    """Of the third round: nobody has looked at what is wrong there."""
+    """It is of the third round: nobody has looked at what is wrong there."""
     return twin.name.startswith(LAST)
 
 
