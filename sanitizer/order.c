@@ -174,9 +174,14 @@ void order_block_drop(order *o, order_block *block)
     }
 }
 
-bool order_is_foreign(const order_block *block, order_stream stream)
+static bool is_foreign(const order_block *block, order_stream stream)
 {
-    return block && !stream_is_same(block->subject.stream, stream);
+    return !stream_is_same(block->subject.stream, stream);
+}
+
+bool order_is_remarkable(const order_block *block, order_stream stream)
+{
+    return block && (atomic_load(&block->is_freed) || is_foreign(block, stream));
 }
 
 /* --- work -------------------------------------------------------------------------------- */
@@ -185,7 +190,7 @@ static void use_one(order *o, stream_clock *s, const order_use *use, const order
 {
     order_block *b = use->block;
     o->counts.uses++;
-    o->counts.foreign_uses += order_is_foreign(b, s->name);
+    o->counts.foreign_uses += is_foreign(b, s->name);
     if (b->is_freed) {
         block_used_after_free(o, s, b, use->is_certain, work);
     } else if (!s->capture || b->capture == s->capture->number) {

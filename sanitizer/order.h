@@ -125,9 +125,9 @@ void order_freed(order *o, order_block *block, uint64_t place);
 order_block *order_block_keep(order_block *block);
 void order_block_drop(order *o, order_block *block);
 
-/* Whether work on `stream` is a use by another stream than the block's own: without the lock. Worth a
- * stack, which `place` of the work then names. */
-bool order_is_foreign(const order_block *block, order_stream stream);
+/* Whether work on `stream` that uses the block is worth a stack, which `place` of the work then names:
+ * the stream is another than the block's own, or the block is freed. Without the lock. */
+bool order_is_remarkable(const order_block *block, order_stream stream);
 
 /* --- work -------------------------------------------------------------------------------- */
 

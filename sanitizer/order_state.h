@@ -26,7 +26,8 @@ struct order_block {
     uint64_t capture;         /* the number of the capture in which it was allocated; 0: none */
     uint64_t used_by_capture; /* the latest that uses it, as its use_index-th block */
     uint32_t use_index;
-    bool is_freed, is_in_graph_pool;
+    atomic_bool is_freed; /* written with the lock */
+    bool is_in_graph_pool;
     bool was_said[2]; /* [is_certain]: used after it was freed */
     uint32_t mark_count, mark_capacity;
     uint32_t inherited_count, recorded_count, recorded_capacity;

@@ -450,8 +450,8 @@ TEST_F(order, handles_0_and_1_are_the_same_stream)
     world *w = *state;
     order_stream legacy = {.handle = 1};
     order_block *b = allocate(w, main_stream);
-    assert_false(order_is_foreign(b, legacy));
-    assert_true(order_is_foreign(b, side));
+    assert_false(order_is_remarkable(b, legacy));
+    assert_true(order_is_remarkable(b, side));
     use(w, b, legacy);
     release(w, b);
     work_on_another(w, main_stream);
