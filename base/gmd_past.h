@@ -1,9 +1,10 @@
-/* gmd_past.h - vector clocks, kept sparse: how far each stream had come, at least, before some moment.
+/* gmd_past.h - vector clocks, kept sparse: how far each stream had come, at least, before some
+ * moment.
  *
  * A ticket is a position in a stream's work: what is queued is numbered from 1. A past is immutable
- * and counted, so that an event's record shares its stream's at no cost, and leaves out what the host
- * knows to be over: everything that is queued from now on runs after that anyway. NULL is the empty
- * past. One thread at a time works with the pasts that share streams. */
+ * and counted, so that an event's record shares its stream's at no cost, and leaves out what the
+ * host knows to be over: everything that is queued from now on runs after that anyway. NULL is the
+ * empty past. One thread at a time works with the pasts that share streams. */
 #ifndef GMD_PAST_H
 #define GMD_PAST_H
 
@@ -12,8 +13,9 @@
 
 /* What a past has to know of a stream; a part of whoever keeps streams. */
 typedef struct gmd_progress {
-    uint32_t id;    /* tells streams apart that are in use, and orders them */
-    uint64_t known; /* the host knows that all up to this ticket is over, and all that is before it */
+    uint32_t id; /* tells streams apart that are in use, and orders them */
+    uint64_t
+        known; /* the host knows that all up to this ticket is over, and all that is before it */
 } gmd_progress;
 
 typedef struct gmd_past_item {

@@ -59,7 +59,8 @@ static gmd_past_item take_next(cursor *lists, size_t count)
     return least;
 }
 
-bool gmd_past_join(const gmd_past *a, const gmd_past *b, gmd_past_item item, const gmd_progress *self, gmd_past **out)
+bool gmd_past_join(const gmd_past *a, const gmd_past *b, gmd_past_item item,
+                   const gmd_progress *self, gmd_past **out)
 {
     uint32_t most = (a ? a->count : 0) + (b ? b->count : 0) + 1;
     gmd_past *joined = malloc(sizeof *joined + most * sizeof joined->items[0]);

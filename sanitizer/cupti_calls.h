@@ -1,8 +1,8 @@
 /* cupti_calls.h - what of CUPTI (CUDA's profiling interface) and of the driver's calls is needed to
  * see what is queued: gmd's own declarations, so that it builds where there is no toolkit. Their
- * sources are CUDA 13.0's headers: cupti_callbacks.h, cupti_driver_cbid.h (the numbers, which are part
- * of the ABI and never change), generated_cuda_meta.h (the calls' parameters) and cuda.h. Where a
- * toolkit is found, tests/sanitizer/test_toolkit.c compares each number and offset. */
+ * sources are CUDA 13.0's headers: cupti_callbacks.h, cupti_driver_cbid.h (the numbers, which are
+ * part of the ABI and never change), generated_cuda_meta.h (the calls' parameters) and cuda.h.
+ * Where a toolkit is found, tests/sanitizer/test_toolkit.c compares each number and offset. */
 #ifndef CUPTI_CALLS_H
 #define CUPTI_CALLS_H
 
@@ -10,24 +10,24 @@
 #include <stdint.h>
 
 enum { /* values of CUPTI and CUDA */
-    CUPTI_OK = 0,
-    CUPTI_TAKEN = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
-    CUPTI_DRIVER_CALLS = 1, /* CUPTI_CB_DOMAIN_DRIVER_API */
-    CUPTI_ENTER = 0,        /* CUPTI_API_ENTER */
-    CUDA_INVALID_VALUE = 1,
-    CUDA_STREAM_NON_BLOCKING = 1,
-    CUDA_MEMORY_DEVICE = 2, /* CU_MEMORYTYPE_DEVICE */
-    CUDA_MEMORY_UNIFIED = 4,
-    CUDA_PARAMETERS_END = 0, /* CU_LAUNCH_PARAM_END and so on */
-    CUDA_PARAMETERS_AT = 1,
-    CUDA_PARAMETERS_BYTES = 2
+       CUPTI_OK = 0,
+       CUPTI_TAKEN = 39,       /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+       CUPTI_DRIVER_CALLS = 1, /* CUPTI_CB_DOMAIN_DRIVER_API */
+       CUPTI_ENTER = 0,        /* CUPTI_API_ENTER */
+       CUDA_INVALID_VALUE = 1,
+       CUDA_STREAM_NON_BLOCKING = 1,
+       CUDA_MEMORY_DEVICE = 2, /* CU_MEMORYTYPE_DEVICE */
+       CUDA_MEMORY_UNIFIED = 4,
+       CUDA_PARAMETERS_END = 0, /* CU_LAUNCH_PARAM_END and so on */
+       CUDA_PARAMETERS_AT = 1,
+       CUDA_PARAMETERS_BYTES = 2
 };
 
 typedef struct cupti_call { /* CUpti_CallbackData */
     int site;
     const char *function;
     const void *parameters;
-    const int *result; /* valid when the call returns */
+    const int *result;  /* valid when the call returns */
     const char *symbol; /* the kernel's name, of launches */
     void *context;
 } cupti_call;
@@ -40,11 +40,11 @@ typedef void (*cupti_callback)(void *context, int domain, uint32_t number, const
 typedef enum cupti_action {
     ACTION_NONE,
     /* before the call */
-    ACTION_KERNEL,    /* a: the function, b: kernelParams, the next word: extra */
-    ACTION_KERNEL_EX, /* a: the function, b: kernelParams, likewise; stream: the configuration */
-    ACTION_COOPERATIVE, /* as KERNEL, without extra */
-    ACTION_OPERANDS,    /* a, b: addresses */
-    ACTION_RECTANGLE,   /* a: the copy's description, within which stand two addresses */
+    ACTION_KERNEL,       /* a: the function, b: kernelParams, the next word: extra */
+    ACTION_KERNEL_EX,    /* a: the function, b: kernelParams, likewise; stream: the configuration */
+    ACTION_COOPERATIVE,  /* as KERNEL, without extra */
+    ACTION_OPERANDS,     /* a, b: addresses */
+    ACTION_RECTANGLE,    /* a: the copy's description, within which stand two addresses */
     ACTION_GRAPH_LAUNCH, /* a: the executable graph */
     ACTION_STREAM_DESTROY,
     ACTION_EVENT_DESTROY, /* a: the event */
@@ -52,11 +52,11 @@ typedef enum cupti_action {
     ACTION_EXEC_DESTROY,  /* a: the executable graph */
     ACTION_UNLOAD,        /* kernels go, and their handles may come again */
     /* after a call that succeeded */
-    ACTION_RECORD,      /* a: the event, or the address of a value that is written */
-    ACTION_WAIT,        /* a: likewise */
-    ACTION_EVENT_OVER,  /* a: the event */
+    ACTION_RECORD,     /* a: the event, or the address of a value that is written */
+    ACTION_WAIT,       /* a: likewise */
+    ACTION_EVENT_OVER, /* a: the event */
     ACTION_STREAM_OVER,
-    ACTION_DEVICE_OVER, /* a: the context, or nowhere: the current one */
+    ACTION_DEVICE_OVER,   /* a: the context, or nowhere: the current one */
     ACTION_STREAM_CREATE, /* a: address of the stream, b: its flags */
     ACTION_CAPTURE_BEGIN,
     ACTION_CAPTURE_END, /* a: address of the graph; also after a call that failed */
@@ -172,10 +172,10 @@ typedef enum cupti_action {
     CALL(cuGraphExecUpdate_v2, 696, UPDATE, 0, 255, 0, 8)
 
 /* Within what those calls point to. */
-#define CUPTI_CONFIG_STREAM_AT  32 /* CUlaunchConfig.hStream */
-#define CUPTI_RECTANGLE_TYPE_AT 16 /* CUDA_MEMCPY2D.srcMemoryType */
-#define CUPTI_RECTANGLE_FROM_AT 32 /* .srcDevice */
+#define CUPTI_CONFIG_STREAM_AT     32 /* CUlaunchConfig.hStream */
+#define CUPTI_RECTANGLE_TYPE_AT    16 /* CUDA_MEMCPY2D.srcMemoryType */
+#define CUPTI_RECTANGLE_FROM_AT    32 /* .srcDevice */
 #define CUPTI_RECTANGLE_TO_TYPE_AT 72
-#define CUPTI_RECTANGLE_TO_AT   88
+#define CUPTI_RECTANGLE_TO_AT      88
 
 #endif

@@ -69,7 +69,8 @@ static void sweep(earlier_owners *all)
     all->sweep_at = 2 * all->ranges.count > SWEEP_LEAST ? 2 * all->ranges.count : SWEEP_LEAST;
 }
 
-/* What lies in [from, end) goes; of a range across either border the rest stays. NULL: nothing did. */
+/* What lies in [from, end) goes; of a range across either border the rest stays. NULL: nothing did.
+ */
 static earlier_owner *cut_first(earlier_owners *all, uint64_t from, uint64_t end)
 {
     gmd_interval *i = gmd_intervals_after(&all->ranges, from);

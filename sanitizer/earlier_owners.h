@@ -36,7 +36,7 @@ typedef struct earlier_owner { /* counted; immutable but for what was said */
 } earlier_owner;
 
 typedef struct earlier_owners { /* zero-initialised is empty */
-    gmd_intervals ranges; /* value: earlier_owner *, with a reference */
+    gmd_intervals ranges;       /* value: earlier_owner *, with a reference */
     uint32_t sweep_at;
 } earlier_owners;
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMETERS_MOST 1024 /* 4 KiB of them, 32 KiB since CUDA 12.1, rarely more than a hundred */
+#define PARAMETERS_MOST 1024 /* 4 KiB of them, 32 KiB since CUDA 12.1, rarely more than a hundred  \
+                              */
 
 void kernel_table_free(kernel_table *t)
 {

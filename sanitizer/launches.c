@@ -1,6 +1,6 @@
 /* CUPTI calls back at each call of the driver that CUPTI_CALLS lists; here it becomes what order.h
- * knows. Work is told before the call, so that a block that is freed meanwhile was not freed before;
- * order between streams is told after it, when it has succeeded. */
+ * knows. Work is told before the call, so that a block that is freed meanwhile was not freed
+ * before; order between streams is told after it, when it has succeeded. */
 #include "launches.h"
 
 #include "cupti_calls.h"
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS_MOST  1024 /* of the driver's calls */
-#define USES_MOST     512  /* of one launch; further words are told as further work */
-#define CONTEXTS_MOST 64
-#define WORD          sizeof(uint64_t)
+#define NUMBERS_MOST      1024 /* of the driver's calls */
+#define USES_MOST         512  /* of one launch; further words are told as further work */
+#define CONTEXTS_MOST     64
+#define WORD              sizeof(uint64_t)
 #define ALL_POINTERS_MOST 64 /* bytes of a parameter that may be pointers only */
 
 typedef struct call_row {
@@ -61,10 +61,10 @@ struct launches {
 /* What a thread is in the midst of. */
 typedef struct thread_state {
     unsigned muted;
-    bool is_inside;           /* calls that are made here call back, too */
-    const launches *of;       /* of what follows */
-    uint64_t stream;          /* a handle that the order knows */
-    unsigned changes;         /* stream_changes at that time */
+    bool is_inside;     /* calls that are made here call back, too */
+    const launches *of; /* of what follows */
+    uint64_t stream;    /* a handle that the order knows */
+    unsigned changes;   /* stream_changes at that time */
 } thread_state;
 
 static _Thread_local thread_state self;
@@ -98,7 +98,8 @@ static void *pointer_at(const void *from, size_t offset)
 static int device_of(launches *l, void *context)
 {
     size_t i = 0;
-    for (void *other; i < CONTEXTS_MOST && (other = atomic_load(&l->contexts[i].context)) != NULL; i++) {
+    for (void *other; i < CONTEXTS_MOST && (other = atomic_load(&l->contexts[i].context)) != NULL;
+         i++) {
         if (other == context) {
             return atomic_load(&l->contexts[i].device);
         }
@@ -127,8 +128,7 @@ static order_stream named(launches *l, const call_row *row, const cupti_call *ca
 static void introduce(launches *l, order_stream s)
 {
     unsigned changes = atomic_load(&l->stream_changes);
-    if (s.handle <= 2 ||
-        (self.of == l && self.stream == s.handle && self.changes == changes)) {
+    if (s.handle <= 2 || (self.of == l && self.stream == s.handle && self.changes == changes)) {
         return;
     }
     unsigned flags = CUDA_STREAM_NON_BLOCKING;
@@ -205,9 +205,8 @@ static void queue_work(work_list *w)
 static bool add_word(work_list *w, uint64_t word, bool is_certain)
 {
     const launches *l = w->launches;
-    order_block *b = word >> 12 && !(word >> 56)
-                         ? l->callbacks.find_block(l->callbacks.context, word)
-                         : NULL;
+    order_block *b =
+        word >> 12 && !(word >> 56) ? l->callbacks.find_block(l->callbacks.context, word) : NULL;
     if (!b) {
         return false;
     }
@@ -219,8 +218,9 @@ static bool add_word(work_list *w, uint64_t word, bool is_certain)
     return true;
 }
 
-/* The words of a parameter. In one that is a pointer, or has nothing but pointers, nothing is stale;
- * the grade of a larger one's first words is raised when the last has turned out to be one, too. */
+/* The words of a parameter. In one that is a pointer, or has nothing but pointers, nothing is
+ * stale; the grade of a larger one's first words is raised when the last has turned out to be one,
+ * too. */
 static void add_parameter(work_list *w, const char *at, uint32_t bytes)
 {
     size_t first = w->count;
@@ -268,9 +268,8 @@ static void see_kernel(launches *l, const call_row *row, const cupti_call *call)
 {
     void *function = pointer_at(call->parameters, row->a_at);
     void *const *parameters = pointer_at(call->parameters, row->b_at);
-    void *const *extra = row->action == ACTION_COOPERATIVE
-                             ? NULL
-                             : pointer_at(call->parameters, row->b_at + WORD);
+    void *const *extra =
+        row->action == ACTION_COOPERATIVE ? NULL : pointer_at(call->parameters, row->b_at + WORD);
     const kernel_info *kernel = kernel_table_get(&l->kernels, function, call->symbol);
     work_list w;
     start_work(&w, l, stream_of(l, row, call), kernel ? kernel->name : "kernel");
@@ -345,14 +344,30 @@ static void before_call(launches *l, const call_row *row, const cupti_call *call
     switch (row->action) {
     case ACTION_KERNEL:
     case ACTION_KERNEL_EX:
-    case ACTION_COOPERATIVE: see_kernel(l, row, call); break;
-    case ACTION_GRAPH_LAUNCH: see_graph_launch(l, row, call); break;
-    case ACTION_STREAM_DESTROY: destroy_stream(l, row, call); break;
-    case ACTION_EVENT_DESTROY: order_event_destroyed(l->order, parameter(row, call, false)); break;
-    case ACTION_GRAPH_DESTROY: order_graph_destroyed(l->order, parameter(row, call, false)); break;
-    case ACTION_EXEC_DESTROY: order_exec_destroyed(l->order, parameter(row, call, false)); break;
-    case ACTION_UNLOAD: kernel_table_forget(&l->kernels); break;
-    default: see_copy(l, row, call); break;
+    case ACTION_COOPERATIVE:
+        see_kernel(l, row, call);
+        break;
+    case ACTION_GRAPH_LAUNCH:
+        see_graph_launch(l, row, call);
+        break;
+    case ACTION_STREAM_DESTROY:
+        destroy_stream(l, row, call);
+        break;
+    case ACTION_EVENT_DESTROY:
+        order_event_destroyed(l->order, parameter(row, call, false));
+        break;
+    case ACTION_GRAPH_DESTROY:
+        order_graph_destroyed(l->order, parameter(row, call, false));
+        break;
+    case ACTION_EXEC_DESTROY:
+        order_exec_destroyed(l->order, parameter(row, call, false));
+        break;
+    case ACTION_UNLOAD:
+        kernel_table_forget(&l->kernels);
+        break;
+    default:
+        see_copy(l, row, call);
+        break;
     }
 }
 
@@ -380,13 +395,23 @@ static void after_call(launches *l, const call_row *row, const cupti_call *call)
     case ACTION_WAIT:
         order_event_waited_for(o, parameter(row, call, false), stream_of(l, row, call));
         break;
-    case ACTION_EVENT_OVER: order_event_over(o, parameter(row, call, false)); break;
+    case ACTION_EVENT_OVER:
+        order_event_over(o, parameter(row, call, false));
+        break;
     case ACTION_STREAM_OVER:
     case ACTION_OPERANDS_AND_WAIT:
-    case ACTION_RECTANGLE_AND_WAIT: order_stream_over(o, stream_of(l, row, call)); break;
-    case ACTION_DEVICE_OVER: device_is_over(l, row, call); break;
-    case ACTION_STREAM_CREATE: create_stream(l, row, call); break;
-    case ACTION_CAPTURE_BEGIN: order_capture_begun(o, stream_of(l, row, call)); break;
+    case ACTION_RECTANGLE_AND_WAIT:
+        order_stream_over(o, stream_of(l, row, call));
+        break;
+    case ACTION_DEVICE_OVER:
+        device_is_over(l, row, call);
+        break;
+    case ACTION_STREAM_CREATE:
+        create_stream(l, row, call);
+        break;
+    case ACTION_CAPTURE_BEGIN:
+        order_capture_begun(o, stream_of(l, row, call));
+        break;
     case ACTION_CAPTURE_END:
         order_capture_ended(o, stream_of(l, row, call), pointed_to(row, call));
         break;
@@ -396,7 +421,8 @@ static void after_call(launches *l, const call_row *row, const cupti_call *call)
     case ACTION_UPDATE:
         order_graph_instantiated(o, parameter(row, call, true), parameter(row, call, false));
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -475,7 +501,8 @@ static bool load(launches *l, const char *path, char *message, size_t bytes)
     l->cupti = l->cuda ? load_cupti(path) : NULL;
     if (!l->cuda || !l->cupti || !find_functions(l)) {
         snprintf(message, bytes, "launches are not watched: %s cannot be loaded (%s)",
-                 l->cuda ? "libcupti.so.13" : "libcuda.so.1", l->cupti ? "functions are missing" : dlerror());
+                 l->cuda ? "libcupti.so.13" : "libcuda.so.1",
+                 l->cupti ? "functions are missing" : dlerror());
         return false;
     }
     if (!l->kernels.of_function) {
@@ -502,8 +529,7 @@ static bool subscribe(launches *l, char *message, size_t bytes)
     }
     size_t enabled = 0;
     for (size_t i = 0; i < sizeof call_rows / sizeof call_rows[0]; i++) {
-        enabled +=
-            l->enable(1, l->subscriber, CUPTI_DRIVER_CALLS, call_rows[i].number) == CUPTI_OK;
+        enabled += l->enable(1, l->subscriber, CUPTI_DRIVER_CALLS, call_rows[i].number) == CUPTI_OK;
     }
     return enabled || say(message, bytes, "launches are not watched: cuptiEnableCallback refuses");
 }

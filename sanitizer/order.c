@@ -39,7 +39,7 @@ void order_destroy(order *o)
     }
     order_graphs_free(o);
     for (uint32_t i = 0; i < o->events.capacity; i++) {
-        event *e = o->events.rows[i].value;
+        recorded_event *e = o->events.rows[i].value;
         if (o->events.rows[i].key) {
             gmd_past_drop(e->at.before);
             free(e);
@@ -242,12 +242,12 @@ void order_stream_destroyed(order *o, order_stream stream)
     leave(o);
 }
 
-static event *get_event(order *o, uint64_t handle)
+static recorded_event *get_event(order *o, uint64_t event)
 {
-    event *e = handle_table_get(&o->events, handle);
+    recorded_event *e = handle_table_get(&o->events, event);
     if (!e) {
         e = calloc(1, sizeof *e);
-        if (e && !handle_table_set(&o->events, handle, e)) {
+        if (e && !handle_table_set(&o->events, event, e)) {
             free(e);
             e = NULL;
         }
@@ -255,11 +255,11 @@ static event *get_event(order *o, uint64_t handle)
     return e;
 }
 
-void order_event_recorded(order *o, uint64_t handle, order_stream stream)
+void order_event_recorded(order *o, uint64_t event, order_stream stream)
 {
     enter(o);
     stream_clock *s = clock_now(o, stream);
-    event *e = s ? get_event(o, handle) : NULL;
+    recorded_event *e = s ? get_event(o, event) : NULL;
     count_dropped(o, e != NULL);
     if (e) {
         count_dropped(o, stream_clock_push(&o->clocks, s));
@@ -271,18 +271,19 @@ void order_event_recorded(order *o, uint64_t handle, order_stream stream)
     leave(o);
 }
 
-/* Where an event stands; on nothing: it was never recorded, or belongs to a capture that is over. */
-static clock_point point_of(const order *o, uint64_t handle)
+/* Where an event stands; on nothing: it was never recorded, or belongs to a capture that is over.
+ */
+static clock_point point_of(const order *o, uint64_t event)
 {
-    const event *e = handle_table_get(&o->events, handle);
+    const recorded_event *e = handle_table_get(&o->events, event);
     bool is_there = e && e->at.on && (!e->at.on->capture || e->epoch == e->at.on->epoch);
     return is_there ? e->at : (clock_point){NULL, 0, NULL};
 }
 
-void order_event_waited_for(order *o, uint64_t handle, order_stream stream)
+void order_event_waited_for(order *o, uint64_t event, order_stream stream)
 {
     enter(o);
-    clock_point at = point_of(o, handle);
+    clock_point at = point_of(o, event);
     stream_clock *s = at.on ? stream_clocks_get(&o->clocks, stream) : NULL;
     if (s && at.on->capture && !at.on->is_gone) {
         s = capture_join(o, at.on->capture, s);
@@ -296,10 +297,10 @@ void order_event_waited_for(order *o, uint64_t handle, order_stream stream)
     leave(o);
 }
 
-void order_event_destroyed(order *o, uint64_t handle)
+void order_event_destroyed(order *o, uint64_t event)
 {
     enter(o);
-    event *e = handle_table_remove(&o->events, handle);
+    recorded_event *e = handle_table_remove(&o->events, event);
     if (e) {
         gmd_past_drop(e->at.before);
         free(e);
@@ -307,10 +308,10 @@ void order_event_destroyed(order *o, uint64_t handle)
     leave(o);
 }
 
-void order_event_over(order *o, uint64_t handle)
+void order_event_over(order *o, uint64_t event)
 {
     enter(o);
-    clock_point at = point_of(o, handle);
+    clock_point at = point_of(o, event);
     if (at.on && !at.on->capture) {
         stream_clocks_learn(at);
     }

@@ -2,18 +2,19 @@
  * work on another stream could still use it. Knows nothing of CUDA; whoever sees the calls tells it
  * (launches.h: from CUPTI).
  *
- * The rules are those of PyTorch's caching allocator. A block is allocated on a stream; work on that
- * stream may use it with no further call. When it is freed, the memory may be handed at once to any
- * later allocation on that stream, whose work on that stream runs after all that is queued there
- * now. So before the free each use on another stream is either recorded (order_record_stream) or
- * ordered before what the allocation stream runs next: by an event, or because the host has waited.
+ * The rules are those of PyTorch's caching allocator. A block is allocated on a stream; work on
+ * that stream may use it with no further call. When it is freed, the memory may be handed at once
+ * to any later allocation on that stream, whose work on that stream runs after all that is queued
+ * there now. So before the free each use on another stream is either recorded (order_record_stream)
+ * or ordered before what the allocation stream runs next: by an event, or because the host has
+ * waited.
  *
  * What is judged is what may happen in every schedule, not what did happen in this one: the memory
- * need not really be handed on too early. To accuse nobody whose program is right, ORDER_FREED_EARLY
- * is not raised at the free but when somebody comes who could have been given the memory: a block
- * that was allocated on the same stream after the free and before the order, at its first use that
- * does not run after the earlier owner's. A program that lets the stream wait before it uses anything
- * new on it is left in peace.
+ * need not really be handed on too early. To accuse nobody whose program is right,
+ * ORDER_FREED_EARLY is not raised at the free but when somebody comes who could have been given the
+ * memory: a block that was allocated on the same stream after the free and before the order, at its
+ * first use that does not run after the earlier owner's. A program that lets the stream wait before
+ * it uses anything new on it is left in peace.
  *
  * Vector clocks (gmd_past.h): queueing work costs O(1), a wait O(streams with pending work).
  *
@@ -42,10 +43,11 @@ typedef struct order_stream {
 
 /* A piece of work that uses a block. */
 typedef struct order_work {
-    const char *what; /* the kernel's name, "copy", "graph": kept as it is; it must outlive the order */
-    uint64_t place;   /* the caller's, passed on: a stack; 0: none was taken */
-    uint64_t number;  /* counts the work that the order was told of, from 1: the order's, not the
-                         caller's */
+    const char
+        *what; /* the kernel's name, "copy", "graph": kept as it is; it must outlive the order */
+    uint64_t place;  /* the caller's, passed on: a stack; 0: none was taken */
+    uint64_t number; /* counts the work that the order was told of, from 1: the order's, not the
+                        caller's */
 } order_work;
 
 typedef struct order_use {
@@ -54,18 +56,18 @@ typedef struct order_use {
 } order_use;
 
 typedef enum order_kind {
-    ORDER_FREED_EARLY,    /* freed while work on another stream could still use it: not recorded, not
-                             ordered; and `taker` could have been given the memory */
-    ORDER_REUSED_EARLY,   /* `taker` was given memory of it, and uses it before the order is made */
+    ORDER_FREED_EARLY,  /* freed while work on another stream could still use it: not recorded, not
+                           ordered; and `taker` could have been given the memory */
+    ORDER_REUSED_EARLY, /* `taker` was given memory of it, and uses it before the order is made */
     ORDER_USED_AFTER_FREE /* work that was queued after the free has a pointer into it */
 } order_kind;
 
 /* A block, as a finding tells of it. */
 typedef struct order_subject {
     uint64_t address, bytes;
-    order_stream stream;              /* the allocation's */
-    uint64_t allocated_at, freed_at;  /* places, as given; freed_at 0: it is not freed */
-    uint64_t serial;                  /* counts blocks from 1 */
+    order_stream stream;             /* the allocation's */
+    uint64_t allocated_at, freed_at; /* places, as given; freed_at 0: it is not freed */
+    uint64_t serial;                 /* counts blocks from 1 */
 } order_subject;
 
 typedef struct order_finding {
@@ -97,26 +99,29 @@ typedef struct order_statistics {
 /* NULL: the host has no memory. `settings` is copied. */
 order *order_create(const order_settings *settings);
 
-/* Blocks that are still referred to are given up, too. No other thread is in a call. NULL: nothing. */
+/* Blocks that are still referred to are given up, too. No other thread is in a call. NULL: nothing.
+ */
 void order_destroy(order *o);
 
 void order_statistics_of(order *o, order_statistics *out);
 
 /* --- blocks ------------------------------------------------------------------------------ */
 
-/* A block was handed out on `stream`; `place` is the caller's, passed on in findings. The caller has
- * one reference to what is returned. `is_in_graph_pool`: of a private pool, in which the owner of
- * graphs settles what lives when: a replay that uses it after its free is not accused. A block that
- * is allocated while its stream is captured is such a one without being told. NULL: no host memory
- * (every function takes NULL for a block and does nothing). */
+/* A block was handed out on `stream`; `place` is the caller's, passed on in findings. The caller
+ * has one reference to what is returned. `is_in_graph_pool`: of a private pool, in which the owner
+ * of graphs settles what lives when: a replay that uses it after its free is not accused. A block
+ * that is allocated while its stream is captured is such a one without being told. NULL: no host
+ * memory (every function takes NULL for a block and does nothing). */
 order_block *order_allocated(order *o, uint64_t address, uint64_t bytes, order_stream stream,
                              uint64_t place, bool is_in_graph_pool);
 
-/* Tensor.record_stream: work on `stream`, queued before the free, is waited for by the allocator. */
+/* Tensor.record_stream: work on `stream`, queued before the free, is waited for by the allocator.
+ */
 void order_record_stream(order *o, order_block *block, order_stream stream);
 
 /* The user gave the block back; the reference stays. The caller keeps the block findable as long as
- * it is in quarantine: that is how a later use is seen to come after the free. A second free: nothing.
+ * it is in quarantine: that is how a later use is seen to come after the free. A second free:
+ * nothing.
  */
 void order_freed(order *o, order_block *block, uint64_t place);
 
@@ -125,8 +130,8 @@ void order_freed(order *o, order_block *block, uint64_t place);
 order_block *order_block_keep(order_block *block);
 void order_block_drop(order *o, order_block *block);
 
-/* Whether work on `stream` that uses the block is worth a stack, which `place` of the work then names:
- * the stream is another than the block's own, or the block is freed. Without the lock. */
+/* Whether work on `stream` that uses the block is worth a stack, which `place` of the work then
+ * names: the stream is another than the block's own, or the block is freed. Without the lock. */
 bool order_is_remarkable(const order_block *block, order_stream stream);
 
 /* --- work -------------------------------------------------------------------------------- */
@@ -140,13 +145,14 @@ void order_queued(order *o, order_stream stream, const char *what, uint64_t plac
 /* --- who waits for whom ------------------------------------------------------------------ */
 
 /* A stream that nobody announced is taken for one that does not wait for the legacy default stream
- * unless `is_blocking` is told here, at any time. A handle may be created again: it is a new stream. */
+ * unless `is_blocking` is told here, at any time. A handle may be created again: it is a new
+ * stream. */
 void order_stream_created(order *o, order_stream stream, bool is_blocking);
 bool order_knows_stream(order *o, order_stream stream);
 void order_stream_destroyed(order *o, order_stream stream); /* its queued work still runs */
 
-/* Events by any number that tells them apart (cudaEvent_t). A wait for one that was never recorded is
- * none, as in CUDA. */
+/* Events by any number that tells them apart (cudaEvent_t). A wait for one that was never recorded
+ * is none, as in CUDA. */
 void order_event_recorded(order *o, uint64_t event, order_stream stream);
 void order_event_waited_for(order *o, uint64_t event, order_stream stream);
 void order_event_destroyed(order *o, uint64_t event);

@@ -40,13 +40,12 @@ void block_used_after_free(order *o, const stream_clock *s, order_block *b, bool
     }
 }
 
-static void say_not_ordered(order *o, const inherited *from, const use_mark *m, const order_block *b,
-                            const use_mark *use)
+static void say_not_ordered(order *o, const inherited *from, const use_mark *m,
+                            const order_block *b, const use_mark *use)
 {
     bool is_certain = m->is_certain && use->is_certain;
     order_kind kind = from->has_memory ? ORDER_REUSED_EARLY : ORDER_FREED_EARLY;
-    order_finding *f =
-        from->from->was_said[is_certain] ? NULL : add_finding(o, kind, is_certain);
+    order_finding *f = from->from->was_said[is_certain] ? NULL : add_finding(o, kind, is_certain);
     if (f) {
         from->from->was_said[is_certain] = true;
         f->is_captured = use->on->capture != NULL;
@@ -118,8 +117,7 @@ static bool make_room_for_mark(order_block *b)
         return true;
     }
     bool is_inline = !b->marks;
-    if (b->mark_count >= MARKS_MOST ||
-        !GMD_GROW(&b->marks, &b->mark_capacity, b->mark_count + 1)) {
+    if (b->mark_count >= MARKS_MOST || !GMD_GROW(&b->marks, &b->mark_capacity, b->mark_count + 1)) {
         return false;
     }
     if (is_inline) {

@@ -57,10 +57,10 @@ typedef struct capture {
     graph_uses *uses;
 } capture;
 
-typedef struct event {
+typedef struct recorded_event {
     clock_point at; /* its past is kept */
     uint32_t epoch; /* of at.on */
-} event;
+} recorded_event;
 
 typedef struct queued_finding {
     order_finding finding;
@@ -74,7 +74,7 @@ struct order {
     atomic_uint_fast64_t live_blocks;
     stream_clocks clocks;
     earlier_owners earlier;
-    handle_table events, graphs, execs; /* of event, graph_uses */
+    handle_table events, graphs, execs; /* of recorded_event, graph_uses */
     uint64_t captures;                  /* that have begun */
     queued_finding *first, **last;      /* to be delivered once the lock is released */
 };
@@ -95,8 +95,8 @@ void block_drop(order *o, order_block *b);
 
 /* order_graphs.c */
 void capture_use(order *o, capture *c, order_block *b, bool is_certain, const char *what);
-/* The clock on which the work of `s` is captured, which joins the capture of `with` if it is in none;
- * NULL: the host has no memory. */
+/* The clock on which the work of `s` is captured, which joins the capture of `with` if it is in
+ * none; NULL: the host has no memory. */
 stream_clock *capture_join(order *o, capture *c, stream_clock *s);
 void order_begin_capture(order *o, order_stream stream);
 void order_end_capture(order *o, order_stream stream, uint64_t graph);

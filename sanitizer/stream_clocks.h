@@ -1,7 +1,7 @@
-/* stream_clocks.h - the streams of a program with their vector clocks: what runs after what in every
- * schedule. The rules of the legacy default stream are kept here: its work waits for all earlier work
- * of the device's blocking streams, and theirs for all earlier work of its (CUDA programming guide,
- * "Default stream").
+/* stream_clocks.h - the streams of a program with their vector clocks: what runs after what in
+ * every schedule. The rules of the legacy default stream are kept here: its work waits for all
+ * earlier work of the device's blocking streams, and theirs for all earlier work of its (CUDA
+ * programming guide, "Default stream").
  *
  * Structures are used again for later streams once the host knows that all of the stream's work is
  * over; their tickets go on, so that an old ticket is known to be over. */
@@ -34,11 +34,11 @@ struct stream_clock {
 };
 
 typedef struct device_clocks {
-    stream_clock *legacy;     /* NULL: never used */
-    stream_clock **blocking;  /* that wait for it */
+    stream_clock *legacy;    /* NULL: never used */
+    stream_clock **blocking; /* that wait for it */
     uint32_t blocking_count, blocking_capacity;
-    uint64_t blocking_entries, saw_entries; /* queued on those; so many, when the legacy one was last
-                                               ordered after them all */
+    uint64_t blocking_entries, saw_entries; /* queued on those; so many, when the legacy one was
+                                               last ordered after them all */
 } device_clocks;
 
 typedef struct stream_clocks { /* zero-initialised is empty */

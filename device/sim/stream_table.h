@@ -17,8 +17,8 @@ struct capture;
 typedef struct stream stream;
 
 struct stream {
-    gmd_progress progress; /* first: see stream_of_progress(). Its id is the structure's, which later
-                              streams use again: their tickets go on */
+    gmd_progress progress; /* first: see stream_of_progress(). Its id is the structure's, which
+                              later streams use again: their tickets go on */
     cudaStream_t handle;
     int device, priority;
     unsigned flags;
@@ -27,11 +27,11 @@ struct stream {
     bool is_open;    /* the host does not know of all its work that it is over */
     uint32_t open_index;
     uint64_t head, tail;
-    gmd_past *before;  /* what lies before the next entry besides its own and what is known */
-    uint64_t need;       /* must be complete up to here before a synchronising call returns */
-    uint64_t need_followed;   /* GMD_SIM_LAZY: waits up to here have passed the need on */
-    uint64_t end_ns;          /* when entry `head` ended */
-    uint64_t saw_default;     /* the default stream's tail when this one was ordered after it */
+    gmd_past *before;       /* what lies before the next entry besides its own and what is known */
+    uint64_t need;          /* must be complete up to here before a synchronising call returns */
+    uint64_t need_followed; /* GMD_SIM_LAZY: waits up to here have passed the need on */
+    uint64_t end_ns;        /* when entry `head` ended */
+    uint64_t saw_default;   /* the default stream's tail when this one was ordered after it */
     uint64_t seen_by_default; /* this one's tail when the default stream was ordered after it */
     uint64_t saw_blocking;    /* of the default stream: blocking_entries at that time */
     entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */

@@ -290,7 +290,7 @@ const char *streams_violation(void)
     uint64_t named[GMD_SIM_DEVICE_MAX] = {0};
     for (uint32_t i = 0; i < streams.stream_structs; i++) {
         const char *violation = streams.all[i]->progress.id == i ? stream_violation(streams.all[i])
-                                                        : "a stream knows its number";
+                                                                 : "a stream knows its number";
         if (violation) {
             return violation;
         }

@@ -27,7 +27,7 @@ static int info(const fake_kernel *f, size_t index, size_t *offset, size_t *byte
     }
     *offset = 0;
     for (size_t i = 0; i < index; i++) {
-        *offset += (f->sizes[i] + 7) / 8 * 8;
+        *offset += ((size_t)f->sizes[i] + 7) / 8 * 8;
     }
     *bytes = f->sizes[index];
     return 0;

@@ -103,11 +103,8 @@ FIXTURE(launches, open_world, close_world);
 static void call_back(world *w, int site, uint32_t number, const void *parameters, int result,
                       const char *symbol)
 {
-    cupti_call call = {.site = site,
-                       .parameters = parameters,
-                       .result = &result,
-                       .symbol = symbol,
-                       .context = w};
+    cupti_call call = {
+        .site = site, .parameters = parameters, .result = &result, .symbol = symbol, .context = w};
     assert_true(w->cupti->is_enabled[number]);
     w->cupti->callback(w->cupti->context, CUPTI_DRIVER_CALLS, number, &call);
 }

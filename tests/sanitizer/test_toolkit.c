@@ -1,4 +1,5 @@
-/* cupti_calls.h agrees with the CUDA toolkit of this machine: numbers, places of parameters, values.
+/* cupti_calls.h agrees with the CUDA toolkit of this machine: numbers, places of parameters,
+ * values.
  */
 #include "gmd_test.h"
 
@@ -56,9 +57,8 @@ static void same_places(const char *name, size_t stream, size_t a, size_t b)
 }
 
 /* The place of a parameter by its name. */
-#define PLACE(call, name) offsetof(call##_params, name)
-#define SAME(call, stream, a, b)                                                                   \
-    same_places(#call, stream(call), a(call), b(call));
+#define PLACE(call, name)        offsetof(call##_params, name)
+#define SAME(call, stream, a, b) same_places(#call, stream(call), a(call), b(call));
 
 #define NONE(call)          CUPTI_NOWHERE
 #define H_STREAM(call)      PLACE(call, hStream)
@@ -118,45 +118,48 @@ static void check_work(void)
     SAME(cuGraphLaunch_ptsz, H_STREAM, EXEC, NONE)
 }
 
-static void check_order(void)
-{
-    SAME(cuStreamDestroy_v2, H_STREAM, NONE, NONE)
-    SAME(cuEventDestroy_v2, NONE, EVENT, NONE)
-    SAME(cuGraphDestroy, NONE, GRAPH, NONE)
-    SAME(cuGraphExecDestroy, NONE, EXEC, NONE)
-    SAME_TWO(cuEventRecord, _ptsz, H_STREAM, EVENT, NONE)
-    SAME_TWO(cuEventRecordWithFlags, _ptsz, H_STREAM, EVENT, NONE)
-    SAME_TWO(cuStreamWriteValue32_v2, _ptsz, STREAM, VALUE, NONE)
-    SAME_TWO(cuStreamWriteValue64_v2, _ptsz, STREAM, VALUE, NONE)
-    SAME_TWO(cuStreamWaitEvent, _ptsz, H_STREAM, EVENT, NONE)
-    SAME_TWO(cuStreamWaitValue32_v2, _ptsz, STREAM, VALUE, NONE)
-    SAME_TWO(cuStreamWaitValue64_v2, _ptsz, STREAM, VALUE, NONE)
-    SAME(cuEventSynchronize, NONE, EVENT, NONE)
-    SAME(cuEventQuery, NONE, EVENT, NONE)
-    SAME_TWO(cuStreamSynchronize, _ptsz, H_STREAM, NONE, NONE)
-    SAME_TWO(cuStreamQuery, _ptsz, H_STREAM, NONE, NONE)
-    SAME(cuCtxSynchronize_v2, NONE, CONTEXT, NONE)
-    SAME(cuStreamCreate, NONE, NEW_STREAM, CAPITAL_FLAGS)
-    SAME(cuStreamCreateWithPriority, NONE, NEW_STREAM, SMALL_FLAGS)
-    SAME(cuGreenCtxStreamCreate, NONE, NEW_STREAM, SMALL_FLAGS)
-    SAME_TWO(cuStreamBeginCapture, _ptsz, H_STREAM, NONE, NONE)
-    SAME_TWO(cuStreamBeginCapture_v2, _ptsz, H_STREAM, NONE, NONE)
-    SAME_TWO(cuStreamBeginCaptureToGraph, _ptsz, H_STREAM, NONE, NONE)
-    SAME_TWO(cuStreamEndCapture, _ptsz, H_STREAM, NEW_GRAPH, NONE)
-    SAME(cuGraphInstantiate, NONE, NEW_EXEC, GRAPH)
-    SAME(cuGraphInstantiate_v2, NONE, NEW_EXEC, GRAPH)
-    SAME(cuGraphInstantiateWithFlags, NONE, NEW_EXEC, GRAPH)
-    SAME_TWO(cuGraphInstantiateWithParams, _ptsz, NONE, NEW_EXEC, GRAPH)
-    SAME(cuGraphExecUpdate, NONE, EXEC, GRAPH)
-    SAME(cuGraphExecUpdate_v2, NONE, EXEC, GRAPH)
-}
+static void check_order(void){
+    SAME(cuStreamDestroy_v2, H_STREAM, NONE, NONE) SAME(cuEventDestroy_v2, NONE, EVENT, NONE)
+        SAME(cuGraphDestroy, NONE, GRAPH, NONE) SAME(cuGraphExecDestroy, NONE, EXEC, NONE)
+            SAME_TWO(cuEventRecord, _ptsz, H_STREAM, EVENT,
+                     NONE) SAME_TWO(cuEventRecordWithFlags, _ptsz, H_STREAM, EVENT, NONE)
+                SAME_TWO(cuStreamWriteValue32_v2, _ptsz, STREAM, VALUE,
+                         NONE) SAME_TWO(cuStreamWriteValue64_v2, _ptsz, STREAM, VALUE, NONE)
+                    SAME_TWO(cuStreamWaitEvent, _ptsz, H_STREAM, EVENT,
+                             NONE) SAME_TWO(cuStreamWaitValue32_v2, _ptsz, STREAM, VALUE, NONE)
+                        SAME_TWO(cuStreamWaitValue64_v2, _ptsz, STREAM,
+                                 VALUE, NONE) SAME(cuEventSynchronize, NONE, EVENT,
+                                                   NONE) SAME(cuEventQuery, NONE, EVENT, NONE)
+                            SAME_TWO(cuStreamSynchronize, _ptsz, H_STREAM, NONE,
+                                     NONE) SAME_TWO(cuStreamQuery, _ptsz, H_STREAM, NONE, NONE)
+                                SAME(cuCtxSynchronize_v2, NONE, CONTEXT,
+                                     NONE) SAME(cuStreamCreate, NONE, NEW_STREAM, CAPITAL_FLAGS)
+                                    SAME(cuStreamCreateWithPriority, NONE, NEW_STREAM,
+                                         SMALL_FLAGS) SAME(cuGreenCtxStreamCreate, NONE, NEW_STREAM,
+                                                           SMALL_FLAGS)
+                                        SAME_TWO(cuStreamBeginCapture, _ptsz, H_STREAM, NONE,
+                                                 NONE) SAME_TWO(cuStreamBeginCapture_v2,
+                                                                _ptsz, H_STREAM, NONE, NONE)
+                                            SAME_TWO(cuStreamBeginCaptureToGraph, _ptsz, H_STREAM,
+                                                     NONE, NONE) SAME_TWO(cuStreamEndCapture, _ptsz,
+                                                                          H_STREAM, NEW_GRAPH, NONE)
+                                                SAME(cuGraphInstantiate, NONE, NEW_EXEC, GRAPH)
+                                                    SAME(cuGraphInstantiate_v2, NONE, NEW_EXEC,
+                                                         GRAPH) SAME(cuGraphInstantiateWithFlags,
+                                                                     NONE, NEW_EXEC, GRAPH)
+                                                        SAME_TWO(cuGraphInstantiateWithParams,
+                                                                 _ptsz, NONE, NEW_EXEC, GRAPH)
+                                                            SAME(cuGraphExecUpdate, NONE, EXEC,
+                                                                 GRAPH) SAME(cuGraphExecUpdate_v2,
+                                                                             NONE, EXEC, GRAPH)}
 
 TEST(places_of_parameters_agree)
 {
     checked = 0;
     check_work();
     check_order();
-    size_t without_parameters = 4; /* cuModuleUnload, cuLibraryUnload, cuCtxSynchronize, cuMemFree */
+    size_t without_parameters =
+        4; /* cuModuleUnload, cuLibraryUnload, cuCtxSynchronize, cuMemFree */
     assert_int_equal(checked + without_parameters, sizeof rows / sizeof rows[0]);
     assert_int_equal(offsetof(cuLaunchKernel_params, extra),
                      offsetof(cuLaunchKernel_params, kernelParams) + sizeof(void *));
