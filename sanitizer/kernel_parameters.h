@@ -1,5 +1,5 @@
 /* kernel_parameters.h - which parameters a kernel has: where each lies and how long it is, asked of
- * CUDA once for each kernel. */
+ * CUDA once for each kernel; and how far their words can be trusted to be no left-overs. */
 #ifndef KERNEL_PARAMETERS_H
 #define KERNEL_PARAMETERS_H
 
@@ -11,12 +11,24 @@ typedef struct kernel_parameter {
     uint32_t offset, bytes;
 } kernel_parameter;
 
+/* Which addresses in a kernel's parameters are used for certain; of others it may be that nobody
+ * has ever initialised the word, and that it shows an earlier owner's address. */
+typedef struct kernel_trust {
+    bool in_pointers;    /* parameters of 8 bytes, and those that have nothing but addresses */
+    bool in_structures;  /* every word */
+    uint32_t tail_words; /* bit i: of a structure the word that i + 1 words before its end */
+} kernel_trust;
+
+/* What is known of the kernel `name` which `library` (a file's name without folders) launches. */
+kernel_trust kernel_trust_of(const char *library, const char *name);
+
 typedef struct kernel_info kernel_info;
 
 struct kernel_info { /* immutable; lives as long as the table */
     char *name;
     kernel_info *next;
     bool is_known; /* false: CUDA did not tell */
+    kernel_trust trust;
     uint32_t count;
     kernel_parameter parameters[];
 };
@@ -34,7 +46,8 @@ typedef struct kernel_table { /* zero-initialised but for the lock and the queri
 
 void kernel_table_free(kernel_table *t);
 
-/* `name` is what CUPTI calls the kernel, and copied. Any thread; NULL: the host has no memory. */
+/* `name` is what CUPTI calls the kernel, and copied. To be called below the launch: at a kernel's
+ * first one the stack tells which library launches it. Any thread; NULL: the host has no memory. */
 const kernel_info *kernel_table_get(kernel_table *t, void *function, const char *name);
 
 /* Code was unloaded: handles may from now on mean other kernels. */
