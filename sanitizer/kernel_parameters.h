@@ -1,26 +1,16 @@
 /* kernel_parameters.h - which parameters a kernel has: where each lies and how long it is, asked of
- * CUDA once for each kernel; and how far their words can be trusted to be no left-overs. */
+ * CUDA once for each kernel. */
 #ifndef KERNEL_PARAMETERS_H
 #define KERNEL_PARAMETERS_H
 
 #include "handle_table.h"
+#include "kernel_trust.h"
 
 #include <pthread.h>
 
 typedef struct kernel_parameter {
     uint32_t offset, bytes;
 } kernel_parameter;
-
-/* Which addresses in a kernel's parameters are used for certain; of others it may be that nobody
- * has ever initialised the word, and that it shows an earlier owner's address. */
-typedef struct kernel_trust {
-    bool in_pointers;    /* parameters of 8 bytes, and those that have nothing but addresses */
-    bool in_structures;  /* every word */
-    uint32_t tail_words; /* bit i: of a structure the word that i + 1 words before its end */
-} kernel_trust;
-
-/* What is known of the kernel `name` which `library` (a file's name without folders) launches. */
-kernel_trust kernel_trust_of(const char *library, const char *name);
 
 typedef struct kernel_info kernel_info;
 

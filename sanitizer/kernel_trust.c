@@ -1,6 +1,6 @@
 /* What is known of kernels' parameters, beyond their sizes. Measured with PyTorch 2.11 and
  * CUDA 13.0 (docs/sanitizer-order.md), and read in PyTorch's sources where these are named. */
-#include "kernel_parameters.h"
+#include "kernel_trust.h"
 
 #include <string.h>
 

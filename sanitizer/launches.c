@@ -34,7 +34,7 @@ static const call_row call_rows[] = {
 
 typedef struct known_context {
     _Atomic(void *) context;
-    atomic_int device;
+    atomic_int device_number; /* the device and 1 more; 0: not yet */
 } known_context;
 
 struct launches {
@@ -95,13 +95,16 @@ static void *pointer_at(const void *from, size_t offset)
     return pointer;
 }
 
-static int device_of(launches *l, void *context)
+/* The device of a context, which is asked for once, while it is the current one. The
+ * current device stands in for another that is not known. */
+static int device_of(launches *l, void *context, bool is_current)
 {
     size_t i = 0;
     for (void *other; i < CONTEXTS_MOST && (other = atomic_load(&l->contexts[i].context)) != NULL;
          i++) {
-        if (other == context) {
-            return atomic_load(&l->contexts[i].device);
+        int number = atomic_load(&l->contexts[i].device_number);
+        if (other == context && number) {
+            return number - 1;
         }
     }
     int device = 0;
@@ -109,9 +112,9 @@ static int device_of(launches *l, void *context)
         return 0;
     }
     void *none = NULL;
-    if (context && i < CONTEXTS_MOST &&
+    if (is_current && context && i < CONTEXTS_MOST &&
         atomic_compare_exchange_strong(&l->contexts[i].context, &none, context)) {
-        atomic_store(&l->contexts[i].device, device);
+        atomic_store(&l->contexts[i].device_number, device + 1);
     }
     return device;
 }
@@ -119,7 +122,7 @@ static int device_of(launches *l, void *context)
 static order_stream named(launches *l, const call_row *row, const cupti_call *call, uint64_t handle)
 {
     bool is_own = handle == 2 || (handle == 0 && row->is_per_thread);
-    return (order_stream){.device = device_of(l, call->context),
+    return (order_stream){.device = device_of(l, call->context, true),
                           .handle = is_own ? 2 : handle,
                           .thread = is_own ? (uint64_t)(uintptr_t)&self : 0};
 }
@@ -388,7 +391,8 @@ static void create_stream(launches *l, const call_row *row, const cupti_call *ca
 static void device_is_over(launches *l, const call_row *row, const cupti_call *call)
 {
     void *context = row->a_at == CUPTI_NOWHERE ? NULL : pointer_at(call->parameters, row->a_at);
-    order_device_over(l->order, device_of(l, context ? context : call->context));
+    bool is_current = !context || context == call->context;
+    order_device_over(l->order, device_of(l, is_current ? call->context : context, is_current));
 }
 
 static void after_call(launches *l, const call_row *row, const cupti_call *call)

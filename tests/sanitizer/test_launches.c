@@ -3,7 +3,7 @@
 
 #include "cupti_calls.h"
 #include "fakes.h"
-#include "kernel_parameters.h"
+#include "kernel_trust.h"
 #include "launches.h"
 
 #include <dlfcn.h>
