@@ -10,6 +10,7 @@
 #include "history.h"
 #include "loan.h"
 #include "pending.h"
+#include "pool_checkpoint.h"
 #include "private_pools.h"
 #include "requests.h"
 #include "segments.h"
@@ -459,6 +460,45 @@ bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint
     bool is_released = private_pools_let_go(d, id);
     device_leave(d);
     return is_released;
+}
+
+static gmd_status no_device(int device, gmd_error *error)
+{
+    return gmd_fail(error, GMD_FAILED, "there is no device %d", device);
+}
+
+gmd_status gmd_allocator_checkpoint_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                         gmd_checkpoint **made, gmd_error *error)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return no_device(device, error);
+    }
+    device_note_caller(d, GMD_STACKS_ALL); /* of frees that are found to be done */
+    device_enter(d);
+    gmd_status status = pool_checkpoint_make(d, id, made, error);
+    device_leave(d);
+    return status;
+}
+
+gmd_status gmd_allocator_restore_pool(gmd_allocator *allocator, int device,
+                                      const gmd_checkpoint *checkpoint, gmd_restored_fn *tell,
+                                      void *context, gmd_error *error)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return no_device(device, error);
+    }
+    device_note_caller(d, GMD_STACKS_ALLOCATIONS);
+    device_enter(d);
+    gmd_status status = pool_checkpoint_restore(d, checkpoint, tell, context, error);
+    device_leave(d);
+    return status;
+}
+
+void gmd_allocator_drop_checkpoint(gmd_checkpoint *checkpoint)
+{
+    pool_checkpoint_destroy(checkpoint);
 }
 
 /* --- quirks ------------------------------------------------------------------------------ */

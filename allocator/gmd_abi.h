@@ -85,6 +85,14 @@ typedef enum gmd_stacks {
  * is switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
 typedef size_t gmd_stack_source(void *context, char *text, size_t size);
 
+/* The state of a private pool, as gmd_checkpoint_pool keeps it. */
+typedef struct gmd_checkpoint gmd_checkpoint;
+
+/* A block that gmd_restore_pool frees, or (is_live) that is allocated from then on. Called with
+ * locks of the allocator held: it calls nothing itself. */
+typedef void gmd_restored_fn(void *context, void *ptr, uint64_t size, cudaStream_t stream,
+                             int is_live);
+
 /* The functions: X(RETURNS, NAME, (PARAMETERS), UNLOCKS, MEANING), exported as gmd_NAME. The last
  * two are text in Markdown. */
 
@@ -184,6 +192,20 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
       "bytes of the live block, which may be more than were asked for; 0: none")                   \
     X(int, empty_pool, (int device, const uint64_t id[2]), "",                                     \
       "the memory of this private pool in which no block lies goes back to the device. 0: done")   \
+    X(int, checkpoint_pool,                                                                        \
+      (int device, const uint64_t id[2], gmd_checkpoint **made, char *message,                     \
+       size_t message_size),                                                                       \
+      "",                                                                                          \
+      "keeps how the segments of a private pool are split, and which blocks are allocated. 0: "    \
+      "done")                                                                                      \
+    X(int, restore_pool,                                                                           \
+      (int device, const gmd_checkpoint *checkpoint, gmd_restored_fn *tell, void *context,         \
+       char *message, size_t message_size),                                                        \
+      "",                                                                                          \
+      "brings the pool back to that: its live blocks are freed, those of the checkpoint are "      \
+      "allocated, and `tell` gets each. 0: done; else nothing is changed")                         \
+    X(void, drop_checkpoint, (gmd_checkpoint * checkpoint), "",                                    \
+      "it is not needed any more; null is fine")                                                   \
     X(int, change_settings, (const char *conf, char *message, size_t message_size), "",            \
       "settings while it is in use: of those not named, max_split_size_mb, "                       \
       "roundup_power2_divisions and garbage_collection_threshold fall back to their defaults. 0: " \

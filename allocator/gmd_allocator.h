@@ -119,6 +119,21 @@ bool gmd_allocator_empty_pool(gmd_allocator *allocator, int device, const uint64
  * and the cache is emptied. False: nobody holds it. */
 bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint64_t id[2]);
 
+/* Keeps the state of a pool, which gmd_allocator_restore_pool brings back later: how its segments
+ * are split, and which blocks are allocated. GMD_FAILED: there is no such pool or device, or a
+ * freed block waits for other streams. gmd_allocator_drop_checkpoint frees what is made. */
+gmd_status gmd_allocator_checkpoint_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                         gmd_checkpoint **made, gmd_error *error);
+
+/* All live blocks of the pool are freed and those of the checkpoint allocated, at their addresses;
+ * `tell` (NULL: nobody) gets the ones, then the others, with the allocator's lock held. Segments
+ * that are newer than the checkpoint are free. GMD_FAILED: a segment of the checkpoint is gone, or
+ * a block waits for other streams or was recorded on one; nothing is changed. */
+gmd_status gmd_allocator_restore_pool(gmd_allocator *allocator, int device,
+                                      const gmd_checkpoint *checkpoint, gmd_restored_fn *tell,
+                                      void *context, gmd_error *error);
+void gmd_allocator_drop_checkpoint(gmd_checkpoint *checkpoint); /* NULL is fine */
+
 /* --- quirks ------------------------------------------------------------------------------ */
 
 /* "spurious_oom" and so on; NULL beyond the last. */

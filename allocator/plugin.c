@@ -230,7 +230,8 @@ int gmd_empty_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_empty_pool(instance, device, id) ? 0 : -1;
 }
 
-/* --- history, lending -------------------------------------------------------------------- */
+/* --- checkpoints, history, lending
+ * -------------------------------------------------------------------- */
 
 static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
 {
@@ -254,6 +255,33 @@ int gmd_change_settings(const char *text, char *message, size_t message_size)
     }
     return report(gmd_allocator_change_settings(instance, text, &error), &error, message,
                   message_size);
+}
+
+int gmd_checkpoint_pool(int device, const uint64_t id[2], gmd_checkpoint **made, char *message,
+                        size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_checkpoint_pool(instance, device, id, made, &error), &error,
+                  message, message_size);
+}
+
+int gmd_restore_pool(int device, const gmd_checkpoint *checkpoint, gmd_restored_fn *tell,
+                     void *context, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_restore_pool(instance, device, checkpoint, tell, context, &error),
+                  &error, message, message_size);
+}
+
+void gmd_drop_checkpoint(gmd_checkpoint *checkpoint)
+{
+    gmd_allocator_drop_checkpoint(checkpoint);
 }
 
 int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t message_size)

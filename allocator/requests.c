@@ -8,6 +8,7 @@
 #include "device_segments.h"
 #include "expandable.h"
 #include "history.h"
+#include "live_blocks.h"
 #include "pending.h"
 #include "private_pools.h"
 #include "segments.h"
@@ -220,14 +221,8 @@ static uint64_t serve(request *r)
         note_refusal(r);
         return 0;
     }
-    heap *h = r->set->heap;
     GMD_ASSERT_INTERNAL(block_set(b) == r->set && b->size >= r->size, "the block serves");
-    blocks_make_room_to_occupy(d->settings, &d->stats, h, b, r->size, r->requested);
-    b = blocks_occupy(d->settings, h, b, r->size, r->requested);
-    if (b->size >= d->settings->max_split_bytes) {
-        statistics_raise_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
-    }
-    history_add_alloc(h, b);
+    b = live_blocks_add(d, b, r->size, r->requested);
     return places_address(&d->places, b->address);
 }
 
@@ -260,17 +255,6 @@ static bool is_simple_free(const settings *s, const heap *h, const block *b)
            blocks_have_room_to_release(h, b);
 }
 
-static void free_block(const settings *s, heap *h, block_map_slot *slot, block *b)
-{
-    block_map_remove(&h->allocated, slot);
-    bool is_done = !(b->set_and_state & BLOCK_USED);
-    history_add_free(h, b, is_done);
-    blocks_disown(h, b);
-    if (is_done) {
-        blocks_release(s, h, b);
-    }
-}
-
 __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t address,
                                                  cudaStream_t stream)
 {
@@ -283,7 +267,7 @@ __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t a
     const settings *s = device_settings(d);
     bool is_freed = slot && is_simple_free(s, h, block_map_block(*slot));
     if (is_freed) {
-        free_block(s, h, slot, block_map_block(*slot));
+        live_blocks_disown(s, h, slot, block_map_block(*slot));
     }
     leave_cached(h);
     return is_freed;
@@ -304,16 +288,8 @@ __attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t a
     device_enter(d);
     block_map_slot *slot = find_live(d, address, &h);
     if (slot) {
-        block *b = block_map_block(*slot);
         h->is_idle = h->is_idle && h->stream != stream; /* the handle is in use again */
-        if (b->size >= d->settings->max_split_bytes) {
-            statistics_lower_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
-        }
-        blocks_make_room_to_release(&d->stats, h, b);
-        free_block(d->settings, h, slot, b);
-        if (b->set_and_state & BLOCK_USED) {
-            pending_add(d, b);
-        }
+        live_blocks_remove(d, slot);
     }
     device_leave(d);
     return slot;
