@@ -2,6 +2,8 @@
 // or answers for itself: PyTorch's allocator object gets a copy of its class's virtual table with
 // those entries replaced (torch/csrc/cuda/CUDAPluggableAllocator.h,
 // c10/cuda/CUDACachingAllocator.h).
+#include "torch_books.h"
+#include "torch_checkpoints.h"
 #include "torch_pools.h"
 #include "torch_segment.h"
 #include "torch_symbols.h"
@@ -171,8 +173,6 @@ std::shared_ptr<void> open_shared(void *self, std::string text)
 
 // --- the virtual table ---------------------------------------------------------------------------
 
-#define OF_PLUGGABLE(rest) "_ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" rest
-
 constexpr char plain_table[] = "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE";
 constexpr char current_allocator[] = "_ZN3c104cuda20CUDACachingAllocator9allocatorE";
 
@@ -180,7 +180,10 @@ struct answer {
     const char *symbol, *name; // of what is replaced
     const char *lost;          // what does not work where it is not there
     void *by;
+    bool (*is_possible)() = nullptr; // nullptr: always
 };
+
+constexpr char reduce_overhead[] = "torch.compile(mode=\"reduce-overhead\")";
 
 const answer answers[] = {
     {OF_PLUGGABLE("9cacheInfoEaPm"), "cacheInfo", "torch.backends.cudnn.benchmark",
@@ -192,6 +195,12 @@ const answer answers[] = {
     {OF_PLUGGABLE("12getIpcDevPtrENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"),
      "getIpcDevPtr", "taking CUDA tensors of other processes",
      reinterpret_cast<void *>(open_shared)},
+    {OF_PLUGGABLE("18getCheckpointStateEaSt4pairIyyE"), "getCheckpointState", reduce_overhead,
+     reinterpret_cast<void *>(get_checkpoint_state), books_are_known},
+    {OF_PLUGGABLE("22setCheckpointPoolStateEaSt10shared_ptrIN3c104cuda20CUDACachingAllocator14"
+                  "AllocatorStateEE"),
+     "setCheckpointPoolState", reduce_overhead, reinterpret_cast<void *>(set_checkpoint_state),
+     books_are_known},
 };
 
 // The virtual table with its offset and type in front; `count`: entries. nullptr: not found.
@@ -222,12 +231,13 @@ ptrdiff_t entry_of(const std::vector<void *> &table, const char *symbol)
 }
 
 // The base class's questions about pools have no symbols. In 2.11 these five, and nothing else, are
-// between two that have; the last one, checkPoolLiveAllocations, goes on refusing.
+// between two that have.
 bool answer_for_pools(std::vector<void *> &table)
 {
     void *const by[] = {reinterpret_cast<void *>(use_count), reinterpret_cast<void *>(create_pool),
                         reinterpret_cast<void *>(set_use_on_oom),
-                        reinterpret_cast<void *>(set_no_split)};
+                        reinterpret_cast<void *>(set_no_split),
+                        reinterpret_cast<void *>(check_live_blocks)};
     const ptrdiff_t before = entry_of(table, OF_PLUGGABLE("11releasePoolEaSt4pairIyyE"));
     const ptrdiff_t after = entry_of(table, OF_PLUGGABLE("14shareIpcHandleEPv"));
     if (before < 0 || after - before != 6) {
@@ -265,7 +275,7 @@ TORCH_EXPORT int gmd_torch_answer(char *message, size_t message_size)
     std::string missing = answer_for_pools(changed) ? "" : "torch.cuda.MemPool";
     for (const answer &a : answers) {
         const ptrdiff_t entry = entry_of(changed, a.symbol);
-        if (entry >= 0) {
+        if (entry >= 0 && (!a.is_possible || a.is_possible())) {
             changed[static_cast<size_t>(entry)] = a.by;
         } else {
             missing += (missing.empty() ? "" : ", ") + std::string(a.lost) + " (" + a.name + ")";

@@ -2,6 +2,7 @@
 // and expects in C++ types, before the C functions of libgmd_allocator.so. It needs no header of
 // PyTorch: the types that cross are of the standard library, and PyTorch's own are found by their
 // symbols at run time (torch_symbols.h, checked with torch 2.11).
+#include "torch_books.h"
 #include "torch_observers.h"
 #include "torch_refusal.h"
 #include "torch_segment.h"
@@ -11,6 +12,9 @@
 
 TORCH_EXPORT void *gmd_torch_malloc(size_t size, int device, cudaStream_t stream)
 {
+    if (void *booked = booked_block()) {
+        return booked;
+    }
     if (size == 0) {
         return nullptr; // a tensor without elements, as with PyTorch's own allocator
     }
@@ -25,6 +29,9 @@ TORCH_EXPORT void *gmd_torch_malloc(size_t size, int device, cudaStream_t stream
 
 TORCH_EXPORT void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
+    if (booked_block()) {
+        return;
+    }
     if (ptr) {
         tell_freed(ptr, device);
     }

@@ -325,13 +325,74 @@ TEST_F(empty_cache, what_a_users_pool_cannot_have_is_named_and_nobody_holds_the_
     assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 13)), 0);
 }
 
-TEST_F(empty_cache, the_live_blocks_of_a_pool_are_not_checked_as_before)
+// As PyTorch uses it: what it asks for and frees goes through its books.
+CUDAPluggableAllocator *with_books(CUDAPluggableAllocator *object)
+{
+    object->alloc_fn = gmd_torch_malloc;
+    object->free_fn = gmd_torch_free;
+    return answering(object);
+}
+
+// A pool with two live blocks of 2 MiB.
+struct kept_pool {
+    explicit kept_pool(CUDAPluggableAllocator *object) : torch(object)
+    {
+        gmd_torch_begin_pool(0, id, stream_filter());
+        first = torch->malloc(2 * MiB, 0, nullptr);
+        second = torch->malloc(2 * MiB, 0, nullptr);
+    }
+    ~kept_pool()
+    {
+        gmd_torch_end_pool(0, id);
+        gmd_torch_release_pool(0, id);
+        gmd_empty_cache();
+    }
+    CUDAPluggableAllocator *torch;
+    pool_id id = {0, 14};
+    void *first, *second;
+};
+
+TEST_F(empty_cache, the_live_blocks_of_a_pool_are_compared_with_those_that_are_expected)
+{
+    CUDAPluggableAllocator plain;
+    kept_pool pool(with_books(&plain));
+    assert_true(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first, pool.second}));
+    assert_false(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first}));
+    pool.torch->raw_delete(pool.first);
+    assert_false(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first, pool.second}));
+    pool.torch->raw_delete(pool.second);
+    assert_non_null(std::strstr(
+        refusal([&] { pool.torch->checkPoolLiveAllocations(0, pool_id(9, 9), {}); }).c_str(),
+        "no such pool"));
+}
+
+TEST_F(empty_cache, a_pool_goes_back_to_its_checkpoint_and_pytorchs_books_know)
+{
+    CUDAPluggableAllocator plain;
+    kept_pool pool(with_books(&plain));
+    auto kept = pool.torch->getCheckpointState(0, pool.id);
+    pool.torch->raw_delete(pool.first);
+    void *later = pool.torch->malloc(3 * MiB, 0, nullptr);
+    {
+        auto delta = pool.torch->setCheckpointPoolState(0, kept);
+        assert_int_equal(delta.ptrs_freed.size(), 2); // second, later
+        assert_int_equal(delta.dataptrs_allocd.size(), 2);
+        assert_ptr_equal(delta.dataptrs_allocd[0].data, pool.first);
+        assert_int_equal(delta.dataptrs_allocd[0].device.type, 1);
+        assert_int_equal(plain.books.count(later), 0);
+        assert_int_equal(plain.books.size(), 2);
+        assert_true(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first, pool.second}));
+    } // the tensors that own the blocks are gone
+    assert_int_equal(plain.books.size(), 0);
+    assert_true(pool.torch->checkPoolLiveAllocations(0, pool.id, {}));
+}
+
+TEST_F(empty_cache, the_state_of_a_pool_that_is_not_there_is_refused)
 {
     CUDAPluggableAllocator plain;
     CUDAPluggableAllocator *changed = answering(&plain);
-    assert_string_equal(
-        refusal([&] { changed->checkPoolLiveAllocations(0, pool_id(0, 1), {}); }).c_str(),
-        "does not yet support checkPoolLiveAllocations");
+    assert_string_equal(refusal([&] { changed->getCheckpointState(0, pool_id(9, 9)); }).c_str(),
+                        "gmd_allocator: there is no private pool (9, 9)");
 }
 
 // The simulated device has no other processes; check_inside.py shares on a real one.
