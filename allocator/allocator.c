@@ -509,7 +509,8 @@ const char *gmd_quirk_name(gmd_quirk which)
         [GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
         [GMD_QUIRK_EXPANDABLE_LIMIT] = "expandable_limit",
         [GMD_QUIRK_RESERVATION_LEFT] = "reservation_left",
-        [GMD_QUIRK_OVERSIZE_EXPANDABLE] = "oversize_expandable"};
+        [GMD_QUIRK_OVERSIZE_EXPANDABLE] = "oversize_expandable",
+        [GMD_QUIRK_HELD_POOL] = "held_pool"};
     return (unsigned)which < GMD_QUIRK_COUNT ? names[which] : NULL;
 }
 

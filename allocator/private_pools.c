@@ -100,9 +100,9 @@ bool private_pools_are_captured(const device_allocator *d)
     return false;
 }
 
-bool private_pools_keeps_segments(const pool *p)
+bool private_pools_keeps_segments(const device_allocator *d, const pool *p)
 {
-    return p->is_captured && p->holders;
+    return p->holders && (p->is_captured || quirk_is_on(d, GMD_QUIRK_HELD_POOL));
 }
 
 /* --- the end of a pool ------------------------------------------------------------------- */
@@ -159,8 +159,10 @@ static bool is_routed_to(const device_allocator *d, const pool *p)
 static pool **release_free_at(device_allocator *d, pool **link)
 {
     pool *p = *link;
-    if (!private_pools_keeps_segments(p)) {
+    if (!private_pools_keeps_segments(d, p)) {
         segments_release_pool(d, p);
+    } else if (!p->is_captured) {
+        d->quirk_counts[GMD_QUIRK_HELD_POOL]++;
     }
     if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {
         drop_pool(d, link);

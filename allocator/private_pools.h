@@ -4,7 +4,7 @@
  *
  * A pool is captured when a request went to it while its stream was being captured. Only then are
  * its segments kept for as long as somebody holds it; any other pool's cache is given back like the
- * default one's (torch 2.11 keeps both, pytorch#175015). */
+ * default one's (torch 2.11 keeps both, pytorch#175015: GMD_QUIRK_HELD_POOL). */
 #ifndef GMD_PRIVATE_POOLS_H
 #define GMD_PRIVATE_POOLS_H
 
@@ -32,8 +32,8 @@ void private_pools_release_free(device_allocator *d);
 /* The same for one of them. */
 void private_pools_release_free_of(device_allocator *d, pool *p);
 
-/* Its addresses are in graphs. */
-bool private_pools_keeps_segments(const pool *p);
+/* Nothing of it is given back now: its addresses are in graphs. */
+bool private_pools_keeps_segments(const device_allocator *d, const pool *p);
 
 /* Requests go to a captured pool: a capture may be under way. */
 bool private_pools_are_captured(const device_allocator *d);

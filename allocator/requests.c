@@ -133,7 +133,8 @@ static block *take_by_all_means(request *r)
     if (b || is_captured) {
         return b;
     }
-    if (!private_pools_keeps_segments(r->pool) && segments_release_oversize(d, r->set, r->size)) {
+    if (!private_pools_keeps_segments(d, r->pool) &&
+        segments_release_oversize(d, r->set, r->size)) {
         b = take_new(r);
     }
     return b ? b : take_after_release(r);

@@ -46,6 +46,13 @@ struct {
     std::map<std::pair<int, pool_id>, int> of;
 } holders;
 
+// What of a MemPool is not in use stays its own, as with PyTorch's own allocator.
+void keep_held_pools()
+{
+    static const int is_set = gmd_set_quirk("held_pool", 1);
+    (void)is_set;
+}
+
 void count_holder(int device, pool_id id, int change)
 {
     const std::lock_guard<std::mutex> hold(holders.lock);
@@ -62,6 +69,7 @@ void hold_pool(int device, pool_id id)
 {
     const uint64_t name[2] = {id.first, id.second};
     void *context = nullptr;
+    keep_held_pools();
     if (gmd_begin_pool(device, name, accept_none, nullptr) != 0 ||
         gmd_end_pool(device, name, &context) != 0) {
         refuse("nobody can hold", device, id);
@@ -90,6 +98,7 @@ int holders_of_pool(int device, pool_id id)
 TORCH_EXPORT void gmd_torch_begin_pool(int device, pool_id id, stream_filter accepts)
 {
     const uint64_t name[2] = {id.first, id.second};
+    keep_held_pools();
     auto copy = accepts ? std::make_unique<stream_filter>(std::move(accepts)) : nullptr;
     if (gmd_begin_pool(device, name, copy ? ask_filter : nullptr, copy.get()) != 0) {
         refuse("requests go already, or cannot go, to", device, id);

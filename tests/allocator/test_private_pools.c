@@ -282,6 +282,22 @@ TEST_F(bench, the_cache_of_one_pool_is_given_back_alone)
     assert_int_equal(stats_of(&b).reserved_bytes, 2 * GMD_MIB);
 }
 
+TEST_F(bench, as_a_quirk_a_pool_keeps_its_cache_while_it_is_held)
+{
+    bench b = open_bench(GMD_GIB, "");
+    gmd_allocator_set_quirk(b.a, GMD_QUIRK_HELD_POOL, true);
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    end(&b);
+    gmd_allocator_empty_cache(b.a);
+    gmd_allocator_empty_pool(b.a, 0, id);
+    assert_int_equal(stats_of(&b).reserved_bytes, 2 * GMD_MIB);
+    assert_int_equal(gmd_allocator_quirk_count(b.a, GMD_QUIRK_HELD_POOL), 2);
+    assert_true(gmd_allocator_release_pool(b.a, 0, id));
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(stats_of(&b).reserved_bytes, 0);
+}
+
 TEST_F(bench, a_pool_that_is_not_there_has_no_cache)
 {
     bench b = open_bench(GMD_GIB, "");

@@ -293,11 +293,26 @@ TEST_F(empty_cache, the_cache_of_one_pool_is_emptied_alone)
     gmd_torch_begin_pool(0, pool_id(0, 11), stream_filter());
     gmd_free(gmd_torch_malloc(100, 0, nullptr), 0, 0, nullptr);
     gmd_torch_end_pool(0, pool_id(0, 11));
+    gmd_torch_release_pool(0, pool_id(0, 11));
     changed->emptyCache(pool_id(0, 11));
     assert_int_equal(used(), 2 * MiB);
     changed->emptyCache(pool_id(0, 0));
     assert_int_equal(used(), 0);
-    gmd_torch_release_pool(0, pool_id(0, 11));
+}
+
+// As torch 2.11 has it (PyTorch's test_mempool_emptycache_multithread).
+TEST_F(empty_cache, the_cache_of_a_pool_is_its_own_while_it_is_held)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    gmd_torch_begin_pool(0, pool_id(0, 15), stream_filter());
+    gmd_free(gmd_torch_malloc(100, 0, nullptr), 0, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 15));
+    changed->emptyCache(pool_id(0, 15));
+    changed->emptyCache(pool_id(0, 0));
+    assert_int_equal(used(), 2 * MiB);
+    gmd_torch_release_pool(0, pool_id(0, 15));
+    changed->emptyCache(pool_id(0, 0));
 }
 
 TEST_F(empty_cache, a_pool_of_a_user_is_held_until_it_is_gone)
