@@ -641,6 +641,25 @@ gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_e
     return GMD_OK;
 }
 
+gmd_status gmd_allocator_change_stacks(gmd_allocator *allocator, gmd_stacks which, gmd_error *error)
+{
+    bool is_recorded = true;
+    if (which > GMD_STACKS_ALL) {
+        return gmd_fail(error, GMD_BAD_INPUT, "history: %d says nothing about stacks", (int)which);
+    }
+    if (which != GMD_STACKS_OFF) {
+        stacks_prepare();
+    }
+    for (int i = 0; i < allocator->device_count; i++) {
+        device_allocator *d = &allocator->devices[i];
+        device_enter(d);
+        is_recorded = history_change_stacks(d, which) && is_recorded;
+        device_leave(d);
+    }
+    return is_recorded ? GMD_OK
+                       : gmd_fail(error, GMD_FAILED, "history: none is recorded that could go on");
+}
+
 /* Names with commas between, as a set of 1 << history_kind. */
 static gmd_status event_set(uint32_t *kinds, const char *names, gmd_error *error)
 {

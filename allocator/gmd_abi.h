@@ -77,12 +77,13 @@ typedef enum gmd_stacks {
     GMD_STACKS_ALL,
 } gmd_stacks;
 
-/* Tells the current thread's stack: writes a line FILE:LINE:FUNCTION for each frame, the innermost
- * first, and gives the bytes written, at most `size` (then its outer frames are cut off); 0: it has
- * none. The text is UTF-8 and not terminated. Called by any thread at the start of a request, with
- * no lock of the allocator held, so that it may take locks of its own, and may even allocate and
- * free: such requests have no stack. It must stay callable until another one is set or the history
- * is switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
+/* Tells the current thread's stack: writes a line FILE:LINE:FUNCTION for each frame, or @ADDRESS
+ * for a return address (hexadecimal; it is named when a snapshot is written), the innermost first,
+ * and gives the bytes written, at most `size` (then its outer frames are cut off); 0: it has none.
+ * The text is UTF-8 and not terminated. Called by any thread at the start of a request, with no
+ * lock of the allocator held, so that it may take locks of its own, and may even allocate and free:
+ * such requests have no stack. It must stay callable until another one is set or the history is
+ * switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
 typedef size_t gmd_stack_source(void *context, char *text, size_t size);
 
 /* The state of a private pool, as gmd_checkpoint_pool keeps it. */
@@ -179,6 +180,9 @@ typedef void gmd_restored_fn(void *context, void *ptr, uint64_t size, cudaStream
       "",                                                                                          \
       "keeps the latest `max_entries` events (0: none) with the stacks of a `gmd_stacks`. 0: "     \
       "done")                                                                                      \
+    X(int, change_stacks, (int stacks, char *message, size_t message_size), "",                    \
+      "the recording that is under way goes on, with the stacks of a `gmd_stacks` from now on. "   \
+      "0: done")                                                                                   \
     X(int, skip_events, (const char *names, char *message, size_t message_size), "",               \
       "histories that are recorded from now on leave these events out: names as in a snapshot, "   \
       "with commas between. 0: done")                                                              \

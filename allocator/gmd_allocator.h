@@ -176,6 +176,11 @@ bool gmd_allocator_walk(gmd_allocator *allocator, int device, gmd_walk_fn *visit
 gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_entries,
                                         gmd_stacks which, gmd_error *error);
 
+/* The recording that is under way goes on with other stacks, and with the events that
+ * gmd_allocator_skip_events has named by now. GMD_FAILED: nothing is recorded. */
+gmd_status gmd_allocator_change_stacks(gmd_allocator *allocator, gmd_stacks which,
+                                       gmd_error *error);
+
 /* Events that recordings begun from now on leave out, by their names in snapshots with commas
  * between ("free_requested,snapshot"); "": none. GMD_BAD_INPUT: a name is not one. */
 gmd_status gmd_allocator_skip_events(gmd_allocator *allocator, const char *names, gmd_error *error);

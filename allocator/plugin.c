@@ -295,6 +295,16 @@ int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t m
     return report(status, &error, message, message_size);
 }
 
+int gmd_change_stacks(int stacks, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_change_stacks(instance, (gmd_stacks)stacks, &error), &error,
+                  message, message_size);
+}
+
 int gmd_skip_events(const char *names, char *message, size_t message_size)
 {
     gmd_error error = {""};

@@ -39,6 +39,7 @@ int gmd_torch_answer(char *message, size_t message_size);
 void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_t stream);
 void gmd_torch_trace_with(void (*allocated)(void *), void (*freed)(void *));
 int gmd_torch_is_traced(void);
+size_t gmd_torch_stack(void *python, char *text, size_t size);
 void gmd_torch_explain_with(size_t (*tell)(int, uint64_t, uint64_t, uint64_t, const char *, char *,
                                            size_t));
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
@@ -464,6 +465,38 @@ TEST_F(empty_cache, a_trace_that_is_under_way_is_seen)
     *is_on = false;
     assert_int_equal(before, 0);
     assert_int_equal(during, 1);
+}
+
+// In place of Python's.
+size_t tell_frame(void *, char *text, size_t size)
+{
+    return static_cast<size_t>(std::snprintf(text, size, "a.py:1:take"));
+}
+
+// Where the program or library begins that the address is in.
+void *base_of(const void *address)
+{
+    Dl_info info = {};
+    assert_int_not_equal(dladdr(address, &info), 0);
+    return info.dli_fbase;
+}
+
+TEST_F(empty_cache, a_stack_has_the_machine_codes_frames_and_then_pythons)
+{
+    char text[4000];
+    size_t length = gmd_torch_stack(reinterpret_cast<void *>(tell_frame), text, sizeof text);
+    std::string all(text, length);
+    assert_int_equal(all[0], '@');
+    auto caller = static_cast<uintptr_t>(std::strtoull(text + 1, nullptr, 16));
+    assert_ptr_equal(base_of(reinterpret_cast<void *>(caller)),
+                     base_of(reinterpret_cast<void *>(tell_frame)));
+    assert_int_equal(all.compare(all.size() - 12, 12, "\na.py:1:take"), 0);
+}
+
+TEST_F(empty_cache, a_stack_that_is_too_long_is_cut)
+{
+    char text[8] = "";
+    assert_int_equal(gmd_torch_stack(nullptr, text, sizeof text), 0);
 }
 
 void *traced[2];
