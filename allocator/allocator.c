@@ -462,6 +462,32 @@ bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint
     return is_released;
 }
 
+bool gmd_allocator_set_pool_memory(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const gmd_pool_memory *memory)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return false;
+    }
+    device_enter(d);
+    bool is_set = private_pools_set_memory(d, id, memory);
+    device_leave(d);
+    return is_set;
+}
+
+bool gmd_allocator_set_pool_option(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const char *name, bool is_on)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return false;
+    }
+    device_enter(d);
+    bool is_set = private_pools_set_option(d, id, name, is_on);
+    device_leave(d);
+    return is_set;
+}
+
 static gmd_status no_device(int device, gmd_error *error)
 {
     return gmd_fail(error, GMD_FAILED, "there is no device %d", device);

@@ -94,6 +94,15 @@ typedef struct gmd_checkpoint gmd_checkpoint;
 typedef void gmd_restored_fn(void *context, void *ptr, uint64_t size, cudaStream_t stream,
                              int is_live);
 
+/* Where the segments of a private pool come from in place of cudaMalloc. Called with locks of the
+ * allocator held: the functions call nothing of it. */
+typedef struct gmd_pool_memory {
+    void *(*allocate)(void *context, size_t size, int device); /* null: there is none */
+    void (*release)(void *context, void *ptr, size_t size, int device);
+    void (*done)(void *context); /* the pool is gone; may be null */
+    void *context;
+} gmd_pool_memory;
+
 /* The functions: X(RETURNS, NAME, (PARAMETERS), UNLOCKS, MEANING), exported as gmd_NAME. The last
  * two are text in Markdown. */
 
@@ -196,6 +205,12 @@ typedef void gmd_restored_fn(void *context, void *ptr, uint64_t size, cudaStream
       "bytes of the live block, which may be more than were asked for; 0: none")                   \
     X(int, empty_pool, (int device, const uint64_t id[2]), "",                                     \
       "the memory of this private pool in which no block lies goes back to the device. 0: done")   \
+    X(int, set_pool_memory, (int device, const uint64_t id[2], const gmd_pool_memory *memory), "", \
+      "where a private pool that is held and has no segments gets them from. Not with "            \
+      "expandable segments. 0: done")                                                              \
+    X(int, set_pool_option, (int device, const uint64_t id[2], const char *name, int is_on), "",   \
+      "of a held private pool: `no_split`: its blocks are handed out whole; `use_on_oom`: its "    \
+      "free blocks serve requests for the default pool that would be refused. 0: done")            \
     X(int, checkpoint_pool,                                                                        \
       (int device, const uint64_t id[2], gmd_checkpoint **made, char *message,                     \
        size_t message_size),                                                                       \

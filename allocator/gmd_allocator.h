@@ -111,6 +111,16 @@ bool gmd_allocator_begin_pool(gmd_allocator *allocator, int device, const uint64
 bool gmd_allocator_end_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
                             void **context);
 
+/* Where a held pool without segments gets them from; copied. Not with expandable segments. False:
+ * it is refused, and nothing is changed. */
+bool gmd_allocator_set_pool_memory(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const gmd_pool_memory *memory);
+
+/* "no_split": blocks of the held pool are handed out whole; "use_on_oom": its free blocks serve
+ * requests for the default pool that would be refused. False: no such pool or option. */
+bool gmd_allocator_set_pool_option(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const char *name, bool is_on);
+
 /* Waits for pending frees and gives back what is free in this pool, and in no other, unless graphs
  * hold its addresses. False: there is no such pool. */
 bool gmd_allocator_empty_pool(gmd_allocator *allocator, int device, const uint64_t id[2]);

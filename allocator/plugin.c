@@ -230,6 +230,16 @@ int gmd_empty_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_empty_pool(instance, device, id) ? 0 : -1;
 }
 
+int gmd_set_pool_memory(int device, const uint64_t id[2], const gmd_pool_memory *memory)
+{
+    return get() && gmd_allocator_set_pool_memory(instance, device, id, memory) ? 0 : -1;
+}
+
+int gmd_set_pool_option(int device, const uint64_t id[2], const char *name, int is_on)
+{
+    return get() && gmd_allocator_set_pool_option(instance, device, id, name, is_on) ? 0 : -1;
+}
+
 /* --- checkpoints, history, lending
  * -------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "gmd_assert.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_same(const uint64_t a[2], const uint64_t b[2])
 {
@@ -53,6 +54,10 @@ bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_f
             return false;
         }
     }
+    const pool *known = private_pools_find(d, id);
+    if (known && known->memory.allocate && d->settings->expandable_segments) {
+        return false;
+    }
     route *r = calloc(1, sizeof *r);
     pool *p = r ? hold_pool(d, id) : NULL;
     if (!p) {
@@ -78,6 +83,43 @@ bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context
         }
     }
     return false;
+}
+
+static pool *find_held(device_allocator *d, const uint64_t id[2])
+{
+    pool *p = private_pools_find(d, id);
+    return p && p->holders ? p : NULL;
+}
+
+bool private_pools_set_memory(device_allocator *d, const uint64_t id[2],
+                              const gmd_pool_memory *memory)
+{
+    pool *p = find_held(d, id);
+    if (!p || p->heap_count || p->memory.allocate || d->settings->expandable_segments) {
+        return false;
+    }
+    p->memory = *memory;
+    return true;
+}
+
+bool private_pools_set_option(device_allocator *d, const uint64_t id[2], const char *name,
+                              bool is_on)
+{
+    pool *p = find_held(d, id);
+    if (p && strcmp(name, "use_on_oom") == 0) {
+        p->is_reserve = is_on;
+        return true;
+    }
+    if (!p || strcmp(name, "no_split") != 0) {
+        return false;
+    }
+    p->is_whole = is_on;
+    for (size_t i = 0; i < p->heap_count; i++) {
+        for (int kind = 0; kind < POOL_KINDS; kind++) {
+            p->heaps[i]->sets[kind].is_whole = is_on;
+        }
+    }
+    return true;
 }
 
 bool private_pools_let_go(device_allocator *d, const uint64_t id[2])
@@ -141,6 +183,9 @@ static void drop_pool(device_allocator *d, pool **link)
     *link = p->next;
     for (size_t i = 0; i < p->heap_count; i++) {
         drop_heap(d, p->heaps[i]);
+    }
+    if (p->memory.done) {
+        p->memory.done(p->memory.context);
     }
     free(p->heaps);
     free(p);

@@ -13,12 +13,21 @@
 /* Where requests on a stream go: the default pool unless a route accepts the stream. */
 pool *private_pools_route(device_allocator *d, cudaStream_t stream);
 
-/* False: no host memory, or requests go to that pool already. */
+/* False: no host memory, requests go to that pool already, or its memory and expandable segments do
+ * not go together. */
 bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_filter *accepts,
                          void *context);
 
 /* Gives the context of the route that ends; false: there is none. */
 bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context);
+
+/* Where its segments come from, and what it is for: gmd_set_pool_memory, gmd_set_pool_option.
+ * False: nobody holds such a pool, it has segments, segments are expandable, or there is no such
+ * option. */
+bool private_pools_set_memory(device_allocator *d, const uint64_t id[2],
+                              const gmd_pool_memory *memory);
+bool private_pools_set_option(device_allocator *d, const uint64_t id[2], const char *name,
+                              bool is_on);
 
 /* One holder less. False: there is no such pool, or nobody holds it. */
 bool private_pools_let_go(device_allocator *d, const uint64_t id[2]);

@@ -192,6 +192,25 @@ static block *find_block(request *r)
     return b ? b : take_by_all_means(r);
 }
 
+/* For a request that would be refused: the free blocks of private pools that are meant for that. */
+static block *take_from_reserve(request *r)
+{
+    pool *own = r->pool;
+    for (pool *p = own == &r->d->default_pool ? own->next : NULL; p; p = p->next) {
+        heap *h = p->is_reserve && p->holders ? device_find_heap(p, r->stream) : NULL;
+        if (h && block_map_reserve(&h->allocated) && block_pool_reserve(&h->blocks, 2)) {
+            r->pool = p;
+            r->set = &h->sets[r->size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
+            block *b = take_cached(r);
+            if (b) {
+                return b;
+            }
+        }
+    }
+    r->pool = own;
+    return NULL;
+}
+
 static void note_refusal(request *r)
 {
     r->d->stats.num_ooms++;
@@ -214,6 +233,7 @@ static uint64_t serve(request *r)
     }
     device_resolve_limit(d);
     block *b = find_block(r);
+    b = b || !r->set ? b : take_from_reserve(r);
     if (!b || !block_map_reserve(&r->set->heap->allocated) ||
         !block_pool_reserve(&r->set->heap->blocks, 1)) {
         if (b) {

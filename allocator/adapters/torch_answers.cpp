@@ -82,33 +82,22 @@ int use_count(void *self, int8_t device, pool_id id)
 void create_pool(void *self, int8_t device, pool_id id, std::shared_ptr<void> source)
 {
     (void)self;
-    if (source) {
-        throw std::runtime_error("gmd_allocator: a MemPool with an allocator of its own is not "
-                                 "supported");
-    }
     hold_pool(device, id);
-}
-
-// The pool was created for a MemPool that now cannot be.
-[[noreturn]] void refuse_option(int device, pool_id id, const char *option)
-{
-    release_pool(device, id);
-    throw std::runtime_error(std::string("gmd_allocator: a MemPool with ") + option +
-                             " is not supported");
+    if (source) {
+        set_pool_source(device, id, std::move(source));
+    }
 }
 
 void set_use_on_oom(void *self, int8_t device, pool_id id, bool is_on)
 {
     (void)self;
-    if (is_on) {
-        refuse_option(device, id, "use_on_oom");
-    }
+    set_pool_option(device, id, "use_on_oom", is_on);
 }
 
 void set_no_split(void *self, int8_t device, pool_id id)
 {
     (void)self;
-    refuse_option(device, id, "no_split");
+    set_pool_option(device, id, "no_split", true);
 }
 
 // --- tensors that other processes use ------------------------------------------------------------
@@ -173,7 +162,6 @@ std::shared_ptr<void> open_shared(void *self, std::string text)
 
 // --- the virtual table ---------------------------------------------------------------------------
 
-constexpr char plain_table[] = "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE";
 constexpr char current_allocator[] = "_ZN3c104cuda20CUDACachingAllocator9allocatorE";
 
 struct answer {
@@ -206,7 +194,7 @@ const answer answers[] = {
 // The virtual table with its offset and type in front; `count`: entries. nullptr: not found.
 void **table_of_pluggable(size_t *count)
 {
-    auto **table = static_cast<void **>(loaded_symbol("libtorch_cuda.so", plain_table));
+    auto **table = static_cast<void **>(loaded_symbol("libtorch_cuda.so", OF_PLUGGABLE_TABLE));
     Dl_info where;
     const ElfW(Sym) *entry = nullptr;
     if (!table ||

@@ -13,6 +13,7 @@
 
 // Symbols of PyTorch's class for pluggable allocators.
 #define OF_PLUGGABLE(rest) "_ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" rest
+#define OF_PLUGGABLE_TABLE "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE"
 #define CONST_OF_PLUGGABLE(rest)                                                                   \
     "_ZNK5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" rest
 

@@ -108,6 +108,12 @@ TEST_F(empty_cache, a_refused_request_throws_pytorchs_error)
         std::strstr(text.c_str(), "CUDA out of memory. Tried to allocate 1048576.00 GiB"));
 }
 
+TEST_F(empty_cache, of_more_than_an_exabyte_only_that_is_told)
+{
+    const char expected[] = "CUDA out of memory. Tried to allocate more than 1EB memory.";
+    assert_int_equal(text_of_refusal(size_t{1} << 60).compare(0, sizeof expected - 1, expected), 0);
+}
+
 TEST_F(empty_cache, the_error_is_one_of_pytorchs_errors)
 {
     bool is_caught = false;
@@ -331,14 +337,62 @@ TEST_F(empty_cache, a_pool_of_a_user_is_held_until_it_is_gone)
     assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 12)), 0);
 }
 
-TEST_F(empty_cache, what_a_users_pool_cannot_have_is_named_and_nobody_holds_the_pool)
+void *lend(size_t size, int, cudaStream_t)
+{
+    void *memory = nullptr;
+    return cudaMalloc(&memory, size) == cudaSuccess ? memory : nullptr;
+}
+
+void take_back(void *ptr, size_t, int, cudaStream_t)
+{
+    assert_int_equal(cudaFree(ptr), cudaSuccess);
+}
+
+TEST_F(empty_cache, a_pool_of_a_user_has_its_memory_from_the_users_allocator)
+{
+    CUDAPluggableAllocator plain;
+    auto source = std::make_shared<CUDAPluggableAllocator>();
+    source->alloc_fn = lend;
+    source->free_fn = take_back;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    changed->createOrIncrefPool(0, pool_id(0, 13), source);
+    gmd_torch_begin_pool(0, pool_id(0, 13), stream_filter());
+    void *block = gmd_torch_malloc(100, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 13));
+    assert_int_equal(source->books.size(), 1);
+    gmd_torch_free(block, 0, 0, nullptr);
+    gmd_torch_release_pool(0, pool_id(0, 13));
+    gmd_torch_release_pool(0, pool_id(0, 13));
+    changed->emptyCache(pool_id(0, 13));
+    assert_int_equal(source->books.size(), 0);
+    assert_int_equal(source.use_count(), 1);
+}
+
+TEST_F(empty_cache, a_source_of_another_class_is_refused_and_nobody_holds_the_pool)
 {
     CUDAPluggableAllocator plain;
     CUDAPluggableAllocator *changed = answering(&plain);
-    changed->createOrIncrefPool(0, pool_id(0, 13), nullptr);
-    assert_string_equal(refusal([&] { changed->setNoSplit(0, pool_id(0, 13)); }).c_str(),
-                        "gmd_allocator: a MemPool with no_split is not supported");
-    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 13)), 0);
+    auto other = std::make_shared<void *>(nullptr);
+    assert_non_null(
+        std::strstr(refusal([&] { changed->createOrIncrefPool(0, pool_id(0, 16), other); }).c_str(),
+                    "an allocator of its own"));
+    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 16)), 0);
+}
+
+TEST_F(empty_cache, a_pool_of_a_user_is_not_split_if_so_wanted)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    changed->createOrIncrefPool(0, pool_id(0, 17), nullptr);
+    changed->setNoSplit(0, pool_id(0, 17));
+    changed->setUseOnOOM(0, pool_id(0, 17), true);
+    gmd_torch_begin_pool(0, pool_id(0, 17), stream_filter());
+    void *block = gmd_torch_malloc(100, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 17));
+    assert_int_equal(gmd_block_size(0, block), 2 * MiB);
+    gmd_torch_free(block, 0, 0, nullptr);
+    gmd_torch_release_pool(0, pool_id(0, 17));
+    gmd_torch_release_pool(0, pool_id(0, 17));
 }
 
 // As PyTorch uses it: what it asks for and frees goes through its books.

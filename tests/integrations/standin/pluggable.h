@@ -30,6 +30,7 @@ struct STANDIN_API CUDAPluggableAllocator {
     virtual ~CUDAPluggableAllocator();
     void *malloc(size_t size, int8_t device, CUstream_st *stream);
     virtual void (*raw_deleter() const)(void *);
+    virtual void *raw_alloc(size_t size);
     virtual void raw_delete(void *ptr);
     virtual int before();
     virtual void emptyCache(pool_id id);

@@ -24,6 +24,11 @@ void *CUDAPluggableAllocator::malloc(size_t size, int8_t device, CUstream_st *st
     return block;
 }
 
+void *CUDAPluggableAllocator::raw_alloc(size_t size)
+{
+    return malloc(size, 0, nullptr);
+}
+
 void (*CUDAPluggableAllocator::raw_deleter() const)(void *)
 {
     return [](void *ptr) {
