@@ -112,6 +112,7 @@ def run_tests(root, file, wanted, tell):
     def run_these(*_, **__):
         tests = {_short_name(test): test for test in
                  _tests_of(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))}
+        tell(loaded=True)
         if wanted is None:
             tell(names=list(tests))
         else:
@@ -175,6 +176,7 @@ def _import_stage(names):
 
 def _begin(connection, request):
     """In the forked process."""
+    started = time.monotonic()
     os.setsid()
     output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
@@ -185,6 +187,7 @@ def _begin(connection, request):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(request["folder"], "inductor")
 
     def tell(**said):
+        said["at"] = round(time.monotonic() - started, 1)
         connection.sendall(json.dumps(said).encode() + b"\n")
 
     tell(pid=os.getpid())

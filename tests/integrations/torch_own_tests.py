@@ -98,6 +98,7 @@ class Runner:
         self.options, self.servers, self.began = options, servers, time.monotonic()
         self.lock = threading.Lock()
         self.outcomes = collections.defaultdict(dict)  # by test, by allocator
+        self.loading = []  # seconds from the fork until a file's tests can begin
         self.log = open(os.path.join(options.out, "outcomes.jsonl"), "a", encoding="utf-8")
 
     def keep(self, file, name, allocator, outcome, said="", seconds=0.0):
@@ -135,6 +136,8 @@ class Runner:
             for message in map(json.loads, lines):
                 pid = message.get("pid", pid)
                 on_line(message)
+                if message.get("loaded"):
+                    self.loading.append(message["at"])
                 limit = self.options.timeout if "began" in message or "ended" in message else limit
                 if message.get("done"):
                     _end_group(pid)
@@ -172,7 +175,7 @@ class Runner:
     def run(self):
         options = self.options
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            files = [file for file in FILES if os.path.exists(os.path.join(options.pytorch_tests, "test", file))]
+            files = [file for file in options.file or FILES if os.path.exists(os.path.join(options.pytorch_tests, "test", file))]
             listed = dict(zip(files, pool.map(self.names, files)))
             wanted = {file: [n for n in listed[file] if _is_wanted(f"{file}::{n}", options.test)] for file in files}
             self.tell(f"{sum(map(len, wanted.values()))} tests are listed")
@@ -194,7 +197,8 @@ class Runner:
         return self.outcomes[f"{file}::{name}"].get("gmd", {}).get("outcome") == "pass"
 
     def tell(self, what):
-        print(f"{time.monotonic() - self.began:.0f} s: {what}", file=sys.stderr, flush=True)
+        loading = f" ({len(self.loading)} processes, {max(self.loading):.0f} s at most to load)" if self.loading else ""
+        print(f"{time.monotonic() - self.began:.0f} s: {what}{loading}", file=sys.stderr, flush=True)
 
     def settle(self):
         """Tests share the device's memory with others beside them: what failed runs again with few beside it."""
@@ -287,6 +291,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("test", nargs="*", help="only tests with this in their names")
     parser.add_argument("--pytorch-tests", required=True, help="root of PyTorch's source tree")
+    parser.add_argument("--file", action="append", choices=FILES, help="only this file; may be given again")
     parser.add_argument("--library", help="libgmd_allocator.so or its folder; else as gmd_torch.install finds it")
     parser.add_argument("--helper", default=os.path.join(HERE, "..", "..", "integrations"), help=argparse.SUPPRESS)
     parser.add_argument("--left", help="the file of tests that are known not to pass")
