@@ -211,6 +211,8 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     state.conf = conf
     _answer_questions(hooks)
     _tell_refusals()
+    if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        _torch_enable(False)
     if answer_torch:
         _answer_torch(torch)
     if history:
@@ -528,7 +530,7 @@ def _torch_snapshot(wanted=None):
         whole["device_traces"] = [[] for _ in whole["device_traces"]]
     if _installed().has_only_live_stacks:
         for event in (event for trace in whole["device_traces"] for event in trace):
-            event["frames"] = []
+            event.pop("frames", None)
     return whole
 
 
@@ -558,9 +560,8 @@ def set_metadata(text):
 
 
 def _torch_enable(is_caching):
-    """torch._C._cuda_cudaCachingAllocator_enable."""
-    if not is_caching:
-        warnings.warn("gmd_torch: caching cannot be switched off", stacklevel=3)
+    """torch._C._cuda_cudaCachingAllocator_enable: without caching each request is one of cudaMalloc."""
+    _installed().hooks.gmd_torch_enable_caching(int(is_caching))
 
 
 def _after(original, then):

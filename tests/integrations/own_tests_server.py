@@ -24,9 +24,19 @@ import types
 import unittest
 import warnings
 
-STAGES = (("torch",),
-          ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.cudagraph_trees", "functorch"),
-          ("torch.testing._internal.common_utils",))
+STAGES = (
+    ("torch",),
+    ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.cudagraph_trees", "functorch"),
+    ("torch.testing._internal.common_utils",),
+    ("torch._inductor.async_compile", "torch._inductor.graph", "torch._inductor.codecache",
+     "torch._inductor.codegen.wrapper", "torch._inductor.codegen.triton", "torch._dynamo.backends.debugging",
+     "torch._functorch._aot_autograd.autograd_cache", "torch.fx.experimental.proxy_tensor", "triton"),
+    ("torch.testing._internal.common_cuda", "torch.testing._internal.common_device_type"),
+    ("torch.testing._internal.common_optimizers", "torch.testing._internal.autocast_test_lists"),
+    ("torch._inductor.test_case",),
+    ("torchvision.models", "torch.cuda._memory_viz", "torch.utils.viz._cycles"),
+)
+STARTED = time.monotonic()
 WITHOUT_CUDA = "PYTORCH_NVML_BASED_CUDA_CHECK"  # torch.cuda.is_available() asks the driver's management library
 
 
@@ -170,7 +180,10 @@ def _import_stage(names):
             importlib.import_module(name)
         except ImportError as error:
             print(f"not imported: {error}", file=sys.stderr, flush=True)
-    if not _can_fork():
+    is_fine = _can_fork()
+    print(f"{time.monotonic() - STARTED:.0f} s: {'imported' if is_fine else 'not imported'}: {', '.join(names)}",
+          file=sys.stderr, flush=True)
+    if not is_fine:
         os._exit(3)
 
 

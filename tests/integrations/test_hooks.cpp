@@ -39,6 +39,7 @@ int gmd_torch_answer(char *message, size_t message_size);
 void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_t stream);
 void gmd_torch_trace_with(void (*allocated)(void *), void (*freed)(void *));
 int gmd_torch_is_traced(void);
+void gmd_torch_enable_caching(int is_on);
 size_t gmd_torch_stack(void *python, char *text, size_t size);
 void gmd_torch_explain_with(size_t (*tell)(int, uint64_t, uint64_t, uint64_t, const char *, char *,
                                            size_t));
@@ -483,6 +484,23 @@ TEST_F(empty_cache, a_handle_of_another_allocator_is_refused)
     CUDAPluggableAllocator *changed = answering(&plain);
     assert_non_null(std::strstr(refusal([&] { changed->getIpcDevPtr("c123"); }).c_str(),
                                 "comes from a process with another allocator"));
+}
+
+TEST_F(empty_cache, without_caching_each_request_is_one_of_cuda)
+{
+    gmd_torch_enable_caching(0);
+    void *block = gmd_torch_malloc(512, 0, nullptr);
+    assert_int_equal(pool_of(block), -1); // the allocator does not know it
+    assert_int_equal(used(), 2 * MiB);    // what cudaMalloc takes
+    bool is_refused = !text_of_refusal(too_much).empty();
+    gmd_torch_enable_caching(1);
+    void *cached = gmd_torch_malloc(512, 0, nullptr);
+    assert_int_equal(pool_of(cached), 0);
+    gmd_torch_free(block, 512, 0, nullptr);
+    assert_int_equal(used(), 2 * MiB);
+    gmd_torch_free(cached, 512, 0, nullptr);
+    assert_true(is_refused);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
 }
 
 // --- who watches ---------------------------------------------------------------------------------
