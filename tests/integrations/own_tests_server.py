@@ -215,28 +215,40 @@ def _begin(connection, request):
         os._exit(1)
 
 
-def _reap():
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
+def _reap(running):
+    for pid in list(running):
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            running.remove(pid)
+
+
+def _kill(running):
+    """Whoever asked has gone: processes that are left would keep the GPU's memory."""
+    for pid in running:
+        for kill in (os.killpg, os.kill):
+            try:
+                kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
 
 def serve(listening):
+    running = set()
     while True:
         ready = select.select([listening, sys.stdin], [], [], 5)[0]
-        _reap()
+        _reap(running)
         if sys.stdin in ready:
+            _kill(running)
             return
         if listening not in ready:
             continue
         connection = listening.accept()[0]
         with connection, connection.makefile("rb") as lines:
             request = json.loads(lines.readline())
-            if _fork() == 0:
+            child = _fork()
+            if child == 0:
                 listening.close()
                 _begin(connection, request)
+            running.add(child)
 
 
 def main():

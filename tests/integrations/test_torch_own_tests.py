@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -57,6 +58,9 @@ class TestCuda(unittest.TestCase):
 
     def test_h_hang(self):
         if IS_OURS:
+            if "STUB_MARK" in os.environ:
+                with open(os.environ["STUB_MARK"], "w") as file:
+                    file.write(str(os.getpid()))
             time.sleep(60)
 
     def test_i_last(self):
@@ -84,12 +88,19 @@ def write_stubs(folder):
             file.write(text)
 
 
+def command(folder, *more):
+    return [sys.executable, "-B", os.path.join(HERE, "torch_own_tests.py"), "--pytorch-tests",
+            os.path.join(folder, "tree"), "--helper", os.path.join(folder, "helper"), "--out",
+            os.path.join(folder, "out"), "--jobs", "2", "--timeout", "4", *more]
+
+
+def environment(folder):
+    return dict(os.environ, PYTHONPATH=os.path.join(folder, "packages"))
+
+
 def run(folder, *more):
-    command = [sys.executable, "-B", os.path.join(HERE, "torch_own_tests.py"), "--pytorch-tests",
-               os.path.join(folder, "tree"), "--helper", os.path.join(folder, "helper"), "--out",
-               os.path.join(folder, "out"), "--jobs", "2", "--timeout", "4", *more]
-    environment = dict(os.environ, PYTHONPATH=os.path.join(folder, "packages"))
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
+    return subprocess.run(command(folder, *more), capture_output=True, text=True, env=environment(folder), check=False,
+                          timeout=200)
 
 
 class OwnTests(unittest.TestCase):
@@ -166,6 +177,22 @@ class OwnTests(unittest.TestCase):
         with open(os.path.join(self.folder.name, "out", "outcomes.json"), encoding="utf-8") as file:
             ran = {name.rpartition("::")[2]: sorted(by) for name, by in json.load(file).items()}
         self.assertEqual(ran, {"test_a_good_one": ["gmd"], "test_b_only_native": ["gmd", "native"]})
+
+    def test_a_run_that_is_killed_leaves_no_process(self):
+        mark = os.path.join(self.folder.name, "hanging")
+        process = subprocess.Popen(command(self.folder.name, "--timeout", "50", "test_h_hang"),
+                                   env=dict(environment(self.folder.name), STUB_MARK=mark), stderr=subprocess.DEVNULL)
+        while not os.path.exists(mark) or os.path.getsize(mark) == 0:
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+        with open(mark, encoding="utf-8") as file:
+            pid = int(file.read())
+        for _ in range(100):
+            if not os.path.exists(f"/proc/{pid}"):
+                return
+            time.sleep(0.1)
+        self.fail("the test's process is still there")
 
     def test_natives_of_an_earlier_run_are_taken(self):
         earlier = os.path.join(self.folder.name, "earlier.json")
