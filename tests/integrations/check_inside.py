@@ -203,7 +203,8 @@ def pools_of_users(torch, _out, _is_gmd):
 
 
 def blocks_of(pool):
-    return [[s["total_size"], [[b["size"], b["state"]] for b in s["blocks"]]] for s in pool.snapshot()]
+    """By size: where segments lie is the device's choice."""
+    return sorted([s["total_size"], [[b["size"], b["state"]] for b in s["blocks"]]] for s in pool.snapshot())
 
 
 def pool_without_splits(torch, _out, _is_gmd):
@@ -268,7 +269,9 @@ def reduce_overhead(torch, _out, _is_gmd):
         optimizer.zero_grad()
         told.append(float(loss))
     torch.cuda.synchronize()
-    return {"told": told, "peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+    # Whether the compiler has to try its kernels out, which takes memory, depends on what an earlier process left.
+    return {"told": told, **side_by_side.own(peak=torch.cuda.max_memory_allocated(),
+                                             reserved=torch.cuda.max_memory_reserved())}
 
 
 def fraction_of_the_environment(torch, _out, _is_gmd):
