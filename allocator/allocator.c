@@ -10,6 +10,7 @@
 #include "history.h"
 #include "loan.h"
 #include "pending.h"
+#include "pool_checkpoint.h"
 #include "private_pools.h"
 #include "requests.h"
 #include "segments.h"
@@ -461,6 +462,71 @@ bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint
     return is_released;
 }
 
+bool gmd_allocator_set_pool_memory(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const gmd_pool_memory *memory)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return false;
+    }
+    device_enter(d);
+    bool is_set = private_pools_set_memory(d, id, memory);
+    device_leave(d);
+    return is_set;
+}
+
+bool gmd_allocator_set_pool_option(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const char *name, bool is_on)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return false;
+    }
+    device_enter(d);
+    bool is_set = private_pools_set_option(d, id, name, is_on);
+    device_leave(d);
+    return is_set;
+}
+
+static gmd_status no_device(int device, gmd_error *error)
+{
+    return gmd_fail(error, GMD_FAILED, "there is no device %d", device);
+}
+
+gmd_status gmd_allocator_checkpoint_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                         gmd_checkpoint **made, gmd_error *error)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return no_device(device, error);
+    }
+    device_note_caller(d, GMD_STACKS_ALL); /* of frees that are found to be done */
+    device_enter(d);
+    gmd_status status = pool_checkpoint_make(d, id, made, error);
+    device_leave(d);
+    return status;
+}
+
+gmd_status gmd_allocator_restore_pool(gmd_allocator *allocator, int device,
+                                      const gmd_checkpoint *checkpoint, gmd_restored_fn *tell,
+                                      void *context, gmd_error *error)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return no_device(device, error);
+    }
+    device_note_caller(d, GMD_STACKS_ALLOCATIONS);
+    device_enter(d);
+    gmd_status status = pool_checkpoint_restore(d, checkpoint, tell, context, error);
+    device_leave(d);
+    return status;
+}
+
+void gmd_allocator_drop_checkpoint(gmd_checkpoint *checkpoint)
+{
+    pool_checkpoint_destroy(checkpoint);
+}
+
 /* --- quirks ------------------------------------------------------------------------------ */
 
 const char *gmd_quirk_name(gmd_quirk which)
@@ -469,7 +535,8 @@ const char *gmd_quirk_name(gmd_quirk which)
         [GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
         [GMD_QUIRK_EXPANDABLE_LIMIT] = "expandable_limit",
         [GMD_QUIRK_RESERVATION_LEFT] = "reservation_left",
-        [GMD_QUIRK_OVERSIZE_EXPANDABLE] = "oversize_expandable"};
+        [GMD_QUIRK_OVERSIZE_EXPANDABLE] = "oversize_expandable",
+        [GMD_QUIRK_HELD_POOL] = "held_pool"};
     return (unsigned)which < GMD_QUIRK_COUNT ? names[which] : NULL;
 }
 
@@ -598,6 +665,25 @@ gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_e
         return gmd_fail(error, GMD_NO_MEMORY, "history: no host memory; it is off");
     }
     return GMD_OK;
+}
+
+gmd_status gmd_allocator_change_stacks(gmd_allocator *allocator, gmd_stacks which, gmd_error *error)
+{
+    bool is_recorded = true;
+    if (which > GMD_STACKS_ALL) {
+        return gmd_fail(error, GMD_BAD_INPUT, "history: %d says nothing about stacks", (int)which);
+    }
+    if (which != GMD_STACKS_OFF) {
+        stacks_prepare();
+    }
+    for (int i = 0; i < allocator->device_count; i++) {
+        device_allocator *d = &allocator->devices[i];
+        device_enter(d);
+        is_recorded = history_change_stacks(d, which) && is_recorded;
+        device_leave(d);
+    }
+    return is_recorded ? GMD_OK
+                       : gmd_fail(error, GMD_FAILED, "history: none is recorded that could go on");
 }
 
 /* Names with commas between, as a set of 1 << history_kind. */

@@ -57,6 +57,9 @@ block **blocks_find(const settings *s, free_set *set, uint64_t size)
 bool blocks_should_split(const settings *s, const block *b, uint64_t size)
 {
     uint64_t remaining = b->size - size;
+    if (__builtin_expect(block_set(b)->is_whole, 0)) {
+        return false;
+    }
     if (block_set(b)->is_small || s->expandable_segments) {
         return remaining >= BLOCK_BYTES;
     }

@@ -40,7 +40,10 @@ struct pool {
     uint64_t id[2]; /* {0, 0}: the default pool */
     heap **heaps;   /* in ascending order of their streams' handles */
     size_t heap_count, heap_capacity;
-    uint32_t holders; /* private: how often it was begun and not released */
+    uint32_t holders;       /* private: how often it was begun and not released */
+    gmd_pool_memory memory; /* private: where segments come from; `allocate` NULL: cudaMalloc */
+    bool is_whole;          /* private: blocks are not split; its sets have it, too */
+    bool is_reserve;        /* private: serves the default pool's requests rather than none */
     bool is_captured; /* graphs hold addresses of its blocks: segments stay while there are holders
                        */
     uint64_t lookups[POOL_KINDS]; /* for garbage collection */

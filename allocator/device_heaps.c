@@ -61,6 +61,9 @@ static heap *add_heap(device_allocator *d, pool *of, cudaStream_t stream)
         heap_destroy(h);
         return NULL;
     }
+    for (int kind = 0; kind < POOL_KINDS; kind++) {
+        h->sets[kind].is_whole = of->is_whole;
+    }
     atomic_store_explicit(&h->entry, HEAP_CLOSED, memory_order_relaxed);
     statistics_add_heap(&d->stats, &h->stats);
     insert_into_pool(of, h);

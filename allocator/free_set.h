@@ -17,6 +17,7 @@ struct free_set {
     _Alignas(64) heap *heap; /* whose stream all blocks in here belong to; blocks' tags need the
                                 alignment */
     bool is_small;
+    bool is_whole; /* its blocks are not split */
     uint64_t block_count;
     uint64_t summary;                    /* bit w: bitmap[w] is not 0 */
     uint64_t bitmap[FREE_SET_BINS / 64]; /* bit b: bins[b] is not empty */

@@ -77,13 +77,31 @@ typedef enum gmd_stacks {
     GMD_STACKS_ALL,
 } gmd_stacks;
 
-/* Tells the current thread's stack: writes a line FILE:LINE:FUNCTION for each frame, the innermost
- * first, and gives the bytes written, at most `size` (then its outer frames are cut off); 0: it has
- * none. The text is UTF-8 and not terminated. Called by any thread at the start of a request, with
- * no lock of the allocator held, so that it may take locks of its own, and may even allocate and
- * free: such requests have no stack. It must stay callable until another one is set or the history
- * is switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
+/* Tells the current thread's stack: writes a line FILE:LINE:FUNCTION for each frame, or @ADDRESS
+ * for a return address (hexadecimal; it is named when a snapshot is written), the innermost first,
+ * and gives the bytes written, at most `size` (then its outer frames are cut off); 0: it has none.
+ * The text is UTF-8 and not terminated. Called by any thread at the start of a request, with no
+ * lock of the allocator held, so that it may take locks of its own, and may even allocate and free:
+ * such requests have no stack. It must stay callable until another one is set or the history is
+ * switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
 typedef size_t gmd_stack_source(void *context, char *text, size_t size);
+
+/* The state of a private pool, as gmd_checkpoint_pool keeps it. */
+typedef struct gmd_checkpoint gmd_checkpoint;
+
+/* A block that gmd_restore_pool frees, or (is_live) that is allocated from then on. Called with
+ * locks of the allocator held: it calls nothing itself. */
+typedef void gmd_restored_fn(void *context, void *ptr, uint64_t size, cudaStream_t stream,
+                             int is_live);
+
+/* Where the segments of a private pool come from in place of cudaMalloc. Called with locks of the
+ * allocator held: the functions call nothing of it. */
+typedef struct gmd_pool_memory {
+    void *(*allocate)(void *context, size_t size, int device); /* null: there is none */
+    void (*release)(void *context, void *ptr, size_t size, int device);
+    void (*done)(void *context); /* the pool is gone; may be null */
+    void *context;
+} gmd_pool_memory;
 
 /* The functions: X(RETURNS, NAME, (PARAMETERS), UNLOCKS, MEANING), exported as gmd_NAME. The last
  * two are text in Markdown. */
@@ -171,6 +189,9 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
       "",                                                                                          \
       "keeps the latest `max_entries` events (0: none) with the stacks of a `gmd_stacks`. 0: "     \
       "done")                                                                                      \
+    X(int, change_stacks, (int stacks, char *message, size_t message_size), "",                    \
+      "the recording that is under way goes on, with the stacks of a `gmd_stacks` from now on. "   \
+      "0: done")                                                                                   \
     X(int, skip_events, (const char *names, char *message, size_t message_size), "",               \
       "histories that are recorded from now on leave these events out: names as in a snapshot, "   \
       "with commas between. 0: done")                                                              \
@@ -184,6 +205,26 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
       "bytes of the live block, which may be more than were asked for; 0: none")                   \
     X(int, empty_pool, (int device, const uint64_t id[2]), "",                                     \
       "the memory of this private pool in which no block lies goes back to the device. 0: done")   \
+    X(int, set_pool_memory, (int device, const uint64_t id[2], const gmd_pool_memory *memory), "", \
+      "where a private pool that is held and has no segments gets them from. Not with "            \
+      "expandable segments. 0: done")                                                              \
+    X(int, set_pool_option, (int device, const uint64_t id[2], const char *name, int is_on), "",   \
+      "of a held private pool: `no_split`: its blocks are handed out whole; `use_on_oom`: its "    \
+      "free blocks serve requests for the default pool that would be refused. 0: done")            \
+    X(int, checkpoint_pool,                                                                        \
+      (int device, const uint64_t id[2], gmd_checkpoint **made, char *message,                     \
+       size_t message_size),                                                                       \
+      "",                                                                                          \
+      "keeps how the segments of a private pool are split, and which blocks are allocated. 0: "    \
+      "done")                                                                                      \
+    X(int, restore_pool,                                                                           \
+      (int device, const gmd_checkpoint *checkpoint, gmd_restored_fn *tell, void *context,         \
+       char *message, size_t message_size),                                                        \
+      "",                                                                                          \
+      "brings the pool back to that: its live blocks are freed, those of the checkpoint are "      \
+      "allocated, and `tell` gets each. 0: done; else nothing is changed")                         \
+    X(void, drop_checkpoint, (gmd_checkpoint * checkpoint), "",                                    \
+      "it is not needed any more; null is fine")                                                   \
     X(int, change_settings, (const char *conf, char *message, size_t message_size), "",            \
       "settings while it is in use: of those not named, max_split_size_mb, "                       \
       "roundup_power2_divisions and garbage_collection_threshold fall back to their defaults. 0: " \

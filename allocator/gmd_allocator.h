@@ -111,6 +111,16 @@ bool gmd_allocator_begin_pool(gmd_allocator *allocator, int device, const uint64
 bool gmd_allocator_end_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
                             void **context);
 
+/* Where a held pool without segments gets them from; copied. Not with expandable segments. False:
+ * it is refused, and nothing is changed. */
+bool gmd_allocator_set_pool_memory(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const gmd_pool_memory *memory);
+
+/* "no_split": blocks of the held pool are handed out whole; "use_on_oom": its free blocks serve
+ * requests for the default pool that would be refused. False: no such pool or option. */
+bool gmd_allocator_set_pool_option(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                   const char *name, bool is_on);
+
 /* Waits for pending frees and gives back what is free in this pool, and in no other, unless graphs
  * hold its addresses. False: there is no such pool. */
 bool gmd_allocator_empty_pool(gmd_allocator *allocator, int device, const uint64_t id[2]);
@@ -118,6 +128,21 @@ bool gmd_allocator_empty_pool(gmd_allocator *allocator, int device, const uint64
 /* Takes back one begin's hold: once nobody holds the pool, its memory is given back when it is free
  * and the cache is emptied. False: nobody holds it. */
 bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint64_t id[2]);
+
+/* Keeps the state of a pool, which gmd_allocator_restore_pool brings back later: how its segments
+ * are split, and which blocks are allocated. GMD_FAILED: there is no such pool or device, or a
+ * freed block waits for other streams. gmd_allocator_drop_checkpoint frees what is made. */
+gmd_status gmd_allocator_checkpoint_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
+                                         gmd_checkpoint **made, gmd_error *error);
+
+/* All live blocks of the pool are freed and those of the checkpoint allocated, at their addresses;
+ * `tell` (NULL: nobody) gets the ones, then the others, with the allocator's lock held. Segments
+ * that are newer than the checkpoint are free. GMD_FAILED: a segment of the checkpoint is gone, or
+ * a block waits for other streams or was recorded on one; nothing is changed. */
+gmd_status gmd_allocator_restore_pool(gmd_allocator *allocator, int device,
+                                      const gmd_checkpoint *checkpoint, gmd_restored_fn *tell,
+                                      void *context, gmd_error *error);
+void gmd_allocator_drop_checkpoint(gmd_checkpoint *checkpoint); /* NULL is fine */
 
 /* --- quirks ------------------------------------------------------------------------------ */
 
@@ -160,6 +185,11 @@ bool gmd_allocator_walk(gmd_allocator *allocator, int device, gmd_walk_fn *visit
  * says; 0: none any more. What was recorded before is dropped. GMD_NO_MEMORY: it is off. */
 gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_entries,
                                         gmd_stacks which, gmd_error *error);
+
+/* The recording that is under way goes on with other stacks, and with the events that
+ * gmd_allocator_skip_events has named by now. GMD_FAILED: nothing is recorded. */
+gmd_status gmd_allocator_change_stacks(gmd_allocator *allocator, gmd_stacks which,
+                                       gmd_error *error);
 
 /* Events that recordings begun from now on leave out, by their names in snapshots with commas
  * between ("free_requested,snapshot"); "": none. GMD_BAD_INPUT: a name is not one. */

@@ -15,6 +15,8 @@ typedef enum gmd_quirk {
     GMD_QUIRK_OVERSIZE_EXPANDABLE, /* max_split_size_mb bars requests from larger blocks of
                                       expandable segments, which any request can split
                                       (pytorch#193400) */
+    GMD_QUIRK_HELD_POOL, /* nothing of a private pool is given back while somebody holds it, even
+                            where no graph works in it (pytorch#175015) */
     GMD_QUIRK_COUNT
 } gmd_quirk;
 

@@ -53,6 +53,38 @@ static void drop_all(device_allocator *d)
     atomic_store_explicit(&d->captures, 0, memory_order_relaxed);
 }
 
+static void capture(device_allocator *d, gmd_stacks which)
+{
+    uint64_t captures = (uint64_t)d->history.epoch << 32 | (uint64_t)which;
+    atomic_store_explicit(&d->captures, captures, memory_order_relaxed);
+}
+
+/* A detail holds what its last owner left. */
+static void begin_stacks(device_allocator *d)
+{
+    d->history.epoch = stacks_new_epoch();
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        forget_block_stacks(h);
+    }
+    pending_each(&d->pending, forget_pending_stack, NULL);
+}
+
+bool history_change_stacks(device_allocator *d, gmd_stacks which)
+{
+    if (!d->history.max_entries) {
+        return false;
+    }
+    if (which != GMD_STACKS_OFF && !d->history.epoch) {
+        begin_stacks(d);
+    }
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        h->history->epoch = d->history.epoch;
+        h->history->skipped = d->skipped;
+    }
+    capture(d, which);
+    return true;
+}
+
 bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which)
 {
     drop_all(d);
@@ -60,18 +92,17 @@ bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which)
         return true;
     }
     d->history.max_entries = gmd_min(max_entries, MOST_ENTRIES);
-    d->history.epoch = which == GMD_STACKS_OFF ? 0 : stacks_new_epoch();
     d->history.start = ticks_moment_now();
+    if (which != GMD_STACKS_OFF) {
+        begin_stacks(d);
+    }
     for (heap *h = d->heaps; h; h = h->next_of_device) {
-        forget_block_stacks(h); /* a detail holds what its last owner left */
         if (!history_open(d, h)) {
             drop_all(d);
             return false;
         }
     }
-    pending_each(&d->pending, forget_pending_stack, NULL);
-    uint64_t captures = (uint64_t)d->history.epoch << 32 | (uint64_t)which;
-    atomic_store_explicit(&d->captures, captures, memory_order_relaxed);
+    capture(d, which);
     return true;
 }
 

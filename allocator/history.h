@@ -10,6 +10,10 @@
  * is off. The caller has exclusive access to the device, here and in all that follow. */
 bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which);
 
+/* The recording goes on with other stacks, and leaves out what d->skipped says by now. False: there
+ * is none. */
+bool history_change_stacks(device_allocator *d, gmd_stacks which);
+
 /* A heap is made: false: no host memory. A heap goes: its events stay. */
 bool history_open(device_allocator *d, heap *h);
 void history_retire(device_allocator *d, heap *h);

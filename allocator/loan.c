@@ -73,7 +73,7 @@ static bool find_kept(const device_allocator *d, range_list *list)
         }
     }
     for (const pool *p = d->default_pool.next; p; p = p->next) {
-        if (private_pools_keeps_segments(p)) {
+        if (private_pools_keeps_segments(d, p)) {
             add_captured(p, list);
         }
     }

@@ -230,7 +230,18 @@ int gmd_empty_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_empty_pool(instance, device, id) ? 0 : -1;
 }
 
-/* --- history, lending -------------------------------------------------------------------- */
+int gmd_set_pool_memory(int device, const uint64_t id[2], const gmd_pool_memory *memory)
+{
+    return get() && gmd_allocator_set_pool_memory(instance, device, id, memory) ? 0 : -1;
+}
+
+int gmd_set_pool_option(int device, const uint64_t id[2], const char *name, int is_on)
+{
+    return get() && gmd_allocator_set_pool_option(instance, device, id, name, is_on) ? 0 : -1;
+}
+
+/* --- checkpoints, history, lending
+ * -------------------------------------------------------------------- */
 
 static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
 {
@@ -256,6 +267,33 @@ int gmd_change_settings(const char *text, char *message, size_t message_size)
                   message_size);
 }
 
+int gmd_checkpoint_pool(int device, const uint64_t id[2], gmd_checkpoint **made, char *message,
+                        size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_checkpoint_pool(instance, device, id, made, &error), &error,
+                  message, message_size);
+}
+
+int gmd_restore_pool(int device, const gmd_checkpoint *checkpoint, gmd_restored_fn *tell,
+                     void *context, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_restore_pool(instance, device, checkpoint, tell, context, &error),
+                  &error, message, message_size);
+}
+
+void gmd_drop_checkpoint(gmd_checkpoint *checkpoint)
+{
+    gmd_allocator_drop_checkpoint(checkpoint);
+}
+
 int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t message_size)
 {
     gmd_error error = {""};
@@ -265,6 +303,16 @@ int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t m
     gmd_status status =
         gmd_allocator_record_history(instance, max_entries, (gmd_stacks)stacks, &error);
     return report(status, &error, message, message_size);
+}
+
+int gmd_change_stacks(int stacks, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    return report(gmd_allocator_change_stacks(instance, (gmd_stacks)stacks, &error), &error,
+                  message, message_size);
 }
 
 int gmd_skip_events(const char *names, char *message, size_t message_size)

@@ -6,6 +6,7 @@
 #include "gmd_assert.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_same(const uint64_t a[2], const uint64_t b[2])
 {
@@ -53,6 +54,10 @@ bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_f
             return false;
         }
     }
+    const pool *known = private_pools_find(d, id);
+    if (known && known->memory.allocate && d->settings->expandable_segments) {
+        return false;
+    }
     route *r = calloc(1, sizeof *r);
     pool *p = r ? hold_pool(d, id) : NULL;
     if (!p) {
@@ -80,6 +85,43 @@ bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context
     return false;
 }
 
+static pool *find_held(device_allocator *d, const uint64_t id[2])
+{
+    pool *p = private_pools_find(d, id);
+    return p && p->holders ? p : NULL;
+}
+
+bool private_pools_set_memory(device_allocator *d, const uint64_t id[2],
+                              const gmd_pool_memory *memory)
+{
+    pool *p = find_held(d, id);
+    if (!p || p->heap_count || p->memory.allocate || d->settings->expandable_segments) {
+        return false;
+    }
+    p->memory = *memory;
+    return true;
+}
+
+bool private_pools_set_option(device_allocator *d, const uint64_t id[2], const char *name,
+                              bool is_on)
+{
+    pool *p = find_held(d, id);
+    if (p && strcmp(name, "use_on_oom") == 0) {
+        p->is_reserve = is_on;
+        return true;
+    }
+    if (!p || strcmp(name, "no_split") != 0) {
+        return false;
+    }
+    p->is_whole = is_on;
+    for (size_t i = 0; i < p->heap_count; i++) {
+        for (int kind = 0; kind < POOL_KINDS; kind++) {
+            p->heaps[i]->sets[kind].is_whole = is_on;
+        }
+    }
+    return true;
+}
+
 bool private_pools_let_go(device_allocator *d, const uint64_t id[2])
 {
     pool *p = private_pools_find(d, id);
@@ -100,9 +142,9 @@ bool private_pools_are_captured(const device_allocator *d)
     return false;
 }
 
-bool private_pools_keeps_segments(const pool *p)
+bool private_pools_keeps_segments(const device_allocator *d, const pool *p)
 {
-    return p->is_captured && p->holders;
+    return p->holders && (p->is_captured || quirk_is_on(d, GMD_QUIRK_HELD_POOL));
 }
 
 /* --- the end of a pool ------------------------------------------------------------------- */
@@ -142,6 +184,9 @@ static void drop_pool(device_allocator *d, pool **link)
     for (size_t i = 0; i < p->heap_count; i++) {
         drop_heap(d, p->heaps[i]);
     }
+    if (p->memory.done) {
+        p->memory.done(p->memory.context);
+    }
     free(p->heaps);
     free(p);
 }
@@ -159,8 +204,10 @@ static bool is_routed_to(const device_allocator *d, const pool *p)
 static pool **release_free_at(device_allocator *d, pool **link)
 {
     pool *p = *link;
-    if (!private_pools_keeps_segments(p)) {
+    if (!private_pools_keeps_segments(d, p)) {
         segments_release_pool(d, p);
+    } else if (!p->is_captured) {
+        d->quirk_counts[GMD_QUIRK_HELD_POOL]++;
     }
     if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {
         drop_pool(d, link);

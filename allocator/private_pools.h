@@ -4,7 +4,7 @@
  *
  * A pool is captured when a request went to it while its stream was being captured. Only then are
  * its segments kept for as long as somebody holds it; any other pool's cache is given back like the
- * default one's (torch 2.11 keeps both, pytorch#175015). */
+ * default one's (torch 2.11 keeps both, pytorch#175015: GMD_QUIRK_HELD_POOL). */
 #ifndef GMD_PRIVATE_POOLS_H
 #define GMD_PRIVATE_POOLS_H
 
@@ -13,12 +13,21 @@
 /* Where requests on a stream go: the default pool unless a route accepts the stream. */
 pool *private_pools_route(device_allocator *d, cudaStream_t stream);
 
-/* False: no host memory, or requests go to that pool already. */
+/* False: no host memory, requests go to that pool already, or its memory and expandable segments do
+ * not go together. */
 bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_filter *accepts,
                          void *context);
 
 /* Gives the context of the route that ends; false: there is none. */
 bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context);
+
+/* Where its segments come from, and what it is for: gmd_set_pool_memory, gmd_set_pool_option.
+ * False: nobody holds such a pool, it has segments, segments are expandable, or there is no such
+ * option. */
+bool private_pools_set_memory(device_allocator *d, const uint64_t id[2],
+                              const gmd_pool_memory *memory);
+bool private_pools_set_option(device_allocator *d, const uint64_t id[2], const char *name,
+                              bool is_on);
 
 /* One holder less. False: there is no such pool, or nobody holds it. */
 bool private_pools_let_go(device_allocator *d, const uint64_t id[2]);
@@ -32,8 +41,8 @@ void private_pools_release_free(device_allocator *d);
 /* The same for one of them. */
 void private_pools_release_free_of(device_allocator *d, pool *p);
 
-/* Its addresses are in graphs. */
-bool private_pools_keeps_segments(const pool *p);
+/* Nothing of it is given back now: its addresses are in graphs. */
+bool private_pools_keeps_segments(const device_allocator *d, const pool *p);
 
 /* Requests go to a captured pool: a capture may be under way. */
 bool private_pools_are_captured(const device_allocator *d);

@@ -8,6 +8,7 @@
 #include "device_segments.h"
 #include "expandable.h"
 #include "history.h"
+#include "live_blocks.h"
 #include "pending.h"
 #include "private_pools.h"
 #include "segments.h"
@@ -132,7 +133,8 @@ static block *take_by_all_means(request *r)
     if (b || is_captured) {
         return b;
     }
-    if (!private_pools_keeps_segments(r->pool) && segments_release_oversize(d, r->set, r->size)) {
+    if (!private_pools_keeps_segments(d, r->pool) &&
+        segments_release_oversize(d, r->set, r->size)) {
         b = take_new(r);
     }
     return b ? b : take_after_release(r);
@@ -190,6 +192,25 @@ static block *find_block(request *r)
     return b ? b : take_by_all_means(r);
 }
 
+/* For a request that would be refused: the free blocks of private pools that are meant for that. */
+static block *take_from_reserve(request *r)
+{
+    pool *own = r->pool;
+    for (pool *p = own == &r->d->default_pool ? own->next : NULL; p; p = p->next) {
+        heap *h = p->is_reserve && p->holders ? device_find_heap(p, r->stream) : NULL;
+        if (h && block_map_reserve(&h->allocated) && block_pool_reserve(&h->blocks, 2)) {
+            r->pool = p;
+            r->set = &h->sets[r->size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
+            block *b = take_cached(r);
+            if (b) {
+                return b;
+            }
+        }
+    }
+    r->pool = own;
+    return NULL;
+}
+
 static void note_refusal(request *r)
 {
     r->d->stats.num_ooms++;
@@ -212,6 +233,7 @@ static uint64_t serve(request *r)
     }
     device_resolve_limit(d);
     block *b = find_block(r);
+    b = b || !r->set ? b : take_from_reserve(r);
     if (!b || !block_map_reserve(&r->set->heap->allocated) ||
         !block_pool_reserve(&r->set->heap->blocks, 1)) {
         if (b) {
@@ -220,14 +242,8 @@ static uint64_t serve(request *r)
         note_refusal(r);
         return 0;
     }
-    heap *h = r->set->heap;
     GMD_ASSERT_INTERNAL(block_set(b) == r->set && b->size >= r->size, "the block serves");
-    blocks_make_room_to_occupy(d->settings, &d->stats, h, b, r->size, r->requested);
-    b = blocks_occupy(d->settings, h, b, r->size, r->requested);
-    if (b->size >= d->settings->max_split_bytes) {
-        statistics_raise_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
-    }
-    history_add_alloc(h, b);
+    b = live_blocks_add(d, b, r->size, r->requested);
     return places_address(&d->places, b->address);
 }
 
@@ -260,17 +276,6 @@ static bool is_simple_free(const settings *s, const heap *h, const block *b)
            blocks_have_room_to_release(h, b);
 }
 
-static void free_block(const settings *s, heap *h, block_map_slot *slot, block *b)
-{
-    block_map_remove(&h->allocated, slot);
-    bool is_done = !(b->set_and_state & BLOCK_USED);
-    history_add_free(h, b, is_done);
-    blocks_disown(h, b);
-    if (is_done) {
-        blocks_release(s, h, b);
-    }
-}
-
 __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t address,
                                                  cudaStream_t stream)
 {
@@ -283,7 +288,7 @@ __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t a
     const settings *s = device_settings(d);
     bool is_freed = slot && is_simple_free(s, h, block_map_block(*slot));
     if (is_freed) {
-        free_block(s, h, slot, block_map_block(*slot));
+        live_blocks_disown(s, h, slot, block_map_block(*slot));
     }
     leave_cached(h);
     return is_freed;
@@ -304,16 +309,8 @@ __attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t a
     device_enter(d);
     block_map_slot *slot = find_live(d, address, &h);
     if (slot) {
-        block *b = block_map_block(*slot);
         h->is_idle = h->is_idle && h->stream != stream; /* the handle is in use again */
-        if (b->size >= d->settings->max_split_bytes) {
-            statistics_lower_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
-        }
-        blocks_make_room_to_release(&d->stats, h, b);
-        free_block(d->settings, h, slot, b);
-        if (b->set_and_state & BLOCK_USED) {
-            pending_add(d, b);
-        }
+        live_blocks_remove(d, slot);
     }
     device_leave(d);
     return slot;

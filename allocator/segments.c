@@ -10,27 +10,34 @@
 #include "gmd_assert.h"
 #include "gmd_min.h"
 
-static void *device_malloc(int device, uint64_t size)
+static void *device_malloc(const gmd_pool_memory *from, int device, uint64_t size)
 {
     void *memory = NULL;
     cuda_scope scope;
     if (!cuda_scope_enter(&scope, device)) {
         return NULL;
     }
-    if (!cuda_succeeded(cudaMalloc(&memory, size))) {
+    if (from->allocate) {
+        memory = from->allocate(from->context, size, device);
+    } else if (!cuda_succeeded(cudaMalloc(&memory, size))) {
         memory = NULL;
     }
     cuda_scope_leave(&scope);
     return memory;
 }
 
-static bool device_free(int device, uint64_t address)
+static bool device_free(const gmd_pool_memory *to, int device, uint64_t address, uint64_t size)
 {
     cuda_scope scope;
+    bool is_freed = true;
     if (!cuda_scope_enter(&scope, device)) {
         return false;
     }
-    bool is_freed = cuda_succeeded(cudaFree((void *)(uintptr_t)address));
+    if (to->allocate) {
+        to->release(to->context, (void *)(uintptr_t)address, size, device);
+    } else {
+        is_freed = cuda_succeeded(cudaFree((void *)(uintptr_t)address));
+    }
     cuda_scope_leave(&scope);
     return is_freed;
 }
@@ -41,7 +48,7 @@ block *segments_add(device_allocator *d, free_set *set, uint64_t size)
         !block_pool_reserve(&set->heap->blocks, 2)) {
         return NULL;
     }
-    void *memory = device_malloc(d->device, size);
+    void *memory = device_malloc(&set->heap->pool->memory, d->device, size);
     if (!memory) {
         return NULL;
     }
@@ -64,7 +71,8 @@ bool segments_release(device_allocator *d, block *b)
     free_set *set = block_set(b);
     GMD_ASSERT(block_is_idle(b) && !block_is_split(b), "a segment that goes is one free block");
     GMD_ASSERT(!block_is_expandable(b), "pages of expandable segments go one by one");
-    if (!device_free(d->device, places_address(&d->places, b->address))) {
+    if (!device_free(&set->heap->pool->memory, d->device, places_address(&d->places, b->address),
+                     b->size)) {
         return false;
     }
     statistics_lower_device(&d->stats, set_kind(set), FIGURE_SEGMENT, 1);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- text: a line for each frame, FILE:LINE:FUNCTION ------------------------------------- */
+/* --- text: a line for each frame, FILE:LINE:FUNCTION or @ADDRESS -------------------------- */
 
 /* A file's and a function's name may have colons; what stands between two and is a number is the
  * line. False: there is none. */
@@ -35,13 +35,32 @@ static bool split(const char *text, size_t length, stack_frame *frame)
     return false;
 }
 
+/* @ and hexadecimal digits; NULL: something else. */
+static void *code_of_line(const char *text, size_t length)
+{
+    uintptr_t code = 0;
+    for (size_t i = 1; i < length; i++) {
+        int digit = isdigit((unsigned char)text[i])    ? text[i] - '0'
+                    : text[i] >= 'a' && text[i] <= 'f' ? text[i] - 'a' + 10
+                                                       : -1;
+        if (digit < 0 || length > 1 + 2 * sizeof code) {
+            return NULL;
+        }
+        code = code << 4 | (uintptr_t)digit;
+    }
+    return text[0] == '@' ? (void *)code : NULL;
+}
+
 void stacks_frames_of_text(const char *text, size_t length, stack_frame_fn *visit, void *context)
 {
     for (const char *end = text + length; text < end;) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t line_length = (size_t)((newline ? newline : end) - text);
         stack_frame frame = {.name = text, .name_length = line_length, .file = ""};
-        if (line_length) {
+        void *code = line_length ? code_of_line(text, line_length) : NULL;
+        if (code) {
+            visit(context, &(stack_frame){.code = code});
+        } else if (line_length) {
             split(text, line_length, &frame);
             visit(context, &frame);
         }

@@ -53,7 +53,8 @@ class _State:
         self.conf = ""
         self.counted = {}  # by device: the figures that reset_accumulated_memory_stats() began at
         self.observers = []  # of out-of-memory, for torch
-        self.is_recording = False
+        self.recorded_entries = 0  # 0: no history is recorded
+        self.has_only_live_stacks = False  # as torch's context "state": its events have none
         self.metadata = threading.local()  # .text: the thread's
 
 
@@ -210,6 +211,8 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     state.conf = conf
     _answer_questions(hooks)
     _tell_refusals()
+    if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        _torch_enable(False)
     if answer_torch:
         _answer_torch(torch)
     if history:
@@ -410,6 +413,19 @@ def _python_stack(_, text, size):
         return 0
 
 
+def _set_stack_source(source):
+    state = _installed()
+    if state.stack_source is None:
+        state.stack_source = _STACK(_python_stack)
+        atexit.register(_forget_stack_source)
+    python = ctypes.cast(state.stack_source, ctypes.c_void_p)
+    set_source = _function("gmd_set_stack_source", None, ctypes.c_void_p, ctypes.c_void_p)
+    if source == "all":
+        set_source(_address(state.hooks, "gmd_torch_stack"), python)
+    else:
+        set_source(python, None)
+
+
 def _forget_stack_source():
     """The library must not call into an interpreter that ends."""
     if _state is not None and _state.stack_source is not None:
@@ -417,32 +433,36 @@ def _forget_stack_source():
         _state.stack_source = None
 
 
-def record_memory_history(max_entries=100_000, stacks="state", source="python", skip_actions=()):
+def record_memory_history(max_entries=100_000, stacks="state", source="python", skip_actions=(), clear=True):
     """Keeps the latest `max_entries` events from now on; 0: none any more.
 
     stacks        None: none; "state": of allocations; "all": of frees, too
-    source        "python": Python frames (microseconds an event); "native": frames of the machine code
+    source        "python": Python frames (microseconds an event); "native": frames of the machine code; "all": these,
+                  up to the interpreter, and then Python's
     skip_actions  names of events that are left out: "free_requested", say
+    clear         False: a recording of as many that is under way goes on with what it has
     """
     if stacks not in _STACKS:
         raise GmdError(f"stacks is {stacks!r}; it is one of {', '.join(map(repr, _STACKS))}")
-    if source not in ("python", "native"):
-        raise GmdError(f"source is {source!r}; it is 'python' or 'native'")
+    if source not in ("python", "native", "all"):
+        raise GmdError(f"source is {source!r}; it is 'python', 'native' or 'all'")
     if max_entries < 0:
         raise GmdError(f"max_entries is {max_entries!r}; it is 0 or more")
     skip = _function("gmd_skip_events", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
     _call_with_message(skip, ",".join(skip_actions).encode())
-    record = _function("gmd_record_history", ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p,
-                       ctypes.c_size_t)
-    if source == "python" and max_entries and _STACKS[stacks] and _installed().stack_source is None:
-        set_source = _function("gmd_set_stack_source", None, ctypes.c_void_p, ctypes.c_void_p)
-        _installed().stack_source = _STACK(_python_stack)
-        set_source(ctypes.cast(_installed().stack_source, ctypes.c_void_p), None)
-        atexit.register(_forget_stack_source)
-    elif source == "native":
+    if source == "native":
         _forget_stack_source()
-    _call_with_message(record, max_entries, _STACKS[stacks])
-    _installed().is_recording = max_entries > 0
+    elif max_entries and _STACKS[stacks]:
+        _set_stack_source(source)
+    if max_entries and not clear and _installed().recorded_entries == max_entries:
+        change = _function("gmd_change_stacks", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+        _call_with_message(change, _STACKS[stacks])
+    else:
+        record = _function("gmd_record_history", ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p,
+                           ctypes.c_size_t)
+        _call_with_message(record, max_entries, _STACKS[stacks])
+    _installed().recorded_entries = max_entries
+    _installed().has_only_live_stacks = False
 
 
 def dump_snapshot(path="dump_snapshot.pickle"):
@@ -485,8 +505,9 @@ def _torch_record_history(enabled, context=None, stacks="all", max_entries=sys.m
     if unkept:
         warnings.warn(f"gmd_torch: histories have no {', no '.join(unkept)}", stacklevel=3)
     entries = 0 if enabled is None else min(max_entries, 1_000_000)
-    record_memory_history(entries, context if entries else None, "native" if stacks == "cpp" else "python",
-                          skip_actions or ())
+    record_memory_history(entries, context if entries else None, {"cpp": "native"}.get(stacks, stacks),
+                          skip_actions or (), clear=_clear_history)
+    _installed().has_only_live_stacks = context == "state"
 
 
 def _torch_record_history_legacy(enabled, record_context=True, max_entries=1, record_context_of_all=False,
@@ -494,7 +515,7 @@ def _torch_record_history_legacy(enabled, record_context=True, max_entries=1, re
                                  global_record_annotations=False, skip_actions=(), *rest):
     """torch._C._cuda_record_memory_history_legacy: _record_memory_history(True)."""
     context = None if not record_context else "all" if record_context_of_all else "state"
-    _torch_record_history("all" if enabled else None, context, "cpp" if record_context_cpp else "python",
+    _torch_record_history("all" if enabled else None, context, "all" if record_context_cpp else "python",
                           max_entries, clear_history, compile_context, global_record_annotations,
                           skip_actions, *rest)
 
@@ -507,6 +528,9 @@ def _torch_snapshot(wanted=None):
         whole["segments"] = [s for s in whole["segments"] if list(s["segment_pool_id"]) == pool_id]
     if not include_traces:
         whole["device_traces"] = [[] for _ in whole["device_traces"]]
+    if _installed().has_only_live_stacks:
+        for event in (event for trace in whole["device_traces"] for event in trace):
+            event.pop("frames", None)
     return whole
 
 
@@ -536,9 +560,8 @@ def set_metadata(text):
 
 
 def _torch_enable(is_caching):
-    """torch._C._cuda_cudaCachingAllocator_enable."""
-    if not is_caching:
-        warnings.warn("gmd_torch: caching cannot be switched off", stacklevel=3)
+    """torch._C._cuda_cudaCachingAllocator_enable: without caching each request is one of cudaMalloc."""
+    _installed().hooks.gmd_torch_enable_caching(int(is_caching))
 
 
 def _after(original, then):
@@ -566,7 +589,7 @@ def _answer_torch(torch):
         "_cuda_cudaCachingAllocator_enable": _torch_enable,
         "_cuda_getMemoryFraction": _torch_fraction,
         "_cuda_getMemoryMetadata": lambda: getattr(state.metadata, "text", ""),
-        "_cuda_isHistoryEnabled": lambda: state.is_recording,
+        "_cuda_isHistoryEnabled": lambda: state.recorded_entries > 0,
         "_cuda_memorySnapshot": _torch_snapshot,
         "_cuda_memoryStats": lambda device: _nested(_figures(device)),
         "_cuda_record_memory_history": _torch_record_history,

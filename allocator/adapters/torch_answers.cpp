@@ -2,6 +2,8 @@
 // or answers for itself: PyTorch's allocator object gets a copy of its class's virtual table with
 // those entries replaced (torch/csrc/cuda/CUDAPluggableAllocator.h,
 // c10/cuda/CUDACachingAllocator.h).
+#include "torch_books.h"
+#include "torch_checkpoints.h"
 #include "torch_pools.h"
 #include "torch_segment.h"
 #include "torch_symbols.h"
@@ -80,33 +82,22 @@ int use_count(void *self, int8_t device, pool_id id)
 void create_pool(void *self, int8_t device, pool_id id, std::shared_ptr<void> source)
 {
     (void)self;
-    if (source) {
-        throw std::runtime_error("gmd_allocator: a MemPool with an allocator of its own is not "
-                                 "supported");
-    }
     hold_pool(device, id);
-}
-
-// The pool was created for a MemPool that now cannot be.
-[[noreturn]] void refuse_option(int device, pool_id id, const char *option)
-{
-    release_pool(device, id);
-    throw std::runtime_error(std::string("gmd_allocator: a MemPool with ") + option +
-                             " is not supported");
+    if (source) {
+        set_pool_source(device, id, std::move(source));
+    }
 }
 
 void set_use_on_oom(void *self, int8_t device, pool_id id, bool is_on)
 {
     (void)self;
-    if (is_on) {
-        refuse_option(device, id, "use_on_oom");
-    }
+    set_pool_option(device, id, "use_on_oom", is_on);
 }
 
 void set_no_split(void *self, int8_t device, pool_id id)
 {
     (void)self;
-    refuse_option(device, id, "no_split");
+    set_pool_option(device, id, "no_split", true);
 }
 
 // --- tensors that other processes use ------------------------------------------------------------
@@ -171,16 +162,16 @@ std::shared_ptr<void> open_shared(void *self, std::string text)
 
 // --- the virtual table ---------------------------------------------------------------------------
 
-#define OF_PLUGGABLE(rest) "_ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" rest
-
-constexpr char plain_table[] = "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE";
 constexpr char current_allocator[] = "_ZN3c104cuda20CUDACachingAllocator9allocatorE";
 
 struct answer {
     const char *symbol, *name; // of what is replaced
     const char *lost;          // what does not work where it is not there
     void *by;
+    bool (*is_possible)() = nullptr; // nullptr: always
 };
+
+constexpr char reduce_overhead[] = "torch.compile(mode=\"reduce-overhead\")";
 
 const answer answers[] = {
     {OF_PLUGGABLE("9cacheInfoEaPm"), "cacheInfo", "torch.backends.cudnn.benchmark",
@@ -192,12 +183,18 @@ const answer answers[] = {
     {OF_PLUGGABLE("12getIpcDevPtrENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"),
      "getIpcDevPtr", "taking CUDA tensors of other processes",
      reinterpret_cast<void *>(open_shared)},
+    {OF_PLUGGABLE("18getCheckpointStateEaSt4pairIyyE"), "getCheckpointState", reduce_overhead,
+     reinterpret_cast<void *>(get_checkpoint_state), books_are_known},
+    {OF_PLUGGABLE("22setCheckpointPoolStateEaSt10shared_ptrIN3c104cuda20CUDACachingAllocator14"
+                  "AllocatorStateEE"),
+     "setCheckpointPoolState", reduce_overhead, reinterpret_cast<void *>(set_checkpoint_state),
+     books_are_known},
 };
 
 // The virtual table with its offset and type in front; `count`: entries. nullptr: not found.
 void **table_of_pluggable(size_t *count)
 {
-    auto **table = static_cast<void **>(loaded_symbol("libtorch_cuda.so", plain_table));
+    auto **table = static_cast<void **>(loaded_symbol("libtorch_cuda.so", OF_PLUGGABLE_TABLE));
     Dl_info where;
     const ElfW(Sym) *entry = nullptr;
     if (!table ||
@@ -222,12 +219,13 @@ ptrdiff_t entry_of(const std::vector<void *> &table, const char *symbol)
 }
 
 // The base class's questions about pools have no symbols. In 2.11 these five, and nothing else, are
-// between two that have; the last one, checkPoolLiveAllocations, goes on refusing.
+// between two that have.
 bool answer_for_pools(std::vector<void *> &table)
 {
     void *const by[] = {reinterpret_cast<void *>(use_count), reinterpret_cast<void *>(create_pool),
                         reinterpret_cast<void *>(set_use_on_oom),
-                        reinterpret_cast<void *>(set_no_split)};
+                        reinterpret_cast<void *>(set_no_split),
+                        reinterpret_cast<void *>(check_live_blocks)};
     const ptrdiff_t before = entry_of(table, OF_PLUGGABLE("11releasePoolEaSt4pairIyyE"));
     const ptrdiff_t after = entry_of(table, OF_PLUGGABLE("14shareIpcHandleEPv"));
     if (before < 0 || after - before != 6) {
@@ -265,7 +263,7 @@ TORCH_EXPORT int gmd_torch_answer(char *message, size_t message_size)
     std::string missing = answer_for_pools(changed) ? "" : "torch.cuda.MemPool";
     for (const answer &a : answers) {
         const ptrdiff_t entry = entry_of(changed, a.symbol);
-        if (entry >= 0) {
+        if (entry >= 0 && (!a.is_possible || a.is_possible())) {
             changed[static_cast<size_t>(entry)] = a.by;
         } else {
             missing += (missing.empty() ? "" : ", ") + std::string(a.lost) + " (" + a.name + ")";

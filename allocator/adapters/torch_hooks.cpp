@@ -2,29 +2,40 @@
 // and expects in C++ types, before the C functions of libgmd_allocator.so. It needs no header of
 // PyTorch: the types that cross are of the standard library, and PyTorch's own are found by their
 // symbols at run time (torch_symbols.h, checked with torch 2.11).
+#include "torch_books.h"
 #include "torch_observers.h"
 #include "torch_refusal.h"
 #include "torch_segment.h"
 #include "torch_symbols.h"
+#include "torch_uncached.h"
 
 #include "gmd_abi.h"
 
 TORCH_EXPORT void *gmd_torch_malloc(size_t size, int device, cudaStream_t stream)
 {
+    if (void *booked = booked_block()) {
+        return booked;
+    }
     if (size == 0) {
         return nullptr; // a tensor without elements, as with PyTorch's own allocator
     }
-    void *block = gmd_malloc(size, device, stream);
+    const bool is_cached = !caching_is_off();
+    void *block = is_cached ? gmd_malloc(size, device, stream) : allocate_uncached(size);
     if (!block) {
         tell_refused(size, device);
         refuse_request(size, device);
     }
-    tell_allocated(block, device);
+    if (is_cached) {
+        tell_allocated(block, device);
+    }
     return block;
 }
 
 TORCH_EXPORT void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
+    if (booked_block() || free_uncached(ptr)) {
+        return;
+    }
     if (ptr) {
         tell_freed(ptr, device);
     }

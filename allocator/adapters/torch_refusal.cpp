@@ -203,6 +203,9 @@ std::string explained(const moment &m, const std::string &path)
     return text;
 }
 
+// From here on PyTorch says no more, for its arithmetic would not hold: c10's allocate.
+constexpr size_t one_exabyte = size_t{1} << 60;
+
 // Programs look for "CUDA out of memory. Tried to allocate" and "has a total capacity of".
 std::string refusal_text(size_t size, int device)
 {
@@ -222,6 +225,9 @@ std::string refusal_text(size_t size, int device)
 
 void refuse_request(size_t size, int device)
 {
+    if (size >= one_exabyte) {
+        throw_out_of_memory("CUDA out of memory. Tried to allocate more than 1EB memory.");
+    }
     throw_out_of_memory(refusal_text(size, device));
 }
 

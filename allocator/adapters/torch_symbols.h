@@ -11,6 +11,12 @@
 
 #define TORCH_EXPORT extern "C" __attribute__((visibility("default")))
 
+// Symbols of PyTorch's class for pluggable allocators.
+#define OF_PLUGGABLE(rest) "_ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" rest
+#define OF_PLUGGABLE_TABLE "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE"
+#define CONST_OF_PLUGGABLE(rest)                                                                   \
+    "_ZNK5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" rest
+
 // A symbol of a library that is loaded already; nullptr: no such library, or it has none.
 inline void *loaded_symbol(const char *library, const char *name)
 {

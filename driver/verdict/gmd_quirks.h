@@ -12,7 +12,7 @@ typedef struct quirk_kind {
     const char *known; /* the verdict on it, which is no news while it is on, as in gmd_known.h */
 } quirk_kind;
 
-enum { GMD_QUIRK_KINDS = 4 };
+enum { GMD_QUIRK_KINDS = 5 };
 extern const quirk_kind quirk_kinds[GMD_QUIRK_KINDS];
 
 #define GMD_QUIRKS_ALL ((1u << GMD_QUIRK_KINDS) - 1)

@@ -8,6 +8,7 @@ const quirk_kind quirk_kinds[GMD_QUIRK_KINDS] = {
     {"expandable_limit", "peak_bound bound=limit"},
     {"reservation_left", "leak.reservations"},
     {"oversize_expandable", "oom_retry"},
+    {"held_pool", "oom_retry"},
 };
 
 static bool is_name(const char *text, size_t length, const char *name)
@@ -29,7 +30,7 @@ gmd_status gmd_quirks_parse(const char *text, uint32_t *set, gmd_error *error)
         if (which == GMD_QUIRK_KINDS) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "'%.*s' is no quirk: expected all, none, or names out of spurious_oom, "
-                            "expandable_limit, reservation_left, oversize_expandable",
+                            "expandable_limit, reservation_left, oversize_expandable, held_pool",
                             length < 60 ? (int)length : 60, at);
         }
         *set |= 1u << which;

@@ -390,6 +390,26 @@ TEST_F(history, switching_on_again_begins_anew)
     assert_string_equal(actions(dump(f)), "a");
 }
 
+TEST_F(history, with_other_stacks_a_recording_goes_on)
+{
+    fixture *f = *state;
+    record(f, 10, GMD_STACKS_OFF);
+    void *block = take(f, 100, f->s1);
+    assert_int_equal(gmd_allocator_change_stacks(f->a, GMD_STACKS_ALL, NULL), GMD_OK);
+    give(f, block, f->s1);
+    assert_string_equal(actions(dump(f)), "Aafc");
+}
+
+TEST_F(history, without_a_recording_none_goes_on)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_change_stacks(f->a, GMD_STACKS_ALL, &error), GMD_FAILED);
+    assert_string_equal(error.text, "history: none is recorded that could go on");
+    record(f, 10, GMD_STACKS_OFF);
+    assert_int_equal(gmd_allocator_change_stacks(f->a, GMD_STACKS_ALL + 1, &error), GMD_BAD_INPUT);
+}
+
 TEST_F(history, switched_off_nothing_is_kept)
 {
     fixture *f = *state;

@@ -177,7 +177,7 @@ TEST(an_order_of_segments_comes_too_late_when_there_are_some)
 TEST(quirks_are_known_by_name)
 {
     static const char *const names[] = {"spurious_oom", "expandable_limit", "reservation_left",
-                                        "oversize_expandable"};
+                                        "oversize_expandable", "held_pool"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal(plugin.set_quirk(names[i], 0), 0);
         assert_int_equal(plugin.quirk_count(names[i]), 0);

@@ -282,6 +282,133 @@ TEST_F(bench, the_cache_of_one_pool_is_given_back_alone)
     assert_int_equal(stats_of(&b).reserved_bytes, 2 * GMD_MIB);
 }
 
+/* --- what a user's pool can be ------------------------------------------------------------- */
+
+static void hold(const bench *b)
+{
+    void *context;
+    assert_true(gmd_allocator_begin_pool(b->a, 0, id, is_stream, b->s1));
+    assert_true(gmd_allocator_end_pool(b->a, 0, id, &context));
+}
+
+static void *lend(void *context, size_t size, int device)
+{
+    void *memory = NULL;
+    (void)device;
+    ++*(int *)context;
+    return cudaMalloc(&memory, size) == cudaSuccess ? memory : NULL;
+}
+
+static void take_back(void *context, void *ptr, size_t size, int device)
+{
+    (void)size;
+    (void)device;
+    *(int *)context += 100;
+    assert_int_equal(cudaFree(ptr), cudaSuccess);
+}
+
+static void end_loans(void *context)
+{
+    *(int *)context += 10000;
+}
+
+TEST_F(bench, a_pool_has_its_segments_from_where_its_user_says)
+{
+    bench b = open_bench(GMD_GIB, "");
+    int calls = 0;
+    const gmd_pool_memory memory = {lend, take_back, end_loans, &calls};
+    hold(&b);
+    assert_true(gmd_allocator_set_pool_memory(b.a, 0, id, &memory));
+    begin(&b, b.s1);
+    uint64_t inside = take(&b, 512);
+    end(&b);
+    uint64_t outside = take(&b, 512);
+    assert_int_equal(calls, 1);
+    give(&b, inside);
+    give(&b, outside);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(calls, 10101);
+}
+
+TEST_F(bench, a_pool_that_is_used_already_gets_no_other_memory)
+{
+    bench b = open_bench(GMD_GIB, "");
+    int calls = 0;
+    const gmd_pool_memory memory = {lend, take_back, end_loans, &calls};
+    assert_false(gmd_allocator_set_pool_memory(b.a, 0, id, &memory));
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    assert_false(gmd_allocator_set_pool_memory(b.a, 0, id, &memory));
+    end(&b);
+}
+
+TEST_F(bench, memory_of_a_users_own_and_expandable_segments_do_not_go_together)
+{
+    bench b = open_bench(GMD_GIB, "");
+    int calls = 0;
+    const gmd_pool_memory memory = {lend, take_back, NULL, &calls};
+    hold(&b);
+    assert_true(gmd_allocator_set_pool_memory(b.a, 0, id, &memory));
+    assert_int_equal(gmd_allocator_change_settings(b.a, "expandable_segments:True", NULL), GMD_OK);
+    assert_false(gmd_allocator_begin_pool(b.a, 0, id, is_stream, b.s1));
+}
+
+TEST_F(bench, a_pool_without_splits_hands_out_whole_blocks)
+{
+    bench b = open_bench(GMD_GIB, "");
+    hold(&b);
+    assert_true(gmd_allocator_set_pool_option(b.a, 0, id, "no_split", true));
+    begin(&b, b.s1);
+    uint64_t first = take(&b, 512), second = take(&b, 512);
+    assert_int_equal(gmd_allocator_block_size(b.a, 0, (void *)(uintptr_t)first), 2 * GMD_MIB);
+    assert_int_equal(stats_of(&b).reserved_bytes, 4 * GMD_MIB);
+    give(&b, first);
+    assert_int_equal(take(&b, 1024), first);
+    give(&b, second);
+    end(&b);
+}
+
+TEST_F(bench, a_pool_in_reserve_serves_what_would_be_refused)
+{
+    bench b = open_bench(100 * GMD_MIB, "");
+    gmd_allocator_set_quirk(b.a, GMD_QUIRK_HELD_POOL, true); /* else its cache is given back */
+    begin(&b, b.s1);
+    uint64_t cached = take(&b, 80 * GMD_MIB);
+    give(&b, cached);
+    end(&b);
+    assert_int_equal(take(&b, 60 * GMD_MIB), 0);
+    assert_true(gmd_allocator_set_pool_option(b.a, 0, id, "use_on_oom", true));
+    assert_int_equal(take(&b, 60 * GMD_MIB), cached);
+    assert_int_equal(stats_of(&b).num_ooms, 1);
+    give(&b, cached);
+}
+
+TEST_F(bench, options_are_of_pools_that_somebody_holds_and_have_names)
+{
+    bench b = open_bench(GMD_GIB, "");
+    assert_false(gmd_allocator_set_pool_option(b.a, 0, id, "no_split", true));
+    hold(&b);
+    assert_false(gmd_allocator_set_pool_option(b.a, 0, id, "no_such_option", true));
+}
+
+TEST_F(bench, as_a_quirk_a_pool_keeps_its_cache_while_it_is_held)
+{
+    bench b = open_bench(GMD_GIB, "");
+    gmd_allocator_set_quirk(b.a, GMD_QUIRK_HELD_POOL, true);
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    end(&b);
+    gmd_allocator_empty_cache(b.a);
+    gmd_allocator_empty_pool(b.a, 0, id);
+    assert_int_equal(stats_of(&b).reserved_bytes, 2 * GMD_MIB);
+    assert_int_equal(gmd_allocator_quirk_count(b.a, GMD_QUIRK_HELD_POOL), 2);
+    assert_true(gmd_allocator_release_pool(b.a, 0, id));
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(stats_of(&b).reserved_bytes, 0);
+}
+
 TEST_F(bench, a_pool_that_is_not_there_has_no_cache)
 {
     bench b = open_bench(GMD_GIB, "");

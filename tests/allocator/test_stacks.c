@@ -253,6 +253,35 @@ TEST_F(stacks, a_block_from_before_has_no_frames)
     assert_string_equal(frames(block(dump(f), 0, 0)), "-");
 }
 
+TEST_F(stacks, stacks_are_switched_off_and_on_while_the_recording_goes_on)
+{
+    fixture *f = *state;
+    f->stack = "a.py:1:take";
+    record_told(f, GMD_STACKS_ALL);
+    take(f, 100);
+    assert_int_equal(gmd_allocator_change_stacks(f->a, GMD_STACKS_OFF, NULL), GMD_OK);
+    take(f, 200);
+    assert_int_equal(gmd_allocator_change_stacks(f->a, GMD_STACKS_ALLOCATIONS, NULL), GMD_OK);
+    take(f, 300);
+    const value *s = dump(f);
+    assert_string_equal(frames(block(s, 0, 0)), "take in a.py:1");
+    assert_string_equal(frames(block(s, 0, 1)), "-");
+    assert_string_equal(frames(block(s, 0, 2)), "take in a.py:1");
+}
+
+TEST_F(stacks, a_told_frame_may_be_a_return_address)
+{
+    fixture *f = *state;
+    char text[64];
+    snprintf(text, sizeof text, "@%zx\na.py:1:take\n@12g\n@", (size_t)(uintptr_t)cudaMalloc + 1);
+    f->stack = text;
+    record_told(f, GMD_STACKS_ALL);
+    take(f, 100);
+    const char *seen = frames(block(dump(f), 0, 0));
+    assert_memory_equal(seen, "cudaMalloc in ", strlen("cudaMalloc in "));
+    assert_non_null(strstr(seen, "; take in a.py:1; @12g in :0; @ in :0"));
+}
+
 TEST_F(stacks, nor_has_one_in_the_last_slot)
 {
     fixture *f = *state;

@@ -202,17 +202,76 @@ def pools_of_users(torch, _out, _is_gmd):
     return {"counts": counts, "told": told, "after_pools": reserved, "kept": outside.numel()}
 
 
-def options_of_pools_are_named(torch, _out, is_gmd):
-    """PyTorch's own allocator has these; gmd's does not, and says so."""
-    told = []
-    for options in ({"use_on_oom": True}, {"no_split": True}):
-        try:
-            torch.cuda.MemPool(**options)
-        except RuntimeError as error:
-            told.append("is not supported" in str(error))
-        else:
-            told.append(not is_gmd)
-    return {"told": told}
+def blocks_of(pool):
+    """By size: where segments lie is the device's choice."""
+    return sorted([s["total_size"], [[b["size"], b["state"]] for b in s["blocks"]]] for s in pool.snapshot())
+
+
+def pool_without_splits(torch, _out, _is_gmd):
+    torch.cuda.init()
+    pool = torch.cuda.MemPool(no_split=True)
+    with torch.cuda.use_mem_pool(pool):
+        kept = [torch.empty(n, device="cuda", dtype=torch.uint8) for n in (512, 3 * MIB, 600, 30 * MIB, 4 * MIB)]
+    del kept[1]
+    return {"blocks": blocks_of(pool), "kept": len(kept)}
+
+
+def pool_in_reserve(torch, _out, _is_gmd):
+    """use_on_oom: what would be refused is served by the free blocks of such a pool, and of no other."""
+    torch.cuda.init()
+    pools = [torch.cuda.MemPool(), torch.cuda.MemPool(use_on_oom=True)]
+    total = torch.cuda.mem_get_info()[1]
+    torch.cuda.set_per_process_memory_fraction((80 * MIB + torch.cuda.memory_reserved()) / total)
+    places = []
+    for pool in pools:
+        with torch.cuda.use_mem_pool(pool):
+            places.append(torch.empty(40 * MIB, device="cuda", dtype=torch.uint8).data_ptr())
+    first = torch.empty(30 * MIB, device="cuda", dtype=torch.uint8)
+    try:
+        torch.empty(30 * MIB, device="cuda", dtype=torch.uint8)
+        is_refused = False
+    except torch.OutOfMemoryError:
+        is_refused = True
+    return {"is_of_the_reserve": first.data_ptr() == places[1], "is_refused": is_refused}
+
+
+def cache_of_a_held_pool(torch, _out, _is_gmd):
+    """Nothing of it is given back while it is there."""
+    pool, reserved = torch.cuda.MemPool(), []
+    with torch.cuda.use_mem_pool(pool):
+        torch.empty(30 * MIB, device="cuda", dtype=torch.uint8)
+        torch.cuda.empty_cache()
+        reserved.append(torch.cuda.memory_reserved())
+    torch.cuda.empty_cache()
+    reserved.append(torch.cuda.memory_reserved())
+    del pool
+    torch.cuda.empty_cache()
+    return {"of_pool": [*reserved, torch.cuda.memory_reserved()]}
+
+
+def reduce_overhead(torch, _out, _is_gmd):
+    """torch.compile's graphs, recorded in a tree whose private pool goes back to what it was."""
+    torch.manual_seed(1)
+    first = torch.compile(lambda x: torch.relu(x @ x) + 1, mode="reduce-overhead")
+    second = torch.compile(lambda x: torch.tanh(x) * 2 + x.sum(), mode="reduce-overhead")
+    x, told = torch.randn(512, 512, device="cuda"), []
+    with torch.no_grad():
+        for i in range(12):
+            torch.compiler.cudagraph_mark_step_begin()
+            y = first(x)
+            told.append(float((second(y) if i % 3 else first(y.clone() / 1000)).sum()))
+    model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1)).cuda()
+    trained, optimizer = torch.compile(model, mode="reduce-overhead"), torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        loss = trained(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        told.append(float(loss))
+    torch.cuda.synchronize()
+    # Whether the compiler has to try its kernels out, which takes memory, depends on what an earlier process left.
+    return {"told": told, **side_by_side.own(peak=torch.cuda.max_memory_allocated(),
+                                             reserved=torch.cuda.max_memory_reserved())}
 
 
 def fraction_of_the_environment(torch, _out, _is_gmd):
@@ -248,6 +307,36 @@ def history_without_some_actions(torch, _out, _is_gmd):
     return {"actions": actions_of(torch)}
 
 
+def history_that_goes_on(torch, _out, _is_gmd):
+    """Without clear_history a recording keeps what it has, whatever stacks it goes on with."""
+    torch.cuda.memory._record_memory_history(context="all", stacks="python", max_entries=1000)
+    kept = some_work(torch)
+    torch.cuda.memory._record_memory_history(context=None, max_entries=1000)
+    kept += some_work(torch)
+    traces = torch.cuda.memory._snapshot()["device_traces"][0]
+    return {"kept": len(kept), "has_frames": [[e["action"], bool(e.get("frames"))] for e in traces
+                                              if e["action"] == "alloc"]}
+
+
+def stacks_of_live_blocks(torch, _out, _is_gmd):
+    """The context "state" gives events no frames."""
+    torch.cuda.memory._record_memory_history(context="state", stacks="python", max_entries=1000)
+    kept = some_work(torch)
+    whole = torch.cuda.memory._snapshot()
+    return {"kept": len(kept), "events": sum(bool(e.get("frames")) for e in whole["device_traces"][0]),
+            "blocks": sum(bool(b.get("frames")) for s in whole["segments"] for b in s["blocks"]
+                          if b["state"] == "active_allocated")}
+
+
+def stacks_of_both_languages(torch, _out, _is_gmd):
+    torch.cuda.memory._record_memory_history(context="all", stacks="all", max_entries=1000)
+    kept = torch.rand(100, device="cuda")
+    events = [e for e in torch.cuda.memory._snapshot()["device_traces"][0] if e["action"] == "alloc"]
+    names = [[f["name"] for f in e["frames"]] for e in events]
+    return {"kept": kept.numel(), "is_cpp": any("::rand" in n for n in names[-1]),
+            "is_python": any("stacks_of_both_languages" in n for n in names[-1])}
+
+
 def history_of_unknown_actions(torch, _out, _is_gmd):
     try:
         torch.cuda.memory._record_memory_history(skip_actions=["no_such_action"])
@@ -277,13 +366,16 @@ def metadata_of_events(torch, _out, _is_gmd):
             "events": [[e["action"], e["user_metadata"]] for e in events if e["action"] != "snapshot"]}
 
 
-def caching_that_goes_on_is_told(torch, _out, is_gmd):
-    """PyTorch's own allocator can stop caching; gmd's cannot, and says so."""
+def caching_switched_off(torch, _out, _is_gmd):
+    """Each request is one of CUDA, and the figures know nothing of it."""
     torch.cuda.init()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        torch.cuda.caching_allocator_enable(False)
-    return {"is_told": not is_gmd or any("caching cannot be switched off" in str(w.message) for w in said)}
+    torch.cuda.caching_allocator_enable(False)
+    x = torch.ones(MIB, device="cuda", dtype=torch.uint8)
+    told = [torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), int(x.sum())]
+    torch.cuda.caching_allocator_enable(True)
+    y = torch.ones(MIB, device="cuda", dtype=torch.uint8)
+    del x
+    return {"told": [*told, torch.cuda.memory_allocated(), int(y.sum())]}
 
 
 def gpu_trace(torch, _out, _is_gmd):
@@ -558,13 +650,15 @@ def watching_costs_little(torch, _out, _is_gmd):
 watching_costs_little.runs_alone = True
 
 CHECKS = (
-    accelerator_figures, accelerator_empty_cache, accelerator_resets, accumulated_resets, profiler_sees_memory,
-    profiler_sees_refusals, settings_at_run_time, settings_before_the_first_tensor,
+    accelerator_figures, accelerator_empty_cache, accelerator_resets, accumulated_resets,
+    profiler_sees_memory, profiler_sees_refusals, settings_at_run_time, settings_before_the_first_tensor,
     settings_that_cannot_change_are_named, bad_settings_are_refused, snapshot_of_a_pool, nested_pools,
-    pools_of_users, options_of_pools_are_named, fraction_of_the_environment, history_of_old,
-    history_without_some_actions, history_of_unknown_actions, what_histories_lack_is_told, metadata_of_events,
-    caching_that_goes_on_is_told, gpu_trace, sanitizer_of_streams, text_of_refusals, observer_of_refusals,
-    other_processes, segments_that_others_cannot_have_are_named, refusal_of(beyond_a_limit, "limit"),
+    pools_of_users, pool_without_splits, pool_in_reserve, cache_of_a_held_pool, reduce_overhead,
+    fraction_of_the_environment, history_of_old, history_that_goes_on, stacks_of_live_blocks,
+    stacks_of_both_languages, history_without_some_actions, history_of_unknown_actions,
+    what_histories_lack_is_told, metadata_of_events, caching_switched_off, gpu_trace,
+    sanitizer_of_streams, text_of_refusals, observer_of_refusals, other_processes,
+    segments_that_others_cannot_have_are_named, refusal_of(beyond_a_limit, "limit"),
     refusal_of(beyond_the_device, "capacity"), refusal_of(beside_many_small_ones, "fragmentation"),
     refusal_of(in_the_backward_pass, "limit"), watching_finds_a_leak, watching_accuses_nobody,
     watching_costs_little)

@@ -57,6 +57,10 @@ class Install(unittest.TestCase):
         self.assertEqual(run("gmd_torch.install()\nmalloc(8200)\nprint(gmd_torch.memory_allocated())",
                              PYTORCH_CUDA_ALLOC_CONF="roundup_power2_divisions:4"), "10240")
 
+    def test_the_environment_may_switch_caching_off(self):
+        program = "gmd_torch.install()\nb = malloc(1000)\nprint(gmd_torch.memory_allocated())\nfree(b)"
+        self.assertEqual(run(program, PYTORCH_NO_CUDA_MEMORY_CACHING="1"), "0")
+
     def test_a_bad_setting_is_named_and_nothing_is_installed(self):
         printed = run("try: gmd_torch.install('no_such:1')\n"
                    "except gmd_torch.GmdError as e: print(e, gmd_torch.installed(), torch.cuda.memory.current)")
@@ -182,6 +186,30 @@ class Snapshots(unittest.TestCase):
     def test_a_library_that_lacks_a_function_is_named(self):
         self.assertRegex(run("gmd_torch.install()\ngmd_torch._function('gmd_new')"),
                          "libgmd_allocator.so has no gmd_new: it is older")
+
+    def test_a_history_goes_on_unless_it_is_cleared(self):
+        program = ("gmd_torch.install()\nrecord = torch._C._cuda_record_memory_history\n"
+                   "record('all', None, 'python', 10)\na = malloc(1000)\n"
+                   "record('all', 'all', 'python', 10)\nb = malloc(2000)\n"
+                   "events = torch._C._cuda_memorySnapshot(None)['device_traces'][0]\n"
+                   "print([(e['size'], bool(e.get('frames'))) for e in events if e['action'] == 'alloc'])\n"
+                   "record('all', 'all', 'python', 10, True)\n"
+                   "print(len(torch._C._cuda_memorySnapshot(None)['device_traces'][0]))")
+        self.assertEqual(run(program).splitlines(), ["[(1000, False), (2000, True)]", "0"])
+
+    def test_torchs_context_state_gives_frames_to_live_blocks_only(self):
+        program = ("gmd_torch.install()\ntorch._C._cuda_record_memory_history('all', 'state', 'python', 10)\n"
+                   "a = malloc(1000)\ns = torch._C._cuda_memorySnapshot(None)\n"
+                   "print([bool(e.get('frames')) for e in s['device_traces'][0] if e['action'] == 'alloc'],\n"
+                   "      bool(s['segments'][0]['blocks'][0]['frames']))")
+        self.assertEqual(run(program), "[False] True")
+
+    def test_frames_of_the_machine_code_come_before_pythons(self):
+        program = ("gmd_torch.install()\ngmd_torch.record_memory_history(10, source='all')\n"
+                   "def take(): return malloc(1000)\ntake()\n"
+                   "names = [f['name'] for f in gmd_torch.snapshot()['segments'][0]['blocks'][0]['frames']]\n"
+                   "print('ffi_call' in ' '.join(names[:5]), 'take' in names)")
+        self.assertEqual(run(program).split()[1], "True")
 
     def test_events_have_pythons_frames(self):
         printed = run("gmd_torch.install(history=100, stacks='state')\n"

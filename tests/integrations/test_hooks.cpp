@@ -39,6 +39,8 @@ int gmd_torch_answer(char *message, size_t message_size);
 void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_t stream);
 void gmd_torch_trace_with(void (*allocated)(void *), void (*freed)(void *));
 int gmd_torch_is_traced(void);
+void gmd_torch_enable_caching(int is_on);
+size_t gmd_torch_stack(void *python, char *text, size_t size);
 void gmd_torch_explain_with(size_t (*tell)(int, uint64_t, uint64_t, uint64_t, const char *, char *,
                                            size_t));
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
@@ -105,6 +107,12 @@ TEST_F(empty_cache, a_refused_request_throws_pytorchs_error)
     std::string text = text_of_refusal(too_much);
     assert_non_null(
         std::strstr(text.c_str(), "CUDA out of memory. Tried to allocate 1048576.00 GiB"));
+}
+
+TEST_F(empty_cache, of_more_than_an_exabyte_only_that_is_told)
+{
+    const char expected[] = "CUDA out of memory. Tried to allocate more than 1EB memory.";
+    assert_int_equal(text_of_refusal(size_t{1} << 60).compare(0, sizeof expected - 1, expected), 0);
 }
 
 TEST_F(empty_cache, the_error_is_one_of_pytorchs_errors)
@@ -293,11 +301,26 @@ TEST_F(empty_cache, the_cache_of_one_pool_is_emptied_alone)
     gmd_torch_begin_pool(0, pool_id(0, 11), stream_filter());
     gmd_free(gmd_torch_malloc(100, 0, nullptr), 0, 0, nullptr);
     gmd_torch_end_pool(0, pool_id(0, 11));
+    gmd_torch_release_pool(0, pool_id(0, 11));
     changed->emptyCache(pool_id(0, 11));
     assert_int_equal(used(), 2 * MiB);
     changed->emptyCache(pool_id(0, 0));
     assert_int_equal(used(), 0);
-    gmd_torch_release_pool(0, pool_id(0, 11));
+}
+
+// As torch 2.11 has it (PyTorch's test_mempool_emptycache_multithread).
+TEST_F(empty_cache, the_cache_of_a_pool_is_its_own_while_it_is_held)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    gmd_torch_begin_pool(0, pool_id(0, 15), stream_filter());
+    gmd_free(gmd_torch_malloc(100, 0, nullptr), 0, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 15));
+    changed->emptyCache(pool_id(0, 15));
+    changed->emptyCache(pool_id(0, 0));
+    assert_int_equal(used(), 2 * MiB);
+    gmd_torch_release_pool(0, pool_id(0, 15));
+    changed->emptyCache(pool_id(0, 0));
 }
 
 TEST_F(empty_cache, a_pool_of_a_user_is_held_until_it_is_gone)
@@ -315,23 +338,132 @@ TEST_F(empty_cache, a_pool_of_a_user_is_held_until_it_is_gone)
     assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 12)), 0);
 }
 
-TEST_F(empty_cache, what_a_users_pool_cannot_have_is_named_and_nobody_holds_the_pool)
+void *lend(size_t size, int, cudaStream_t)
 {
-    CUDAPluggableAllocator plain;
-    CUDAPluggableAllocator *changed = answering(&plain);
-    changed->createOrIncrefPool(0, pool_id(0, 13), nullptr);
-    assert_string_equal(refusal([&] { changed->setNoSplit(0, pool_id(0, 13)); }).c_str(),
-                        "gmd_allocator: a MemPool with no_split is not supported");
-    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 13)), 0);
+    void *memory = nullptr;
+    return cudaMalloc(&memory, size) == cudaSuccess ? memory : nullptr;
 }
 
-TEST_F(empty_cache, the_live_blocks_of_a_pool_are_not_checked_as_before)
+void take_back(void *ptr, size_t, int, cudaStream_t)
+{
+    assert_int_equal(cudaFree(ptr), cudaSuccess);
+}
+
+TEST_F(empty_cache, a_pool_of_a_user_has_its_memory_from_the_users_allocator)
+{
+    CUDAPluggableAllocator plain;
+    auto source = std::make_shared<CUDAPluggableAllocator>();
+    source->alloc_fn = lend;
+    source->free_fn = take_back;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    changed->createOrIncrefPool(0, pool_id(0, 13), source);
+    gmd_torch_begin_pool(0, pool_id(0, 13), stream_filter());
+    void *block = gmd_torch_malloc(100, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 13));
+    assert_int_equal(source->books.size(), 1);
+    gmd_torch_free(block, 0, 0, nullptr);
+    gmd_torch_release_pool(0, pool_id(0, 13));
+    gmd_torch_release_pool(0, pool_id(0, 13));
+    changed->emptyCache(pool_id(0, 13));
+    assert_int_equal(source->books.size(), 0);
+    assert_int_equal(source.use_count(), 1);
+}
+
+TEST_F(empty_cache, a_source_of_another_class_is_refused_and_nobody_holds_the_pool)
 {
     CUDAPluggableAllocator plain;
     CUDAPluggableAllocator *changed = answering(&plain);
-    assert_string_equal(
-        refusal([&] { changed->checkPoolLiveAllocations(0, pool_id(0, 1), {}); }).c_str(),
-        "does not yet support checkPoolLiveAllocations");
+    auto other = std::make_shared<void *>(nullptr);
+    assert_non_null(
+        std::strstr(refusal([&] { changed->createOrIncrefPool(0, pool_id(0, 16), other); }).c_str(),
+                    "an allocator of its own"));
+    assert_int_equal(changed->getPoolUseCount(0, pool_id(0, 16)), 0);
+}
+
+TEST_F(empty_cache, a_pool_of_a_user_is_not_split_if_so_wanted)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    changed->createOrIncrefPool(0, pool_id(0, 17), nullptr);
+    changed->setNoSplit(0, pool_id(0, 17));
+    changed->setUseOnOOM(0, pool_id(0, 17), true);
+    gmd_torch_begin_pool(0, pool_id(0, 17), stream_filter());
+    void *block = gmd_torch_malloc(100, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 17));
+    assert_int_equal(gmd_block_size(0, block), 2 * MiB);
+    gmd_torch_free(block, 0, 0, nullptr);
+    gmd_torch_release_pool(0, pool_id(0, 17));
+    gmd_torch_release_pool(0, pool_id(0, 17));
+}
+
+// As PyTorch uses it: what it asks for and frees goes through its books.
+CUDAPluggableAllocator *with_books(CUDAPluggableAllocator *object)
+{
+    object->alloc_fn = gmd_torch_malloc;
+    object->free_fn = gmd_torch_free;
+    return answering(object);
+}
+
+// A pool with two live blocks of 2 MiB.
+struct kept_pool {
+    explicit kept_pool(CUDAPluggableAllocator *object) : torch(object)
+    {
+        gmd_torch_begin_pool(0, id, stream_filter());
+        first = torch->malloc(2 * MiB, 0, nullptr);
+        second = torch->malloc(2 * MiB, 0, nullptr);
+    }
+    ~kept_pool()
+    {
+        gmd_torch_end_pool(0, id);
+        gmd_torch_release_pool(0, id);
+        gmd_empty_cache();
+    }
+    CUDAPluggableAllocator *torch;
+    pool_id id = {0, 14};
+    void *first, *second;
+};
+
+TEST_F(empty_cache, the_live_blocks_of_a_pool_are_compared_with_those_that_are_expected)
+{
+    CUDAPluggableAllocator plain;
+    kept_pool pool(with_books(&plain));
+    assert_true(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first, pool.second}));
+    assert_false(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first}));
+    pool.torch->raw_delete(pool.first);
+    assert_false(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first, pool.second}));
+    pool.torch->raw_delete(pool.second);
+    assert_non_null(std::strstr(
+        refusal([&] { pool.torch->checkPoolLiveAllocations(0, pool_id(9, 9), {}); }).c_str(),
+        "no such pool"));
+}
+
+TEST_F(empty_cache, a_pool_goes_back_to_its_checkpoint_and_pytorchs_books_know)
+{
+    CUDAPluggableAllocator plain;
+    kept_pool pool(with_books(&plain));
+    auto kept = pool.torch->getCheckpointState(0, pool.id);
+    pool.torch->raw_delete(pool.first);
+    void *later = pool.torch->malloc(3 * MiB, 0, nullptr);
+    {
+        auto delta = pool.torch->setCheckpointPoolState(0, kept);
+        assert_int_equal(delta.ptrs_freed.size(), 2); // second, later
+        assert_int_equal(delta.dataptrs_allocd.size(), 2);
+        assert_ptr_equal(delta.dataptrs_allocd[0].data, pool.first);
+        assert_int_equal(delta.dataptrs_allocd[0].device.type, 1);
+        assert_int_equal(plain.books.count(later), 0);
+        assert_int_equal(plain.books.size(), 2);
+        assert_true(pool.torch->checkPoolLiveAllocations(0, pool.id, {pool.first, pool.second}));
+    } // the tensors that own the blocks are gone
+    assert_int_equal(plain.books.size(), 0);
+    assert_true(pool.torch->checkPoolLiveAllocations(0, pool.id, {}));
+}
+
+TEST_F(empty_cache, the_state_of_a_pool_that_is_not_there_is_refused)
+{
+    CUDAPluggableAllocator plain;
+    CUDAPluggableAllocator *changed = answering(&plain);
+    assert_string_equal(refusal([&] { changed->getCheckpointState(0, pool_id(9, 9)); }).c_str(),
+                        "gmd_allocator: there is no private pool (9, 9)");
 }
 
 // The simulated device has no other processes; check_inside.py shares on a real one.
@@ -352,6 +484,23 @@ TEST_F(empty_cache, a_handle_of_another_allocator_is_refused)
     CUDAPluggableAllocator *changed = answering(&plain);
     assert_non_null(std::strstr(refusal([&] { changed->getIpcDevPtr("c123"); }).c_str(),
                                 "comes from a process with another allocator"));
+}
+
+TEST_F(empty_cache, without_caching_each_request_is_one_of_cuda)
+{
+    gmd_torch_enable_caching(0);
+    void *block = gmd_torch_malloc(512, 0, nullptr);
+    assert_int_equal(pool_of(block), -1); // the allocator does not know it
+    assert_int_equal(used(), 2 * MiB);    // what cudaMalloc takes
+    bool is_refused = !text_of_refusal(too_much).empty();
+    gmd_torch_enable_caching(1);
+    void *cached = gmd_torch_malloc(512, 0, nullptr);
+    assert_int_equal(pool_of(cached), 0);
+    gmd_torch_free(block, 512, 0, nullptr);
+    assert_int_equal(used(), 2 * MiB);
+    gmd_torch_free(cached, 512, 0, nullptr);
+    assert_true(is_refused);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
 }
 
 // --- who watches ---------------------------------------------------------------------------------
@@ -388,6 +537,48 @@ TEST_F(empty_cache, a_trace_that_is_under_way_is_seen)
     *is_on = false;
     assert_int_equal(before, 0);
     assert_int_equal(during, 1);
+}
+
+// In place of Python's.
+size_t tell_frame(void *, char *text, size_t size)
+{
+    return static_cast<size_t>(std::snprintf(text, size, "a.py:1:take"));
+}
+
+// Where the program or library begins that the address is in.
+void *base_of(const void *address)
+{
+    Dl_info info = {};
+    assert_int_not_equal(dladdr(address, &info), 0);
+    return info.dli_fbase;
+}
+
+// How many of the return addresses in the text are of the program or library of `address`.
+int count_frames(const std::string &text, const void *address)
+{
+    int count = 0;
+    for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1)) {
+        const auto code = static_cast<uintptr_t>(std::strtoull(&text[at + 1], nullptr, 16));
+        Dl_info info = {};
+        count += dladdr(reinterpret_cast<void *>(code), &info) != 0 &&
+                 info.dli_fbase == base_of(address);
+    }
+    return count;
+}
+
+TEST_F(empty_cache, a_stack_has_the_machine_codes_frames_and_then_pythons)
+{
+    char text[4000];
+    size_t length = gmd_torch_stack(reinterpret_cast<void *>(tell_frame), text, sizeof text);
+    std::string all(text, length);
+    assert_true(count_frames(all, reinterpret_cast<void *>(tell_frame)) > 0);
+    assert_int_equal(all.compare(all.size() - 12, 12, "\na.py:1:take"), 0);
+}
+
+TEST_F(empty_cache, a_stack_that_is_too_long_is_cut)
+{
+    char text[8] = "";
+    assert_int_equal(gmd_torch_stack(nullptr, text, sizeof text), 0);
 }
 
 void *traced[2];

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
+#include <vector>
 
 #define STANDIN_API __attribute__((visibility("default")))
 
@@ -65,6 +67,22 @@ STANDIN_API void reportOutOfMemoryToProfiler(int64_t bytes, size_t allocated, si
 namespace cuda::CUDACachingAllocator
 {
 class CUDAAllocator;
+
+struct STANDIN_API AllocatorState {
+    virtual ~AllocatorState();
+};
+
+struct DataPtr { // of c10
+    void *data;
+    std::unique_ptr<void, void (*)(void *)> owner;
+    Device device;
+};
+
+struct CheckpointDelta {
+    std::vector<void *> ptrs_freed;
+    std::vector<DataPtr> dataptrs_allocd;
+};
+
 STANDIN_API extern std::atomic<CUDAAllocator *> allocator;
 } // namespace cuda::CUDACachingAllocator
 

@@ -1,5 +1,6 @@
-// pluggable.h - PyTorch's pluggable allocator as far as its virtual table matters: the entries that
-// the hooks know by their symbols, and between two of them the five that they know by their places.
+// pluggable.h - PyTorch's pluggable allocator as far as its virtual table and its books matter: the
+// entries that the hooks know by their symbols, and between two of them the five that they know by
+// their places.
 #ifndef GMD_STANDIN_PLUGGABLE_H
 #define GMD_STANDIN_PLUGGABLE_H
 
@@ -8,8 +9,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
+
+struct CUstream_st;
 
 namespace torch::cuda::CUDAPluggableAllocator
 {
@@ -24,6 +28,10 @@ struct shareable {
 struct STANDIN_API CUDAPluggableAllocator {
     CUDAPluggableAllocator(); // here and not inline: the table is this library's
     virtual ~CUDAPluggableAllocator();
+    void *malloc(size_t size, int8_t device, CUstream_st *stream);
+    virtual void (*raw_deleter() const)(void *);
+    virtual void *raw_alloc(size_t size);
+    virtual void raw_delete(void *ptr);
     virtual int before();
     virtual void emptyCache(pool_id id);
     virtual void cacheInfo(int8_t device, size_t *largest);
@@ -37,6 +45,16 @@ struct STANDIN_API CUDAPluggableAllocator {
     virtual shareable shareIpcHandle(void *ptr);
     virtual std::shared_ptr<void> getIpcDevPtr(std::string handle);
     virtual int after();
+    virtual std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState>
+    getCheckpointState(int8_t device, pool_id id);
+    virtual c10::cuda::CUDACachingAllocator::CheckpointDelta
+    setCheckpointPoolState(int8_t device,
+                           std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState> state);
+
+    // What torch is given, and its books: for the tests.
+    void *(*alloc_fn)(size_t size, int device, CUstream_st *stream) = nullptr;
+    void (*free_fn)(void *ptr, size_t size, int device, CUstream_st *stream) = nullptr;
+    std::unordered_map<void *, size_t> books;
 };
 
 } // namespace torch::cuda::CUDAPluggableAllocator
