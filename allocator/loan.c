@@ -1,6 +1,6 @@
 #include "loan.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "cuda_work.h"
 #include "host_image.h"
 #include "pending.h"

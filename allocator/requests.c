@@ -1,7 +1,7 @@
 #include "requests.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "device_access.h"
 #include "device_heaps.h"
 #include "device_limit.h"

@@ -1,7 +1,7 @@
 #include "segments.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "device_limit.h"
 #include "device_segments.h"
 #include "expandable.h"

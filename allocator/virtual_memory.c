@@ -1,6 +1,6 @@
 #include "virtual_memory.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "gmd_assert.h"
 #include "gmd_cuda.h"
 

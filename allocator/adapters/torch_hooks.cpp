@@ -5,17 +5,24 @@
 #include "torch_observers.h"
 #include "torch_refusal.h"
 #include "torch_segment.h"
+#include "torch_serving.h"
 #include "torch_symbols.h"
 
 #include "gmd_abi.h"
+
+#include <stdexcept>
+#include <string>
 
 TORCH_EXPORT void *gmd_torch_malloc(size_t size, int device, cudaStream_t stream)
 {
     if (size == 0) {
         return nullptr; // a tensor without elements, as with PyTorch's own allocator
     }
-    void *block = gmd_malloc(size, device, stream);
+    void *block = serving.malloc(size, device, stream);
     if (!block) {
+        if (const char *reason = serving.error ? serving.error() : nullptr) {
+            throw std::runtime_error(std::string("gmd_torch: ") + reason);
+        }
         tell_refused(size, device);
         refuse_request(size, device);
     }
@@ -28,7 +35,7 @@ TORCH_EXPORT void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_
     if (ptr) {
         tell_freed(ptr, device);
     }
-    gmd_free(ptr, size, device, stream);
+    serving.free(ptr, size, device, stream);
 }
 
 TORCH_EXPORT void *gmd_torch_base_allocation(void *ptr, size_t *size)

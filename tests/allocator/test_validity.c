@@ -5,7 +5,7 @@
 #include "../assertion_test.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "device_access.h"
 #include "pending.h"
 #include "private_pools.h"

@@ -1,0 +1,398 @@
+#define _GNU_SOURCE
+#include "report.h"
+
+#include "patterns.h"
+
+#include "gmd_json.h"
+#include "gmd_size.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STACK_TEXT = 16384, SHOWN_FRAMES = 12 };
+
+struct report {
+    sanitizer_options options;
+    stack_text_fn *stack_text;
+    uint64_t count;
+    FILE *file;
+    bool was_tried; /* to open the file */
+    char latest[512];
+    char stack[STACK_TEXT + 1];
+};
+
+static const struct {
+    const char *name, *title;
+} kinds[] = {
+    [FINDING_WRITE_AFTER_FREE] = {"write_after_free", "write to memory that was freed"},
+    [FINDING_WRITE_PAST_END] = {"write_past_end", "write past the end of a block"},
+    [FINDING_WRITE_BEFORE_START] = {"write_before_start", "write before the start of a block"},
+    [FINDING_UNINITIALISED_READ] = {"uninitialised_read", "read of memory that nobody wrote"},
+    [FINDING_READ_AFTER_FREE] = {"read_after_free", "read of memory that was freed"},
+    [FINDING_BAD_FREE] = {"bad_free", "free of memory that is no live block"},
+};
+
+static const char *const moments[] = {[MOMENT_FREE] = "free",
+                                      [MOMENT_REUSE] = "reuse",
+                                      [MOMENT_CHECK] = "check",
+                                      [MOMENT_READ] = "read"};
+
+report *report_create(const sanitizer_options *options, stack_text_fn *stack_text)
+{
+    report *r = calloc(1, sizeof *r);
+    if (r) {
+        r->options = *options;
+        r->stack_text = stack_text;
+    }
+    return r;
+}
+
+void report_destroy(report *r)
+{
+    if (r && r->file) {
+        fclose(r->file);
+    }
+    free(r);
+}
+
+uint64_t report_count(const report *r)
+{
+    return r->count;
+}
+
+const char *report_latest(const report *r)
+{
+    return r->latest;
+}
+
+/* --- words -------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+}
+
+static const char *stream_text(cudaStream_t stream, char text[40])
+{
+    uintptr_t handle = (uintptr_t)stream;
+    snprintf(text, 40, handle <= 1 ? "the default stream" : "stream 0x%zx", (size_t)handle);
+    return text;
+}
+
+/* Of a frame FILE:LINE:FUNCTION. */
+static void say_frame(const char *line, size_t length)
+{
+    say("      %.*s\n", (int)length, line);
+}
+
+static void say_stack(report *r, const char *title, uint32_t stack)
+{
+    size_t length = stack ? r->stack_text(stack, r->stack, STACK_TEXT) : 0;
+    if (length == 0) {
+        say("    %s: no Python frames (a thread of PyTorch's own, the autograd engine's say)\n",
+            title);
+        return;
+    }
+    say("    %s:\n", title);
+    r->stack[length] = '\0';
+    unsigned shown = 0;
+    for (char *line = r->stack, *end; *line && shown < SHOWN_FRAMES; line = end, shown++) {
+        end = strchrnul(line, '\n');
+        say_frame(line, (size_t)(end - line));
+        end += *end == '\n';
+    }
+}
+
+static const char *ordinal_text(uint64_t count, const char *word, char text[64])
+{
+    snprintf(text, 64, "%llu %s%s", (unsigned long long)count, word, count == 1 ? "" : "s");
+    return text;
+}
+
+/* Where the first changed byte lies, in words. */
+static void place_text(const finding *f, char text[128])
+{
+    char count[64];
+    uint64_t at = f->changed.first, end = f->block.address + f->block.size;
+    if (at >= end) {
+        snprintf(text, 128, "%s past the end", ordinal_text(at - end, "byte", count));
+        if (at == end) {
+            snprintf(text, 128, "right behind the end");
+        }
+    } else if (at < f->block.address) {
+        snprintf(text, 128, "%s before the start",
+                 ordinal_text(f->block.address - at, "byte", count));
+    } else {
+        snprintf(text, 128, "at offset %llu", (unsigned long long)(at - f->block.address));
+    }
+}
+
+/* A pattern that was found tells who wrote: memory was copied that nobody had written. */
+static void say_word(const finding *f)
+{
+    uint64_t word = f->changed.word;
+    unsigned char bytes[8];
+    float numbers[2];
+    memcpy(bytes, &word, sizeof bytes);
+    memcpy(numbers, &word, sizeof numbers);
+    say("    found there: ");
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        say("%02x ", bytes[i]);
+    }
+    const char *name = pattern_name(word);
+    if (name) {
+        say("(%s)\n", name);
+    } else {
+        say("(as float32: %g %g)\n", (double)numbers[0], (double)numbers[1]);
+    }
+}
+
+static void say_meaning(const finding *f)
+{
+    switch (f->kind) {
+    case FINDING_WRITE_AFTER_FREE:
+        say("    The program gave the block back, and something wrote to it later than all work "
+            "that was queued on its\n"
+            "    stream then%s: a kernel on another stream without record_stream, a view or a "
+            "pointer\n"
+            "    that outlives its tensor, a graph that is replayed into freed memory.\n",
+            f->block.recorded_count ? " and on the recorded ones" : "");
+        break;
+    case FINDING_WRITE_PAST_END:
+        say("    A kernel or a copy writes beyond the end of this tensor's memory.\n");
+        break;
+    case FINDING_WRITE_BEFORE_START:
+        say("    A kernel or a copy writes in front of this tensor's memory.\n");
+        break;
+    case FINDING_UNINITIALISED_READ:
+        say("    An operator computes with values that were never written: torch.empty is not "
+            "torch.zeros.\n");
+        break;
+    case FINDING_READ_AFTER_FREE:
+        say("    The operator got memory of a block that had been given back by the time that it "
+            "ran: on another\n"
+            "    stream without record_stream, by a pointer that outlives its tensor, or copied "
+            "from such memory.\n");
+        break;
+    case FINDING_BAD_FREE:
+        say("    The pointer was freed already, or is none of this allocator.\n");
+        break;
+    }
+}
+
+static void say_moment(const finding *f)
+{
+    switch (f->moment) {
+    case MOMENT_FREE:
+        say("    Noticed when the block was freed.\n");
+        break;
+    case MOMENT_REUSE:
+        say("    Noticed %.3f s after the free, before the memory went back into use.\n",
+            (double)(f->now_ns - f->block.freed_ns) * 1e-9);
+        break;
+    case MOMENT_CHECK:
+        say("    Noticed by a check while the block was %s.\n",
+            f->block.freed_ns ? "held back after its free" : "in use");
+        break;
+    case MOMENT_READ:
+        break;
+    }
+}
+
+static void say_block(report *r, const finding *f)
+{
+    const guarded_block *b = &f->block;
+    char size[24], stream[40];
+    say("    block of %s (%llu bytes) at 0x%llx, allocated on %s\n", gmd_format_size(b->size, size),
+        (unsigned long long)b->size, (unsigned long long)b->address,
+        stream_text(b->stream, stream));
+    for (uint32_t i = 0; i < b->recorded_count && i < GUARDED_STREAMS; i++) {
+        say("    recorded on %s\n", stream_text(b->recorded[i], stream));
+    }
+    say_stack(r, "allocated", b->allocated_stack);
+    if (b->freed_ns) {
+        say_stack(r, "freed", b->freed_stack);
+    }
+    if (f->owner.address) {
+        say("    the memory is now a block of %s on %s\n", gmd_format_size(f->owner.size, size),
+            stream_text(f->owner.stream, stream));
+        say_stack(r, "came back to", f->owner.allocated_stack);
+    }
+    say_stack(r, f->moment == MOMENT_READ ? "read in" : "noticed in", f->current_stack);
+}
+
+/* The first line, which is the sentence of an exception, too. */
+static void make_title(report *r, const finding *f)
+{
+    char place[128], count[64], size[24];
+    if (f->kind == FINDING_BAD_FREE) {
+        snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: 0x%llx", f->block.device,
+                 kinds[f->kind].title, (unsigned long long)f->block.address);
+        return;
+    }
+    place_text(f, place);
+    snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: %s%s, the first %s of a block of %s",
+             f->block.device, kinds[f->kind].title, ordinal_text(f->changed.changed, "byte", count),
+             f->moment == MOMENT_READ ? "" : " changed", place,
+             gmd_format_size(f->block.size, size));
+}
+
+static void say_finding(report *r, const finding *f)
+{
+    say("==gmd sanitizer== %llu: %s\n", (unsigned long long)r->count, r->latest);
+    say_meaning(f);
+    if (f->kind != FINDING_BAD_FREE) {
+        say_word(f);
+        say_block(r, f);
+        say_moment(f);
+    } else {
+        say_stack(r, "freed in", f->current_stack);
+    }
+    fflush(stderr);
+}
+
+/* --- JSON lines --------------------------------------------------------------------------- */
+
+static void write_stack(report *r, gmd_json *json, const char *key, uint32_t stack)
+{
+    size_t length = stack ? r->stack_text(stack, r->stack, STACK_TEXT) : 0;
+    r->stack[length] = '\0';
+    gmd_json_array(json, key);
+    char *rest = r->stack;
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        if (*line) {
+            gmd_json_string(json, NULL, line);
+        }
+    }
+    gmd_json_end(json);
+}
+
+static void write_stream(gmd_json *json, const char *key, cudaStream_t stream)
+{
+    char text[32];
+    snprintf(text, sizeof text, "0x%zx", (size_t)(uintptr_t)stream);
+    gmd_json_string(json, key, text);
+}
+
+static void write_address(gmd_json *json, const char *key, uint64_t address)
+{
+    char text[32];
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
+    gmd_json_string(json, key, text);
+}
+
+static void write_block(report *r, gmd_json *json, const char *key, const guarded_block *b)
+{
+    gmd_json_object(json, key);
+    write_address(json, "address", b->address);
+    gmd_json_u64(json, "bytes", b->size);
+    gmd_json_u64(json, "number", b->number);
+    write_stream(json, "stream", b->stream);
+    gmd_json_array(json, "recorded_streams");
+    for (uint32_t i = 0; i < b->recorded_count && i < GUARDED_STREAMS; i++) {
+        write_stream(json, NULL, b->recorded[i]);
+    }
+    gmd_json_end(json);
+    write_stack(r, json, "allocated", b->allocated_stack);
+    write_stack(r, json, "freed", b->freed_ns ? b->freed_stack : 0);
+    gmd_json_end(json);
+}
+
+static void write_finding(report *r, const finding *f)
+{
+    gmd_json json;
+    gmd_json_start(&json, r->file);
+    gmd_json_row(&json, NULL);
+    gmd_json_string(&json, "schema", "gmd-sanitizer-1");
+    gmd_json_u64(&json, "finding", r->count);
+    gmd_json_u64(&json, "pid", (uint64_t)getpid());
+    gmd_json_double(&json, "time", (double)time(NULL));
+    gmd_json_string(&json, "kind", kinds[f->kind].name);
+    gmd_json_string(&json, "verdict", r->latest);
+    gmd_json_array(&json, "found_by");
+    gmd_json_string(&json, NULL, f->kind == FINDING_BAD_FREE ? "request" : "bytes");
+    gmd_json_end(&json);
+    gmd_json_i64(&json, "device", f->block.device);
+    gmd_json_string(&json, "noticed_at", moments[f->moment]);
+    if (f->kind != FINDING_BAD_FREE) {
+        gmd_json_object(&json, "changed");
+        gmd_json_i64(&json, "first_offset", (int64_t)(f->changed.first - f->block.address));
+        gmd_json_i64(&json, "last_offset", (int64_t)(f->changed.last - f->block.address));
+        gmd_json_u64(&json, "bytes", f->changed.changed);
+        write_address(&json, "word_found", f->changed.word);
+        write_address(&json, "word_expected", f->expected);
+        gmd_json_end(&json);
+    }
+    write_block(r, &json, "block", &f->block);
+    if (f->owner.address) {
+        write_block(r, &json, "came_back_to", &f->owner);
+    }
+    write_stack(r, &json, "noticed_in", f->current_stack);
+    gmd_json_end(&json);
+    gmd_json_finish(&json);
+    fflush(r->file);
+}
+
+static bool open_file(report *r)
+{
+    if (!r->was_tried) {
+        r->was_tried = true;
+        r->file = fopen(r->options.report, "ae");
+        if (!r->file) {
+            say("==gmd sanitizer== %s cannot be written: %s\n", r->options.report, strerror(errno));
+        }
+    }
+    return r->file != NULL;
+}
+
+/* --- findings ----------------------------------------------------------------------------- */
+
+void report_finding(report *r, const finding *f)
+{
+    r->count++;
+    make_title(r, f);
+    if (r->count > r->options.most_reports) {
+        return;
+    }
+    if (open_file(r)) {
+        write_finding(r, f);
+    }
+    say_finding(r, f);
+}
+
+void report_summary(report *r, const report_figures *figures)
+{
+    char zones[24], held[24];
+    say("==gmd sanitizer== %llu finding%s in %llu allocations, %llu verified after their free; at "
+        "most %s of red zones, %s held back\n",
+        (unsigned long long)r->count, r->count == 1 ? "" : "s",
+        (unsigned long long)figures->allocations, (unsigned long long)figures->verified_blocks,
+        gmd_format_size(figures->zone_peak_bytes, zones),
+        gmd_format_size(figures->quarantine_peak_bytes, held));
+    if (figures->unwatched_blocks) {
+        say("==gmd sanitizer== not watched: %llu blocks of captures and of streams that were "
+            "captured at their free\n",
+            (unsigned long long)figures->unwatched_blocks);
+    }
+    if (figures->lost_finds) {
+        say("==gmd sanitizer== %llu further finds were lost: there was no room\n",
+            (unsigned long long)figures->lost_finds);
+    }
+    if (figures->incomplete) {
+        say("==gmd sanitizer== the last check was not made: %s\n", figures->incomplete);
+    }
+    if (r->count) {
+        say("==gmd sanitizer== %s%s has them\n",
+            r->count > r->options.most_reports ? "the first ones are above; " : "",
+            r->file ? r->options.report : "no file");
+    }
+    fflush(stderr);
+}
