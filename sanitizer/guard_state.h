@@ -1,0 +1,87 @@
+/* guard_state.h - what the parts of a guard share. */
+#ifndef GMD_GUARD_STATE_H
+#define GMD_GUARD_STATE_H
+
+#include "guard.h"
+
+#include "block_index.h"
+#include "block_set.h"
+#include "quarantine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { WATCHES = 1 << 16 };
+
+/* What a verification was about, kept until its ticket comes round again. */
+typedef struct watch {
+    guarded_block block;
+    finding_moment moment;
+    uint64_t expected;
+    uint32_t stack; /* of a read */
+    bool is_reported;
+} watch;
+
+typedef struct device_part {
+    quarantine held;
+    cudaStream_t side; /* where fills wait for all streams that used a block */
+    bool is_ready;
+} device_part;
+
+struct guard {
+    sanitizer_options options;
+    guard_allocator allocator;
+    sweeps *sweeps;
+    report *report;
+    int device_count;
+    device_part *devices;
+    watch *watches;
+    _Atomic uint32_t next_ticket;
+    _Atomic uint64_t next_check_ns;
+    _Atomic bool is_finished;
+    _Atomic uint64_t raised; /* findings */
+    pthread_mutex_t preparing;
+    pthread_mutex_t lock; /* this and below */
+    block_set live;
+    block_index index; /* of live blocks and those held back */
+    uint64_t block_count, zone_bytes, held_bytes;
+    report_figures figures;
+    pthread_mutex_t reporting; /* the report, and reading finds; taken before `lock` */
+};
+
+uint64_t guard_now_ns(void);
+
+/* --- findings.c --------------------------------------------------------------------------- */
+
+/* Reports what the kernels have found by now; `current_stack` is the caller's. */
+void guard_poll(guard *g, uint32_t current_stack);
+
+void guard_report_bad_free(guard *g, const void *ptr, uint32_t stack);
+
+/* The block was freed before the read was queued: no kernel has to look. */
+void guard_report_stale_read(guard *g, const guarded_block *b, uint64_t address, size_t size,
+                             uint32_t stack);
+
+/* --- verifying.c: the block's device is current ------------------------------------------- */
+
+/* A ticket for a verification that is about to be queued. */
+uint32_t guard_watch(guard *g, const guarded_block *block, finding_moment moment,
+                     uint64_t expected);
+
+sweep_range guard_range(uint64_t from, uint64_t to, uint32_t flags, uint64_t expected,
+                        uint64_t written, uint32_t ticket);
+
+/* Both zones are verified, written, or both. Gives the number of ranges, 2. */
+uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, uint32_t ticket,
+                     sweep_range *out);
+
+cudaError_t guard_fill_new(guard *g, const guarded_block *b);
+cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream);
+cudaError_t guard_verify_freed(guard *g, const guarded_block *b);
+
+/* --- checks.c ----------------------------------------------------------------------------- */
+
+/* Queues a verification of all that is live or held back. */
+void guard_launch_checks(guard *g);
+
+#endif
