@@ -53,7 +53,8 @@ static void report_change(guard *g, const sweep_find *find, uint32_t current_sta
                  .changed = *find,
                  .expected = w->expected,
                  .current_stack = w->moment == MOMENT_READ ? w->stack : current_stack,
-                 .now_ns = guard_now_ns()};
+                 .now_ns = guard_now_ns(),
+                 .evidence = EVIDENCE_BYTES};
     if (w->moment == MOMENT_READ) {
         find_freed(g, &f.block);
     } else {
@@ -120,7 +121,8 @@ void guard_report_bad_free(guard *g, const void *ptr, uint32_t stack)
     finding f = {.kind = FINDING_BAD_FREE,
                  .block = {.address = (uintptr_t)ptr},
                  .current_stack = stack,
-                 .now_ns = guard_now_ns()};
+                 .now_ns = guard_now_ns(),
+                 .evidence = EVIDENCE_REQUEST};
     pthread_mutex_lock(&g->reporting);
     report_finding(g->report, &f);
     pthread_mutex_unlock(&g->reporting);
@@ -138,7 +140,8 @@ void guard_report_stale_read(guard *g, const guarded_block *b, uint64_t address,
                              .word = PATTERN_FREED},
                  .expected = PATTERN_FREED,
                  .current_stack = stack,
-                 .now_ns = guard_now_ns()};
+                 .now_ns = guard_now_ns(),
+                 .evidence = EVIDENCE_BYTES};
     pthread_mutex_lock(&g->reporting);
     report_finding(g->report, &f);
     pthread_mutex_unlock(&g->reporting);

@@ -3,6 +3,7 @@
 
 #include "patterns.h"
 
+#include "gmd_grow.h"
 #include "gmd_json.h"
 #include "gmd_size.h"
 
@@ -16,10 +17,29 @@
 
 enum { STACK_TEXT = 16384, SHOWN_FRAMES = 12 };
 
+/* Findings with the same cause. */
+typedef enum cause_kind {
+    CAUSE_LIFETIME, /* used after its free, in whatever way it was seen */
+    CAUSE_PAST_END,
+    CAUSE_BEFORE_START,
+    CAUSE_UNINITIALISED,
+    CAUSE_BAD_FREE,
+} cause_kind;
+
+typedef struct cause {
+    cause_kind kind;
+    uint32_t allocated_stack, other_stack;
+    uint64_t address; /* where there is no stack; else 0 */
+    unsigned evidence;
+    uint64_t number, times; /* number 0: not reported yet */
+} cause;
+
 struct report {
     sanitizer_options options;
     stack_text_fn *stack_text;
     uint64_t count;
+    cause *causes;
+    uint32_t cause_count, cause_capacity;
     FILE *file;
     bool was_tried; /* to open the file */
     char latest[512];
@@ -35,12 +55,17 @@ static const struct {
     [FINDING_UNINITIALISED_READ] = {"uninitialised_read", "read of memory that nobody wrote"},
     [FINDING_READ_AFTER_FREE] = {"read_after_free", "read of memory that was freed"},
     [FINDING_BAD_FREE] = {"bad_free", "free of memory that is no live block"},
+    [FINDING_FREED_EARLY] = {"freed_early", "free while another stream may still use the memory"},
+    [FINDING_REUSED_EARLY] = {"reused_early",
+                              "use of memory that another stream may still use for its last owner"},
+    [FINDING_USED_AFTER_FREE] = {"used_after_free", "work with memory that was freed before"},
 };
 
 static const char *const moments[] = {[MOMENT_FREE] = "free",
                                       [MOMENT_REUSE] = "reuse",
                                       [MOMENT_CHECK] = "check",
-                                      [MOMENT_READ] = "read"};
+                                      [MOMENT_READ] = "read",
+                                      [MOMENT_QUEUED] = "queued"};
 
 report *report_create(const sanitizer_options *options, stack_text_fn *stack_text)
 {
@@ -56,6 +81,9 @@ void report_destroy(report *r)
 {
     if (r && r->file) {
         fclose(r->file);
+    }
+    if (r) {
+        free(r->causes);
     }
     free(r);
 }
@@ -182,6 +210,17 @@ static void say_meaning(const finding *f)
             "    stream without record_stream, by a pointer that outlives its tensor, or copied "
             "from such memory.\n");
         break;
+    case FINDING_FREED_EARLY:
+    case FINDING_REUSED_EARLY:
+        say("    No event, wait or record_stream orders this work before what the memory's stream "
+            "does next: record_stream,\n"
+            "    or a wait of that stream before the free, is missing.\n");
+        break;
+    case FINDING_USED_AFTER_FREE:
+        say("    The work was queued after the free with a pointer into the block: a pointer, view "
+            "or graph outlives its\n"
+            "    tensor.\n");
+        break;
     case FINDING_BAD_FREE:
         say("    The pointer was freed already, or is none of this allocator.\n");
         break;
@@ -203,6 +242,7 @@ static void say_moment(const finding *f)
             f->block.freed_ns ? "held back after its free" : "in use");
         break;
     case MOMENT_READ:
+    case MOMENT_QUEUED:
         break;
     }
 }
@@ -226,7 +266,15 @@ static void say_block(report *r, const finding *f)
             stream_text(f->owner.stream, stream));
         say_stack(r, "came back to", f->owner.allocated_stack);
     }
-    say_stack(r, f->moment == MOMENT_READ ? "read in" : "noticed in", f->current_stack);
+    if (f->use) {
+        char title[320];
+        snprintf(title, sizeof title, "used by %.200s on %s, queued in", f->use,
+                 stream_text(f->use_stream, stream));
+        say_stack(r, title, f->use_stack);
+    }
+    if (f->moment != MOMENT_QUEUED) {
+        say_stack(r, f->moment == MOMENT_READ ? "read in" : "noticed in", f->current_stack);
+    }
 }
 
 /* The first line, which is the sentence of an exception, too. */
@@ -236,6 +284,11 @@ static void make_title(report *r, const finding *f)
     if (f->kind == FINDING_BAD_FREE) {
         snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: 0x%llx", f->block.device,
                  kinds[f->kind].title, (unsigned long long)f->block.address);
+        return;
+    }
+    if (f->moment == MOMENT_QUEUED) {
+        snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: %.200s, a block of %s", f->block.device,
+                 kinds[f->kind].title, f->use, gmd_format_size(f->block.size, size));
         return;
     }
     place_text(f, place);
@@ -249,8 +302,10 @@ static void say_finding(report *r, const finding *f)
 {
     say("==gmd sanitizer== %llu: %s\n", (unsigned long long)r->count, r->latest);
     say_meaning(f);
-    if (f->kind != FINDING_BAD_FREE) {
+    if (f->moment != MOMENT_QUEUED && f->kind != FINDING_BAD_FREE) {
         say_word(f);
+    }
+    if (f->kind != FINDING_BAD_FREE) {
         say_block(r, f);
         say_moment(f);
     } else {
@@ -306,34 +361,64 @@ static void write_block(report *r, gmd_json *json, const char *key, const guarde
     gmd_json_end(json);
 }
 
-static void write_finding(report *r, const finding *f)
+static void write_evidence(gmd_json *json, unsigned evidence)
+{
+    gmd_json_array(json, "found_by");
+    if (evidence & EVIDENCE_BYTES) {
+        gmd_json_string(json, NULL, "bytes");
+    }
+    if (evidence & EVIDENCE_REQUEST) {
+        gmd_json_string(json, NULL, "request");
+    }
+    if (evidence & (EVIDENCE_HAPPENS_BEFORE | EVIDENCE_POSSIBLE)) {
+        gmd_json_string(json, NULL, "happens_before");
+    }
+    gmd_json_end(json);
+}
+
+static void write_change(gmd_json *json, const finding *f)
+{
+    gmd_json_object(json, "changed");
+    gmd_json_i64(json, "first_offset", (int64_t)(f->changed.first - f->block.address));
+    gmd_json_i64(json, "last_offset", (int64_t)(f->changed.last - f->block.address));
+    gmd_json_u64(json, "bytes", f->changed.changed);
+    write_address(json, "word_found", f->changed.word);
+    write_address(json, "word_expected", f->expected);
+    gmd_json_end(json);
+}
+
+static void write_use(report *r, gmd_json *json, const finding *f)
+{
+    gmd_json_object(json, "used_by");
+    gmd_json_string(json, "what", f->use);
+    write_stream(json, "stream", f->use_stream);
+    write_stack(r, json, "queued", f->use_stack);
+    gmd_json_end(json);
+}
+
+static void write_finding(report *r, const finding *f, const cause *c)
 {
     gmd_json json;
     gmd_json_start(&json, r->file);
     gmd_json_row(&json, NULL);
     gmd_json_string(&json, "schema", "gmd-sanitizer-1");
-    gmd_json_u64(&json, "finding", r->count);
+    gmd_json_u64(&json, "finding", c->number);
     gmd_json_u64(&json, "pid", (uint64_t)getpid());
     gmd_json_double(&json, "time", (double)time(NULL));
     gmd_json_string(&json, "kind", kinds[f->kind].name);
     gmd_json_string(&json, "verdict", r->latest);
-    gmd_json_array(&json, "found_by");
-    gmd_json_string(&json, NULL, f->kind == FINDING_BAD_FREE ? "request" : "bytes");
-    gmd_json_end(&json);
+    write_evidence(&json, c->evidence);
     gmd_json_i64(&json, "device", f->block.device);
     gmd_json_string(&json, "noticed_at", moments[f->moment]);
-    if (f->kind != FINDING_BAD_FREE) {
-        gmd_json_object(&json, "changed");
-        gmd_json_i64(&json, "first_offset", (int64_t)(f->changed.first - f->block.address));
-        gmd_json_i64(&json, "last_offset", (int64_t)(f->changed.last - f->block.address));
-        gmd_json_u64(&json, "bytes", f->changed.changed);
-        write_address(&json, "word_found", f->changed.word);
-        write_address(&json, "word_expected", f->expected);
-        gmd_json_end(&json);
+    if (f->changed.changed) {
+        write_change(&json, f);
     }
     write_block(r, &json, "block", &f->block);
     if (f->owner.address) {
         write_block(r, &json, "came_back_to", &f->owner);
+    }
+    if (f->use) {
+        write_use(r, &json, f);
     }
     write_stack(r, &json, "noticed_in", f->current_stack);
     gmd_json_end(&json);
@@ -355,17 +440,112 @@ static bool open_file(report *r)
 
 /* --- findings ----------------------------------------------------------------------------- */
 
+static cause cause_of(const finding *f)
+{
+    static const cause_kind causes[] = {[FINDING_WRITE_PAST_END] = CAUSE_PAST_END,
+                                        [FINDING_WRITE_BEFORE_START] = CAUSE_BEFORE_START,
+                                        [FINDING_UNINITIALISED_READ] = CAUSE_UNINITIALISED,
+                                        [FINDING_BAD_FREE] = CAUSE_BAD_FREE,
+                                        [FINDING_USED_AFTER_FREE] = CAUSE_LIFETIME};
+    cause c = {.kind = causes[f->kind],
+               .allocated_stack = f->block.allocated_stack,
+               .evidence = f->evidence};
+    if (c.kind == CAUSE_LIFETIME) {
+        c.other_stack = f->block.freed_stack;
+    } else if (c.kind == CAUSE_UNINITIALISED || c.kind == CAUSE_BAD_FREE) {
+        c.other_stack = f->current_stack;
+    }
+    if (!c.allocated_stack) {
+        c.address = f->block.address;
+    }
+    return c;
+}
+
+/* Of a read the free may not be known. */
+static bool is_same_cause(const cause *a, const cause *b)
+{
+    return a->kind == b->kind && a->allocated_stack == b->allocated_stack &&
+           a->address == b->address &&
+           (a->other_stack == b->other_stack ||
+            (a->kind == CAUSE_LIFETIME && (!a->other_stack || !b->other_stack)));
+}
+
+/* The one that is known, or a new one; NULL: no host memory. */
+static cause *find_cause(report *r, const finding *f)
+{
+    cause c = cause_of(f);
+    for (uint32_t i = 0; i < r->cause_count; i++) {
+        if (is_same_cause(&r->causes[i], &c)) {
+            return &r->causes[i];
+        }
+    }
+    c.evidence = 0;
+    if (!GMD_GROW(&r->causes, &r->cause_capacity, r->cause_count + 1)) {
+        return NULL;
+    }
+    r->causes[r->cause_count] = c;
+    return &r->causes[r->cause_count++];
+}
+
+static const char *evidence_text(unsigned evidence)
+{
+    return evidence & EVIDENCE_BYTES     ? "by its bytes"
+           : evidence & EVIDENCE_REQUEST ? "by the request"
+                                         : "by happens-before";
+}
+
+static void confirm(report *r, const finding *f, const cause *c)
+{
+    say("==gmd sanitizer== %llu, found %s as well\n", (unsigned long long)c->number,
+        evidence_text(f->evidence));
+    if (r->file) {
+        write_finding(r, f, c);
+    }
+    fflush(stderr);
+}
+
 void report_finding(report *r, const finding *f)
 {
-    r->count++;
+    cause nowhere = cause_of(f), *c = find_cause(r, f);
+    c = c ? c : &nowhere;
+    bool is_new_evidence = f->evidence & ~c->evidence;
+    c->evidence |= f->evidence;
+    c->times++;
+    if (c->number && !is_new_evidence) {
+        return;
+    }
+    if (!c->number && c->evidence == EVIDENCE_POSSIBLE) {
+        return;
+    }
     make_title(r, f);
+    if (c->number) {
+        confirm(r, f, c);
+        return;
+    }
+    c->number = ++r->count;
     if (r->count > r->options.most_reports) {
         return;
     }
     if (open_file(r)) {
-        write_finding(r, f);
+        write_finding(r, f, c);
     }
     say_finding(r, f);
+}
+
+static void say_evidence(const report *r)
+{
+    uint64_t bytes = 0, order = 0, both = 0;
+    for (uint32_t i = 0; i < r->cause_count; i++) {
+        unsigned evidence = r->causes[i].number ? r->causes[i].evidence : 0;
+        bool has_bytes = evidence & EVIDENCE_BYTES;
+        bool has_order = evidence & (EVIDENCE_HAPPENS_BEFORE | EVIDENCE_POSSIBLE);
+        bytes += has_bytes && !has_order;
+        order += has_order && !has_bytes;
+        both += has_bytes && has_order;
+    }
+    say("==gmd sanitizer== found by bytes alone: %llu, by happens-before alone: %llu, by both: "
+        "%llu\n",
+        (unsigned long long)bytes, (unsigned long long)order, (unsigned long long)both);
 }
 
 void report_summary(report *r, const report_figures *figures)
@@ -390,6 +570,7 @@ void report_summary(report *r, const report_figures *figures)
         say("==gmd sanitizer== the last check was not made: %s\n", figures->incomplete);
     }
     if (r->count) {
+        say_evidence(r);
         say("==gmd sanitizer== %s%s has them\n",
             r->count > r->options.most_reports ? "the first ones are above; " : "",
             r->file ? r->options.report : "no file");

@@ -15,14 +15,26 @@ typedef enum finding_kind {
     FINDING_WRITE_BEFORE_START,
     FINDING_UNINITIALISED_READ,
     FINDING_READ_AFTER_FREE,
-    FINDING_BAD_FREE, /* of what is no live block */
+    FINDING_BAD_FREE,    /* of what is no live block */
+    FINDING_FREED_EARLY, /* these three by happens-before */
+    FINDING_REUSED_EARLY,
+    FINDING_USED_AFTER_FREE,
 } finding_kind;
 
+/* What speaks for it: a set. */
+enum {
+    EVIDENCE_BYTES = 1,          /* changed, or read where they should not have been */
+    EVIDENCE_REQUEST = 2,        /* the program's request itself */
+    EVIDENCE_HAPPENS_BEFORE = 4, /* no order between what the streams do */
+    EVIDENCE_POSSIBLE = 8, /* likewise, by a pointer that may be stale: alone it is no finding */
+};
+
 typedef enum finding_moment {
-    MOMENT_FREE,  /* the program freed the block */
-    MOMENT_REUSE, /* a freed block was about to be given to a later request */
-    MOMENT_CHECK, /* a check, asked for, by interval or at the end */
-    MOMENT_READ,  /* an operator of PyTorch got the memory as input */
+    MOMENT_FREE,   /* the program freed the block */
+    MOMENT_REUSE,  /* a freed block was about to be given to a later request */
+    MOMENT_CHECK,  /* a check, asked for, by interval or at the end */
+    MOMENT_READ,   /* an operator of PyTorch got the memory as input */
+    MOMENT_QUEUED, /* work was queued */
 } finding_moment;
 
 typedef struct finding {
@@ -34,6 +46,10 @@ typedef struct finding {
     guarded_block owner; /* who has the memory of the first changed byte now; address 0: nobody */
     uint32_t current_stack; /* of a read: where it was queued */
     uint64_t now_ns;
+    unsigned evidence;
+    const char *use; /* happens-before: a kernel's name, or "copy"; NULL: none */
+    uint32_t use_stack;
+    cudaStream_t use_stream;
 } finding;
 
 /* A stack as text, a line FILE:LINE:FUNCTION for each frame, the innermost first; gives the bytes,
@@ -46,6 +62,8 @@ typedef struct report report;
 report *report_create(const sanitizer_options *options, stack_text_fn *stack_text);
 void report_destroy(report *r);
 
+/* What has the same cause, by its stacks, is one finding: it is reported once, and once more when
+ * there is other evidence of it. */
 void report_finding(report *r, const finding *f);
 uint64_t report_count(const report *r); /* of findings, reported or beyond most_reports */
 
