@@ -1,4 +1,6 @@
+#define _GNU_SOURCE
 #include "guard_state.h"
+#include "launches.h"
 
 #include "patterns.h"
 
@@ -51,7 +53,7 @@ static void check_live(batch *b)
     guarded_block **blocks = calloc(g->live.count + 1, sizeof(guarded_block *));
     size_t count = 0;
     for (size_t i = 0; blocks && g->live.slots && i <= g->live.mask; i++) {
-        if (g->live.slots[i] && !g->live.slots[i]->is_plain) {
+        if (g->live.slots[i] && !g->live.slots[i]->is_plain && !g->live.slots[i]->has_lost_stream) {
             blocks[count++] = g->live.slots[i];
         }
     }
@@ -72,7 +74,7 @@ static void check_held(batch *b, int device)
 {
     const device_part *d = &b->guard->devices[device];
     for (const guarded_block *h = d->held.oldest; h; h = h->next) {
-        if (h->is_filled) {
+        if (h->is_filled && !h->has_lost_stream) {
             begin_stream(b, device, h->filled ? d->side : h->stream);
             uint32_t ticket = guard_watch(b->guard, h, MOMENT_CHECK, PATTERN_FREED);
             b->ranges[b->count++] =
@@ -119,8 +121,10 @@ static const char *wait_for_devices(guard *g)
 uint64_t guard_check(guard *g)
 {
     uint32_t stack = g->allocator.keep_stack();
+    launches_mute();
     guard_launch_checks(g);
     const char *failed = wait_for_devices(g);
+    launches_unmute();
     guard_poll(g, stack);
     pthread_mutex_lock(&g->lock);
     g->figures.incomplete = failed;

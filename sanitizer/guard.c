@@ -1,19 +1,13 @@
 #define _GNU_SOURCE
+#include "guard_order.h"
 #include "guard_state.h"
+#include "launches.h"
 
 #include "gmd_cuda_scope.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { ALIGNMENT = 512 };
-
-uint64_t guard_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t round_up(uint64_t bytes)
 {
@@ -63,7 +57,8 @@ static bool fill_beside(guard *g, guarded_block *b)
 static void fill(guard *g, guarded_block *b)
 {
     cuda_scope scope;
-    if (b->recorded_count > GUARDED_STREAMS || !cuda_scope_enter(&scope, b->device)) {
+    if (b->recorded_count > GUARDED_STREAMS || b->has_lost_stream ||
+        !cuda_scope_enter(&scope, b->device)) {
         return;
     }
     if (!is_captured(b)) {
@@ -83,6 +78,7 @@ static void give_back(guard *g, guarded_block *b, bool is_ordered)
     if (b->filled) {
         cuda_succeeded(cudaEventDestroy(b->filled));
     }
+    guard_order_dropped(g, b);
     g->allocator.free(memory, b->total, b->device, b->stream);
     free(b);
 }
@@ -91,7 +87,7 @@ static void release_block(guard *g, guarded_block *b)
 {
     cuda_scope scope;
     bool is_ordered = false;
-    if (b->is_filled && cuda_scope_enter(&scope, b->device)) {
+    if (b->is_filled && !b->has_lost_stream && cuda_scope_enter(&scope, b->device)) {
         if (!cuda_is_capturing(b->stream)) {
             is_ordered = !b->filled || cuda_succeeded(cudaStreamWaitEvent(b->stream, b->filled, 0));
             is_ordered = is_ordered && guard_verify_freed(g, b) == cudaSuccess;
@@ -124,10 +120,12 @@ static void release_beyond(guard *g, int device, uint64_t bytes, uint32_t count)
 
 void guard_release_all(guard *g)
 {
+    launches_mute();
     for (int device = 0; device < g->device_count; device++) {
         release_beyond(g, device, 0, 0);
     }
     g->allocator.empty_cache();
+    launches_unmute();
 }
 
 static void hold_back(guard *g, guarded_block *b)
@@ -156,7 +154,7 @@ static guarded_block *take_live(guard *g, const void *ptr)
     return b;
 }
 
-void guard_free(guard *g, void *ptr)
+static void free_block(guard *g, void *ptr)
 {
     bool is_finished = atomic_load(&g->is_finished);
     uint32_t stack = is_finished ? 0 : g->allocator.keep_stack();
@@ -167,11 +165,13 @@ void guard_free(guard *g, void *ptr)
     }
     int device = b->device;
     if (b->is_plain || is_finished) { /* take_live has taken it out of the index, too */
+        guard_order_freed(g, b);
         give_back(g, b, false);
         return;
     }
     b->freed_stack = stack;
     b->freed_ns = guard_now_ns();
+    guard_order_freed(g, b);
     fill(g, b);
     uint64_t due = atomic_load(&g->next_check_ns);
     bool is_due = due && b->freed_ns >= due &&
@@ -183,6 +183,13 @@ void guard_free(guard *g, void *ptr)
         guard_launch_checks(g);
     }
     guard_poll(g, stack);
+}
+
+void guard_free(guard *g, void *ptr)
+{
+    launches_mute();
+    free_block(g, ptr);
+    launches_unmute();
 }
 
 /* --- malloc ------------------------------------------------------------------------------- */
@@ -294,7 +301,7 @@ static void guard_new(guard *g, guarded_block *b)
     }
 }
 
-void *guard_malloc(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
+static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
 {
     bool is_finished = atomic_load(&g->is_finished);
     uint32_t stack = is_finished ? 0 : g->allocator.keep_stack();
@@ -327,12 +334,21 @@ void *guard_malloc(guard *g, size_t size, int device, cudaStream_t stream, gmd_e
     b->address += b->memory;
     void *address = (void *)(uintptr_t)b->address;
     guard_new(g, b);
+    guard_order_allocated(g, b);
     if (!enter_live(g, b)) {
         give_back(g, b, true);
         gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
         return NULL;
     }
     return address;
+}
+
+void *guard_malloc(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
+{
+    launches_mute();
+    void *memory = allocate(g, size, device, stream, error);
+    launches_unmute();
+    return memory;
 }
 
 /* --- other requests ----------------------------------------------------------------------- */
@@ -354,7 +370,9 @@ void guard_record_stream(guard *g, void *ptr, cudaStream_t stream)
     void *memory = b && (b->is_plain || b->recorded_count > GUARDED_STREAMS)
                        ? (void *)(uintptr_t)b->memory
                        : NULL;
+    order_block *ordered = b ? order_block_keep(b->order) : NULL;
     pthread_mutex_unlock(&g->lock);
+    guard_order_recorded(g, ordered, stream);
     if (memory) {
         g->allocator.record_stream(memory, stream);
     }
@@ -413,6 +431,8 @@ gmd_status guard_create(guard **made, const sanitizer_options *options,
     pthread_mutex_init(&g->preparing, NULL);
     pthread_mutex_init(&g->lock, NULL);
     pthread_mutex_init(&g->reporting, NULL);
+    g->lowest = UINT64_MAX;
+    guard_order_start(g);
     *made = g;
     return GMD_OK;
 }
@@ -422,6 +442,7 @@ void guard_destroy(guard *g)
     if (!g) {
         return;
     }
+    guard_order_stop(g);
     for (size_t i = 0; g->live.slots && i <= g->live.mask; i++) {
         free(g->live.slots[i]);
     }

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum { WATCHES = 1 << 16 };
 
@@ -39,7 +40,10 @@ struct guard {
     _Atomic uint32_t next_ticket;
     _Atomic uint64_t next_check_ns;
     _Atomic bool is_finished;
-    _Atomic uint64_t raised; /* findings */
+    struct order *order;              /* happens-before, and what it is told by; NULL: off */
+    struct launches *launches;        /* likewise */
+    _Atomic uint64_t lowest, highest; /* addresses that blocks ever had */
+    _Atomic uint64_t raised;          /* findings */
     pthread_mutex_t preparing;
     pthread_mutex_t lock; /* this and below */
     block_set live;
@@ -49,7 +53,12 @@ struct guard {
     pthread_mutex_t reporting; /* the report, and reading finds; taken before `lock` */
 };
 
-uint64_t guard_now_ns(void);
+static inline uint64_t guard_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
 
 /* --- findings.c --------------------------------------------------------------------------- */
 

@@ -24,10 +24,12 @@ typedef struct guarded_block {
     uint32_t allocated_stack, freed_stack;  /* of gmd_keep_stack */
     uint64_t number;                        /* of its allocation, from 1 */
     uint64_t freed_ns;                      /* on the clock; 0: live */
-    bool is_plain;  /* allocated in a capture: no zones, and never filled, for graphs replay into it
-                     */
-    bool is_filled; /* freed, and holds the pattern once `filled` is over */
-    cudaEvent_t filled; /* NULL: it was filled on its own stream */
+    bool is_plain; /* allocated in a capture: no zones, and never filled, for graphs replay into it
+                    */
+    bool has_lost_stream;      /* one of its streams was destroyed: nothing may be queued there */
+    bool is_filled;            /* freed, and holds the pattern once `filled` is over */
+    struct order_block *order; /* of happens-before; NULL: off */
+    cudaEvent_t filled;        /* NULL: it was filled on its own stream */
 } guarded_block;
 
 #endif

@@ -10,7 +10,8 @@
 
 #define TIERS "cheap, full"
 #define KEYS                                                                                       \
-    "zone, quarantine, quarantine_blocks, interval, fresh, reads, on_finding, most_reports, "      \
+    "zone, quarantine, quarantine_blocks, interval, fresh, reads, order, on_finding, "             \
+    "most_reports, "                                                                               \
     "report"
 
 static const sanitizer_options cheap = {.zone_bytes = 512,
@@ -25,6 +26,7 @@ static const sanitizer_options full = {.zone_bytes = 1 * GMD_MIB,
                                        .interval_ns = UINT64_C(1000000000),
                                        .fills_fresh = true,
                                        .watches_reads = true,
+                                       .watches_order = true,
                                        .most_reports = 100};
 
 static gmd_status take_tier(sanitizer_options *o, const char *tier, gmd_error *error)
@@ -81,6 +83,9 @@ static gmd_status take_key(sanitizer_options *o, const char *key, const char *va
         wanted = parse_choice(value, "as_is", "nan", &o->fills_fresh) ? NULL : "as_is or nan";
     } else if (strcmp(key, "reads") == 0) {
         wanted = parse_choice(value, "unseen", "watched", &o->watches_reads) ? NULL
+                                                                             : "unseen or watched";
+    } else if (strcmp(key, "order") == 0) {
+        wanted = parse_choice(value, "unseen", "watched", &o->watches_order) ? NULL
                                                                              : "unseen or watched";
     } else if (strcmp(key, "on_finding") == 0) {
         wanted = parse_choice(value, "report", "raise", &o->raises) ? NULL : "report or raise";

@@ -13,6 +13,7 @@ typedef struct sanitizer_options {
     uint32_t quarantine_blocks;
     uint64_t interval_ns; /* live blocks and the quarantine are verified so often; 0: at the end */
     bool fills_fresh;     /* new blocks are filled with NaN */
+    bool watches_order;   /* happens-before: launches are watched */
     bool watches_reads;   /* what PyTorch's operators read is looked at */
     bool raises;          /* a finding is an exception in the program's next request, too */
     uint32_t most_reports;

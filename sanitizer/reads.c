@@ -1,4 +1,6 @@
+#define _GNU_SOURCE
 #include "guard_state.h"
+#include "launches.h"
 
 #include "patterns.h"
 
@@ -35,11 +37,13 @@ void guard_watch_read(guard *g, const void *ptr, size_t size, cudaStream_t strea
     uint64_t also = seeks_fresh && g->options.fills_fresh ? PATTERN_FRESH : PATTERN_FREED;
     sweep_range range =
         guard_range(address, address + size, SWEEP_SEEK, PATTERN_FREED, also, ticket);
+    launches_mute();
     if (cuda_scope_enter(&scope, b.device)) {
         if (!cuda_is_capturing(stream)) {
             (void)sweeps_run(g->sweeps, b.device, stream, &range, 1);
         }
         cuda_scope_leave(&scope);
     }
+    launches_unmute();
     guard_poll(g, stack);
 }

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "guard_state.h"
 
 #include "patterns.h"

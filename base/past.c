@@ -1,22 +1,22 @@
-#include "past.h"
+#include "gmd_past.h"
 
 #include "gmd_min.h"
 
 #include <stdlib.h>
 
-void past_drop(past *p)
+void gmd_past_drop(gmd_past *p)
 {
     if (p && --p->references == 0) {
         free(p);
     }
 }
 
-uint64_t past_on(const past *p, const stream *on)
+uint64_t gmd_past_on(const gmd_past *p, const gmd_progress *on)
 {
     uint32_t from = 0, to = p ? p->count : 0;
     while (from < to) {
         uint32_t middle = from + (to - from) / 2;
-        const past_item *item = &p->items[middle];
+        const gmd_past_item *item = &p->items[middle];
         if (item->on == on) {
             return item->ticket;
         }
@@ -31,26 +31,26 @@ uint64_t past_on(const past *p, const stream *on)
 
 /* One of the sorted lists that are joined. */
 typedef struct cursor {
-    const past_item *next, *end;
+    const gmd_past_item *next, *end;
 } cursor;
 
-static cursor cursor_of(const past *p)
+static cursor cursor_of(const gmd_past *p)
 {
     return p ? (cursor){p->items, p->items + p->count} : (cursor){NULL, NULL};
 }
 
 /* Takes the next stream's item off all lists that have one: the largest of its tickets. */
-static past_item take_next(cursor *lists, size_t count)
+static gmd_past_item take_next(cursor *lists, size_t count)
 {
-    past_item least = {NULL, 0};
+    gmd_past_item least = {NULL, 0};
     for (size_t i = 0; i < count; i++) {
-        const past_item *item = lists[i].next;
+        const gmd_past_item *item = lists[i].next;
         if (item != lists[i].end && (!least.on || item->on->id < least.on->id)) {
             least = *item;
         }
     }
     for (size_t i = 0; i < count; i++) {
-        const past_item *item = lists[i].next;
+        const gmd_past_item *item = lists[i].next;
         if (item != lists[i].end && item->on == least.on) {
             least.ticket = gmd_max(item->ticket, least.ticket);
             lists[i].next++;
@@ -59,17 +59,18 @@ static past_item take_next(cursor *lists, size_t count)
     return least;
 }
 
-bool past_join(const past *a, const past *b, past_item item, const stream *self, past **out)
+bool gmd_past_join(const gmd_past *a, const gmd_past *b, gmd_past_item item,
+                   const gmd_progress *self, gmd_past **out)
 {
     uint32_t most = (a ? a->count : 0) + (b ? b->count : 0) + 1;
-    past *joined = malloc(sizeof *joined + most * sizeof joined->items[0]);
+    gmd_past *joined = malloc(sizeof *joined + most * sizeof joined->items[0]);
     if (!joined) {
         return false;
     }
     joined->references = 1;
     joined->count = 0;
     cursor lists[] = {cursor_of(a), cursor_of(b), {&item, &item + 1}};
-    for (past_item next; (next = take_next(lists, 3)).on;) {
+    for (gmd_past_item next; (next = take_next(lists, 3)).on;) {
         if (next.on != self && next.on->known < next.ticket) {
             joined->items[joined->count++] = next;
         }

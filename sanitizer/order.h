@@ -1,0 +1,183 @@
+/* order.h - happens-before for blocks of device memory: which block was freed, or handed on, while
+ * work on another stream could still use it. Knows nothing of CUDA; whoever sees the calls tells it
+ * (launches.h: from CUPTI).
+ *
+ * The rules are those of PyTorch's caching allocator. A block is allocated on a stream; work on
+ * that stream may use it with no further call. When it is freed, the memory may be handed at once
+ * to any later allocation on that stream, whose work on that stream runs after all that is queued
+ * there now. So before the free each use on another stream is either recorded (order_record_stream)
+ * or ordered before what the allocation stream runs next: by an event, or because the host has
+ * waited.
+ *
+ * What is judged is what may happen in every schedule, not what did happen in this one: the memory
+ * need not really be handed on too early. To accuse nobody whose program is right,
+ * ORDER_FREED_EARLY is not raised at the free but when somebody comes who could have been given the
+ * memory: a block that was allocated on the same stream after the free and before the order, at its
+ * first use that does not run after the earlier owner's. A program that lets the stream wait before
+ * it uses anything new on it is left in peace.
+ *
+ * Vector clocks (gmd_past.h): queueing work costs O(1), a wait O(streams with pending work).
+ *
+ * Thread safety: every function may be called by any thread at any time; an order has one lock.
+ * Findings are delivered after it is released, by the thread whose call brought them about: the
+ * callback may take stacks and other locks and may call these functions.
+ * Errors: where the host has no memory, what would have been noted is dropped and counted
+ * (order_statistics.dropped): nothing is accused for want of a note. */
+#ifndef ORDER_H
+#define ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct order order;
+typedef struct order_block order_block; /* a block, from its allocation until nobody refers to it */
+
+/* A stream as CUDA names it. */
+typedef struct order_stream {
+    int device;
+    uint64_t handle; /* cudaStream_t; 0 and 1: the legacy default stream of the device;
+                        2: the thread's default stream */
+    uint64_t thread; /* for handle 2 only: any number that tells threads apart */
+} order_stream;
+
+/* A piece of work that uses a block. */
+typedef struct order_work {
+    const char
+        *what; /* the kernel's name, "copy", "graph": kept as it is; it must outlive the order */
+    uint64_t place;  /* the caller's, passed on: a stack; 0: none was taken */
+    uint64_t number; /* counts the work that the order was told of, from 1: the order's, not the
+                        caller's */
+} order_work;
+
+typedef struct order_use {
+    order_block *block;
+    bool is_certain; /* false: the pointer was found where something stale may stand */
+} order_use;
+
+typedef enum order_kind {
+    ORDER_FREED_EARLY,  /* freed while work on another stream could still use it: not recorded, not
+                           ordered; and `taker` could have been given the memory */
+    ORDER_REUSED_EARLY, /* `taker` was given memory of it, and uses it before the order is made */
+    ORDER_USED_AFTER_FREE /* work that was queued after the free has a pointer into it */
+} order_kind;
+
+/* A block, as a finding tells of it. */
+typedef struct order_subject {
+    uint64_t address, bytes;
+    order_stream stream;             /* the allocation's */
+    uint64_t allocated_at, freed_at; /* places, as given; freed_at 0: it is not freed */
+    uint64_t serial;                 /* counts blocks from 1 */
+} order_subject;
+
+typedef struct order_finding {
+    order_kind kind;
+    bool is_certain; /* stands alone. False: it rests on a pointer that may be stale, and is worth a
+                        report only together with changed bytes */
+    bool is_captured; /* within one graph: nothing in the graph makes the order */
+    order_subject block;
+    order_work use; /* of `block`: the one that was not waited for, or came after the free */
+    order_stream use_stream;
+    order_subject taker; /* FREED_EARLY and REUSED_EARLY: who could have had, or has, the memory */
+    order_work taker_use;
+    order_stream taker_stream;
+} order_finding;
+
+typedef struct order_settings {
+    void (*found)(void *context, const order_finding *finding); /* the finding is valid within it */
+    void *context;
+} order_settings;
+
+typedef struct order_statistics {
+    uint64_t blocks, works, uses, foreign_uses; /* foreign: on another stream than the block's */
+    uint64_t findings;
+    uint64_t dropped;     /* notes that were not kept: no host memory, or a bound was reached */
+    uint64_t live_blocks; /* order_blocks that exist now */
+    uint32_t streams;     /* whose clocks are kept now */
+} order_statistics;
+
+/* NULL: the host has no memory. `settings` is copied. */
+order *order_create(const order_settings *settings);
+
+/* Blocks that are still referred to are given up, too. No other thread is in a call. NULL: nothing.
+ */
+void order_destroy(order *o);
+
+void order_statistics_of(order *o, order_statistics *out);
+
+/* --- blocks ------------------------------------------------------------------------------ */
+
+/* A block was handed out on `stream`; `place` is the caller's, passed on in findings. The caller
+ * has one reference to what is returned. `is_in_graph_pool`: of a private pool, in which the owner
+ * of graphs settles what lives when: a replay that uses it after its free is not accused. A block
+ * that is allocated while its stream is captured is such a one without being told. NULL: no host
+ * memory (every function takes NULL for a block and does nothing). */
+order_block *order_allocated(order *o, uint64_t address, uint64_t bytes, order_stream stream,
+                             uint64_t place, bool is_in_graph_pool);
+
+/* Tensor.record_stream: work on `stream`, queued before the free, is waited for by the allocator.
+ */
+void order_record_stream(order *o, order_block *block, order_stream stream);
+
+/* The user gave the block back; the reference stays. The caller keeps the block findable as long as
+ * it is in quarantine: that is how a later use is seen to come after the free. A second free:
+ * nothing.
+ */
+void order_freed(order *o, order_block *block, uint64_t place);
+
+/* One reference more; one less, and with the last one the block is gone. Without the lock: a caller
+ * that finds a block under a lock of its own keeps it there. */
+order_block *order_block_keep(order_block *block);
+void order_block_drop(order *o, order_block *block);
+
+/* Whether work on `stream` that uses the block is worth a stack, which `place` of the work then
+ * names: the stream is another than the block's own, or the block is freed. Without the lock. */
+bool order_is_remarkable(const order_block *block, order_stream stream);
+
+/* --- work -------------------------------------------------------------------------------- */
+
+/* Work was queued on `stream` that uses these blocks (count may be 0). What the blocks' references
+ * are to the caller they stay. On a stream that is captured it does not run: it becomes part of the
+ * graph. */
+void order_queued(order *o, order_stream stream, const char *what, uint64_t place,
+                  const order_use *uses, size_t count);
+
+/* --- who waits for whom ------------------------------------------------------------------ */
+
+/* A stream that nobody announced is taken for one that does not wait for the legacy default stream
+ * unless `is_blocking` is told here, at any time. A handle may be created again: it is a new
+ * stream. */
+void order_stream_created(order *o, order_stream stream, bool is_blocking);
+bool order_knows_stream(order *o, order_stream stream);
+void order_stream_destroyed(order *o, order_stream stream); /* its queued work still runs */
+
+/* Events by any number that tells them apart (cudaEvent_t). A wait for one that was never recorded
+ * is none, as in CUDA. */
+void order_event_recorded(order *o, uint64_t event, order_stream stream);
+void order_event_waited_for(order *o, uint64_t event, order_stream stream);
+void order_event_destroyed(order *o, uint64_t event);
+
+/* The host knows that all is over: it has waited, or asked and was told so. */
+void order_event_over(order *o, uint64_t event);
+void order_stream_over(order *o, order_stream stream);
+void order_device_over(order *o, int device);
+
+/* --- graphs ------------------------------------------------------------------------------ */
+
+/* Work of `stream`, and of every stream that waits for an event of the capture, is captured. Order
+ * within the capture is judged as on streams that run. */
+void order_capture_begun(order *o, order_stream stream);
+
+/* All streams of the capture that began on `stream` go on as before. `graph`: any number that tells
+ * graphs apart (cudaGraph_t); 0: the capture failed. */
+void order_capture_ended(order *o, order_stream stream, uint64_t graph);
+
+/* `exec` now does what `graph` does, whatever it did before. */
+void order_graph_instantiated(order *o, uint64_t graph, uint64_t exec);
+void order_graph_destroyed(order *o, uint64_t graph); /* executable graphs made of it stay */
+void order_exec_destroyed(order *o, uint64_t exec);
+
+/* A use, on `stream`, of all blocks of the graph that were allocated outside of its capture. */
+void order_graph_launched(order *o, uint64_t exec, order_stream stream, uint64_t place);
+
+#endif
