@@ -314,7 +314,8 @@ static void write_frame(void *context, const stack_frame *frame)
 
 size_t stacks_text(stacks *s, uint32_t stack, char *text, size_t size)
 {
-    text_room room = {.text = text, .size = size};
+    text_room room = {.size = size};
+    room.text = text;
     if (stack && stack <= stacks_count(s)) {
         stacks_frames(s, stack, write_frame, &room);
     }

@@ -1,4 +1,7 @@
 #define _GNU_SOURCE
+#include "guard.h"
+
+#include "checks.h"
 #include "guard_order.h"
 #include "guard_state.h"
 #include "launches.h"

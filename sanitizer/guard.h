@@ -6,21 +6,7 @@
 #ifndef GMD_GUARD_H
 #define GMD_GUARD_H
 
-#include "options.h"
-#include "report.h"
-#include "sweeps.h"
-
-typedef struct guard guard;
-
-/* Functions of gmd_abi.h. */
-typedef struct guard_allocator {
-    void *(*malloc)(size_t size, int device, cudaStream_t stream);
-    void (*free)(void *ptr, size_t size, int device, cudaStream_t stream);
-    void (*record_stream)(void *ptr, cudaStream_t stream);
-    void (*empty_cache)(void);
-    uint32_t (*keep_stack)(void);
-    stack_text_fn *stack_text;
-} guard_allocator;
+#include "guard_types.h"
 
 /* `s` and `report` become the guard's. `options` and `allocator` are copied. */
 gmd_status guard_create(guard **made, const sanitizer_options *options,
@@ -35,19 +21,10 @@ void guard_free(guard *g, void *ptr);
 void guard_record_stream(guard *g, void *ptr, cudaStream_t stream);
 uint64_t guard_block_size(guard *g, const void *ptr); /* as it was asked for; 0: no live block */
 
-/* Work that is about to be queued on `stream`, which is current on the device, reads these bytes:
- * memory in it that was freed by the time that the work runs is found, and, where `seeks_fresh` and
- * the option to fill new blocks are on, memory that nobody wrote. */
-void guard_watch_read(guard *g, const void *ptr, size_t size, cudaStream_t stream,
-                      bool seeks_fresh);
-
 /* All that is held back goes to the allocator. */
 void guard_release_all(guard *g);
 
-/* Verifies everything, waits for the devices, and gives the number of findings so far. */
-uint64_t guard_check(guard *g);
-
-/* Likewise, and prints a summary. Blocks that are freed from now on go straight to the allocator,
+/* Makes a check (checks.h), prints a summary, and gives the number of findings. Blocks that are freed from now on go straight to the allocator,
  * and new ones have no zones. */
 uint64_t guard_finish(guard *g);
 

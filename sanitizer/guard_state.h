@@ -2,7 +2,7 @@
 #ifndef GMD_GUARD_STATE_H
 #define GMD_GUARD_STATE_H
 
-#include "guard.h"
+#include "guard_types.h"
 
 #include "block_index.h"
 #include "block_set.h"
@@ -87,10 +87,5 @@ uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, u
 cudaError_t guard_fill_new(guard *g, const guarded_block *b);
 cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream);
 cudaError_t guard_verify_freed(guard *g, const guarded_block *b);
-
-/* --- checks.c ----------------------------------------------------------------------------- */
-
-/* Queues a verification of all that is live or held back. */
-void guard_launch_checks(guard *g);
 
 #endif

@@ -1,5 +1,7 @@
 /* plugin.c - libgmd_sanitizer.so: one guard for the process, made by the first request. */
+#include "checks.h"
 #include "guard.h"
+#include "reads.h"
 
 #include "gmd_sanitizer.h"
 

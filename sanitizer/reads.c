@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "reads.h"
 #include "guard_state.h"
 #include "launches.h"
 

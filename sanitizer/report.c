@@ -115,10 +115,15 @@ static const char *stream_text(cudaStream_t stream, char text[40])
     return text;
 }
 
-/* Of a frame FILE:LINE:FUNCTION. */
-static void say_frame(const char *line, size_t length)
+/* FILE:LINE:FUNCTION of what started the program. */
+static bool is_starter(const char *line, size_t length)
 {
-    say("      %.*s\n", (int)length, line);
+    static const char *const starters[] = {"<frozen runpy>:", "/gmd_torch.py:"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        is = is || memmem(line, length, starters[i], strlen(starters[i]));
+    }
+    return is;
 }
 
 static void say_stack(report *r, const char *title, uint32_t stack)
@@ -132,9 +137,12 @@ static void say_stack(report *r, const char *title, uint32_t stack)
     say("    %s:\n", title);
     r->stack[length] = '\0';
     unsigned shown = 0;
-    for (char *line = r->stack, *end; *line && shown < SHOWN_FRAMES; line = end, shown++) {
+    for (char *line = r->stack, *end; *line && shown < SHOWN_FRAMES; line = end) {
         end = strchrnul(line, '\n');
-        say_frame(line, (size_t)(end - line));
+        if (!is_starter(line, (size_t)(end - line))) {
+            say("      %.*s\n", (int)(end - line), line);
+            shown++;
+        }
         end += *end == '\n';
     }
 }
@@ -461,7 +469,7 @@ static cause cause_of(const finding *f)
     return c;
 }
 
-/* Of a read the free may not be known. */
+/* The free may not be known where a read was seen. */
 static bool is_same_cause(const cause *a, const cause *b)
 {
     return a->kind == b->kind && a->allocated_stack == b->allocated_stack &&

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 256, BYTES_OF_THREAD = 64, BLOCKS_MAX = 256, VERSION = 12000 };
+enum { THREADS = 256, BLOCKS_MAX = 256, VERSION = 12000 };
+
+#define BLOCK_BYTES ((uint64_t)THREADS * 64) /* of a thread block, where there are few */
 
 /* From the driver API; https://docs.nvidia.com/cuda/cuda-driver-api, "Library Management". */
 typedef struct driver_functions {
@@ -104,7 +106,7 @@ static uint64_t largest_of(const sweep_range *ranges, uint32_t count)
 static cudaError_t launch(sweeps *s, int device, cudaStream_t stream, const sweep_range *ranges,
                           uint32_t count)
 {
-    uint64_t blocks = largest_of(ranges, count) / (THREADS * BYTES_OF_THREAD) + 1;
+    uint64_t blocks = largest_of(ranges, count) / BLOCK_BYTES + 1;
     unsigned int width = (unsigned int)gmd_min(blocks, BLOCKS_MAX);
     sweep_few few;
     sweep_many many;

@@ -210,7 +210,7 @@ class Sanitizer(unittest.TestCase):
                    "def inner(): return take(None, text, ctypes.c_size_t(1000))\n"
                    "def outer(): return inner()\n"
                    "length = outer()\nprint(text.raw[:length].decode().split())")
-        self.assertEqual(said, "['<string>:17:inner', '<string>:18:outer', '<string>:19:<module>']")
+        self.assertEqual(said, "['<string>:13:inner', '<string>:14:outer', '<string>:15:<module>']")
 
     def test_an_exception_on_its_way_is_kept_while_a_stack_is_taken(self):
         said = run("gmd_torch.install(sanitize=True)\n"

@@ -15,8 +15,8 @@ typedef struct guard_bench {
     uint32_t stack; /* that requests get next */
 } guard_bench;
 
-/* `options` as sanitizer_options_parse takes them; the report goes to the bench's own file. */
-void bench_open(guard_bench *bench, const char *options);
+/* `text` as sanitizer_options_parse takes them; the report goes to the bench's own file. */
+void bench_open(guard_bench *bench, const char *text);
 void bench_close(guard_bench *bench);
 
 void *bench_malloc(guard_bench *bench, size_t size); /* on the legacy default stream */

@@ -1,6 +1,8 @@
 #include "guard_test.h"
 
+#include "checks.h"
 #include "patterns.h"
+#include "reads.h"
 
 #include "gmd_test.h"
 
