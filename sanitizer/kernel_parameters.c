@@ -1,12 +1,17 @@
+#define _GNU_SOURCE /* dladdr */
 #include "kernel_parameters.h"
 
 #include "cupti_calls.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMETERS_MOST 1024 /* 4 KiB of them, 32 KiB since CUDA 12.1, rarely more than a hundred  \
-                              */
+#define FRAMES_MOST 32
+#define PARAMETERS_MOST                                                                            \
+    1024 /* 4 KiB of them, 32 KiB since CUDA 12.1, rarely more than a hundred                      \
+          */
 
 void kernel_table_free(kernel_table *t)
 {
@@ -47,13 +52,40 @@ static bool is_same(const kernel_info *info, const char *name, bool is_known,
            memcmp(info->parameters, parameters, count * sizeof *parameters) == 0;
 }
 
+/* The library that asked for the launch: the first one above CUDA's own and the one we are in. "":
+ * the program itself, or code that was made at run time. */
+static const char *launching_library(void)
+{
+    static const char *const passed_on[] = {"libcuda.so", "libcudart.so", "libcupti.so", NULL};
+    void *frames[FRAMES_MOST];
+    int count = backtrace(frames, FRAMES_MOST);
+    Dl_info own, info;
+    void *own_base = dladdr(__extension__(void *) launching_library, &own) ? own.dli_fbase : NULL;
+    for (int i = 0; i < count; i++) {
+        if (!dladdr(frames[i], &info) || !info.dli_fname) {
+            return "";
+        }
+        const char *slash = strrchr(info.dli_fname, '/');
+        const char *file = slash ? slash + 1 : info.dli_fname;
+        bool is_passed_on = info.dli_fbase == own_base;
+        for (size_t k = 0; passed_on[k]; k++) {
+            is_passed_on = is_passed_on || strncmp(file, passed_on[k], strlen(passed_on[k])) == 0;
+        }
+        if (!is_passed_on) {
+            return file;
+        }
+    }
+    return "";
+}
+
 static kernel_info *create(const char *name, const kernel_parameter *parameters, uint32_t count)
 {
     kernel_info *info = malloc(sizeof *info + count * sizeof *parameters);
     if (!info) {
         return NULL;
     }
-    *info = (kernel_info){.name = strdup(name), .count = count};
+    *info = (kernel_info){
+        .name = strdup(name), .trust = kernel_trust_of(launching_library(), name), .count = count};
     memcpy(info->parameters, parameters, count * sizeof *parameters);
     if (!info->name) {
         free(info);

@@ -4,6 +4,7 @@
 #define KERNEL_PARAMETERS_H
 
 #include "handle_table.h"
+#include "kernel_trust.h"
 
 #include <pthread.h>
 
@@ -17,6 +18,7 @@ struct kernel_info { /* immutable; lives as long as the table */
     char *name;
     kernel_info *next;
     bool is_known; /* false: CUDA did not tell */
+    kernel_trust trust;
     uint32_t count;
     kernel_parameter parameters[];
 };
@@ -34,7 +36,8 @@ typedef struct kernel_table { /* zero-initialised but for the lock and the queri
 
 void kernel_table_free(kernel_table *t);
 
-/* `name` is what CUPTI calls the kernel, and copied. Any thread; NULL: the host has no memory. */
+/* `name` is what CUPTI calls the kernel, and copied. To be called below the launch: at a kernel's
+ * first one the stack tells which library launches it. Any thread; NULL: the host has no memory. */
 const kernel_info *kernel_table_get(kernel_table *t, void *function, const char *name);
 
 /* Code was unloaded: handles may from now on mean other kernels. */

@@ -34,7 +34,7 @@ static const call_row call_rows[] = {
 
 typedef struct known_context {
     _Atomic(void *) context;
-    atomic_int device;
+    atomic_int device_number; /* the device and 1 more; 0: not yet */
 } known_context;
 
 struct launches {
@@ -95,13 +95,16 @@ static void *pointer_at(const void *from, size_t offset)
     return pointer;
 }
 
-static int device_of(launches *l, void *context)
+/* The device of a context, which is asked for once, while it is the current one. The
+ * current device stands in for another that is not known. */
+static int device_of(launches *l, void *context, bool is_current)
 {
     size_t i = 0;
     for (void *other; i < CONTEXTS_MOST && (other = atomic_load(&l->contexts[i].context)) != NULL;
          i++) {
-        if (other == context) {
-            return atomic_load(&l->contexts[i].device);
+        int number = atomic_load(&l->contexts[i].device_number);
+        if (other == context && number) {
+            return number - 1;
         }
     }
     int device = 0;
@@ -109,9 +112,9 @@ static int device_of(launches *l, void *context)
         return 0;
     }
     void *none = NULL;
-    if (context && i < CONTEXTS_MOST &&
+    if (is_current && context && i < CONTEXTS_MOST &&
         atomic_compare_exchange_strong(&l->contexts[i].context, &none, context)) {
-        atomic_store(&l->contexts[i].device, device);
+        atomic_store(&l->contexts[i].device_number, device + 1);
     }
     return device;
 }
@@ -119,7 +122,7 @@ static int device_of(launches *l, void *context)
 static order_stream named(launches *l, const call_row *row, const cupti_call *call, uint64_t handle)
 {
     bool is_own = handle == 2 || (handle == 0 && row->is_per_thread);
-    return (order_stream){.device = device_of(l, call->context),
+    return (order_stream){.device = device_of(l, call->context, true),
                           .handle = is_own ? 2 : handle,
                           .thread = is_own ? (uint64_t)(uintptr_t)&self : 0};
 }
@@ -218,15 +221,23 @@ static bool add_word(work_list *w, uint64_t word, bool is_certain)
     return true;
 }
 
+static bool is_trusted(const kernel_trust *trust, uint32_t at, uint32_t bytes)
+{
+    uint32_t from_end = (bytes - at) / (uint32_t)WORD; /* 1: the last word */
+    return bytes == WORD ? trust->in_pointers
+                         : trust->in_structures ||
+                               (from_end <= 32 && trust->tail_words >> (from_end - 1) & 1);
+}
+
 /* The words of a parameter. In one that is a pointer, or has nothing but pointers, nothing is
  * stale; the grade of a larger one's first words is raised when the last has turned out to be one,
  * too. */
-static void add_parameter(work_list *w, const char *at, uint32_t bytes)
+static void add_parameter(work_list *w, const kernel_trust *trust, const char *at, uint32_t bytes)
 {
     size_t first = w->count;
-    bool are_all = bytes % WORD == 0 && bytes <= ALL_POINTERS_MOST;
+    bool are_all = trust->in_pointers && bytes % WORD == 0 && bytes <= ALL_POINTERS_MOST;
     for (uint32_t i = 0; i + WORD <= bytes; i += WORD) {
-        are_all = add_word(w, word_at(at, i), bytes == WORD) && are_all;
+        are_all = add_word(w, word_at(at, i), is_trusted(trust, i, bytes)) && are_all;
     }
     for (size_t i = first; are_all && i < w->count; i++) {
         w->uses[i].is_certain = true;
@@ -239,7 +250,7 @@ static void add_separate(work_list *w, const kernel_info *kernel, void *const *p
 {
     for (uint32_t i = 0; i < kernel->count; i++) {
         if (parameters[i]) {
-            add_parameter(w, parameters[i], kernel->parameters[i].bytes);
+            add_parameter(w, &kernel->trust, parameters[i], kernel->parameters[i].bytes);
         }
     }
 }
@@ -259,7 +270,7 @@ static void add_packed(work_list *w, const kernel_info *kernel, void *const *ext
     for (uint32_t i = 0; buffer && i < kernel->count; i++) {
         const kernel_parameter *p = &kernel->parameters[i];
         if ((size_t)p->offset + p->bytes <= bytes) {
-            add_parameter(w, buffer + p->offset, p->bytes);
+            add_parameter(w, &kernel->trust, buffer + p->offset, p->bytes);
         }
     }
 }
@@ -330,17 +341,15 @@ static void destroy_stream(launches *l, const call_row *row, const cupti_call *c
     order_stream_destroyed(l->order, s);
 }
 
-static bool is_work(unsigned action)
+/* What comes and goes is always seen. */
+static bool is_mutable(unsigned action)
 {
-    return action <= ACTION_GRAPH_LAUNCH || action >= ACTION_OPERANDS_AND_WAIT;
+    return action <= ACTION_GRAPH_LAUNCH || action >= ACTION_OPERANDS_AND_WAIT ||
+           (action >= ACTION_RECORD && action <= ACTION_DEVICE_OVER);
 }
 
 static void before_call(launches *l, const call_row *row, const cupti_call *call)
 {
-    if (is_work(row->action) && self.muted) {
-        atomic_fetch_add_explicit(&l->counts.muted, 1, memory_order_relaxed);
-        return;
-    }
     switch (row->action) {
     case ACTION_KERNEL:
     case ACTION_KERNEL_EX:
@@ -382,7 +391,8 @@ static void create_stream(launches *l, const call_row *row, const cupti_call *ca
 static void device_is_over(launches *l, const call_row *row, const cupti_call *call)
 {
     void *context = row->a_at == CUPTI_NOWHERE ? NULL : pointer_at(call->parameters, row->a_at);
-    order_device_over(l->order, device_of(l, context ? context : call->context));
+    bool is_current = !context || context == call->context;
+    order_device_over(l->order, device_of(l, is_current ? call->context : context, is_current));
 }
 
 static void after_call(launches *l, const call_row *row, const cupti_call *call)
@@ -428,6 +438,11 @@ static void after_call(launches *l, const call_row *row, const cupti_call *call)
 
 static void dispatch(launches *l, const call_row *row, const cupti_call *call)
 {
+    if (self.muted && is_mutable(row->action)) {
+        atomic_fetch_add_explicit(&l->counts.muted, call->site == CUPTI_ENTER,
+                                  memory_order_relaxed);
+        return;
+    }
     if (call->site == CUPTI_ENTER) {
         if (row->action < ACTION_FIRST_AFTER || row->action >= ACTION_OPERANDS_AND_WAIT) {
             before_call(l, row, call);

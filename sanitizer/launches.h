@@ -5,11 +5,12 @@
  * A kernel uses a block if a word of its parameters is an address within it. CUDA tells the sizes
  * of parameters (cuKernelGetParamInfo, CUDA 12.4), not their types. Hence two grades (order_use):
  *   certain    a parameter that is a pointer and nothing else (8 bytes), one that consists of
- *              pointers into blocks only, a copy's or memset's operand
- *   possible   a word within a larger structure: kernels leave parts of theirs uninitialised, where
- *              an earlier launch's pointers may still stand
- * Not seen: pointers in device memory (batched GEMMs' arrays, tables), order that is made through
- * memory (flags that kernels poll, host functions), graphs that were built node by node.
+ *              pointers into blocks only, a copy's or memset's operand, every word where the
+ * library that launches is known to fill its structures, or the layout is known (kernel_trust.c)
+ *   possible   any other word within a structure: kernels leave parts of theirs uninitialised,
+ * where an earlier launch's pointers may still stand Not seen: pointers in device memory (batched
+ * GEMMs' arrays, tables), order that is made through memory (flags that kernels poll, host
+ * functions), graphs that were built node by node.
  *
  * CUPTI has one subscriber in a process. While this one subscribes, torch.profiler gets no
  * activities of the device, and says so ("CUPTI initialization failed"); where another one has it
@@ -41,7 +42,7 @@ typedef struct launches_statistics {
     uint64_t kernels, copies, graphs; /* that were queued */
     uint64_t words;                   /* of kernels' parameters, looked at */
     uint64_t unknown_kernels;         /* launches whose parameters' sizes CUDA did not tell */
-    uint64_t muted;                   /* kernels and copies that are the sanitizer's own */
+    uint64_t muted;                   /* calls that are the sanitizer's own */
 } launches_statistics;
 
 /* Starts to tell `o`. `cupti`: the path of libcupti.so, tried first; NULL: the one that is loaded
@@ -57,9 +58,9 @@ void launches_stop(launches *l);
 
 void launches_statistics_of(launches *l, launches_statistics *out);
 
-/* What this thread queues between the two is not the program's: the sanitizer's own fills and
- * checks, the allocator's own calls, are no uses. Waits and events are seen all the same. They
- * nest. */
+/* What this thread calls between the two is not the program's: the sanitizer's own fills and
+ * checks, the allocator's own calls. Work is no use, and waits, events and synchronisation make no
+ * order; that streams, events and graphs come and go is seen all the same. They nest. */
 void launches_mute(void);
 void launches_unmute(void);
 

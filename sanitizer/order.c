@@ -159,10 +159,7 @@ void order_freed(order *o, order_block *block, uint64_t place)
 
 order_block *order_block_keep(order_block *block)
 {
-    if (block) {
-        atomic_fetch_add_explicit(&block->references, 1, memory_order_relaxed);
-    }
-    return block;
+    return block_keep(block);
 }
 
 void order_block_drop(order *o, order_block *block)

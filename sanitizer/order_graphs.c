@@ -106,7 +106,7 @@ void capture_use(order *o, capture *c, order_block *b, bool is_certain, const ch
     b->used_by_capture = c->number;
     b->use_index = uses->count;
     uses->list[uses->count++] =
-        (graph_use){.block = order_block_keep(b), .what = what, .is_certain = is_certain};
+        (graph_use){.block = block_keep(b), .what = what, .is_certain = is_certain};
 }
 
 /* --- what order.c locks ------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 
 #include "earlier_owners.h"
 #include "handle_table.h"
-#include "order.h"
+#include "order_types.h"
 #include "stream_clocks.h"
 
 #include <pthread.h>
@@ -90,7 +90,14 @@ void block_used_after_free(order *o, const stream_clock *s, order_block *b, bool
  * NULL: none, the capture is over or the host has no memory. */
 stream_clock *block_clock(order *o, const order_block *b);
 
-/* One reference less, with the lock held. */
+/* One reference more, with or without the lock; one less, with it. */
+static inline order_block *block_keep(order_block *b)
+{
+    if (b) {
+        atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
+    }
+    return b;
+}
 void block_drop(order *o, order_block *b);
 
 /* order_graphs.c */

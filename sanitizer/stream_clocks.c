@@ -66,7 +66,7 @@ stream_clock *stream_clocks_find(const stream_clocks *all, order_stream name)
 
 /* --- structures -------------------------------------------------------------------------- */
 
-/* Of destroyed streams, those of whose work the host knows that it is over. */
+/* Spare are the destroyed streams whose work the host knows to be over. */
 static void collect_gone(stream_clocks *all, bool also_others)
 {
     for (stream_clock **link = &all->gone; *link;) {

@@ -10,7 +10,7 @@
 
 #include "gmd_past.h"
 #include "handle_table.h"
-#include "order.h"
+#include "order_types.h"
 
 struct capture;
 struct earlier_owner;

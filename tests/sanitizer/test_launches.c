@@ -3,6 +3,7 @@
 
 #include "cupti_calls.h"
 #include "fakes.h"
+#include "kernel_trust.h"
 #include "launches.h"
 
 #include <dlfcn.h>
@@ -308,6 +309,52 @@ TEST_F(launches, what_the_sanitizer_queues_itself_is_no_use)
     launches_statistics counts;
     launches_statistics_of(w->l, &counts);
     assert_int_equal(counts.muted, 2);
+}
+
+TEST_F(launches, what_the_sanitizer_waits_for_itself_is_no_order)
+{
+    world *w = *state;
+    launch(w, allocate(w, 0, 0), SIDE);
+    launches_mute();
+    CALL(w, cuStreamSynchronize, SIDE);
+    CALL(w, cuEventRecord, 0x9000, SIDE);
+    CALL(w, cuStreamWaitEvent, 0, 0x9000, 0);
+    CALL(w, cuMemFree_v2, 0x7f2200000000);
+    launches_unmute();
+    assert_true(is_freed_early(w));
+}
+
+/* --- trust ------------------------------------------------------------------------------- */
+
+TEST_F(launches, cublas_fills_its_structures)
+{
+    assert_true(kernel_trust_of("libcublasLt.so.13", "nvjet_sm90").in_structures);
+    assert_false(kernel_trust_of("libtorch_cuda.so", "some_kernel").in_structures);
+}
+
+TEST_F(launches, cusolver_leaves_even_pointers_uninitialised)
+{
+    assert_false(kernel_trust_of("libcusolver.so.12", "getrf_pivot").in_pointers);
+    assert_true(kernel_trust_of("", "triton_kernel").in_pointers);
+}
+
+#define REDUCTION "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_14func"
+
+TEST_F(launches, of_a_structure_with_a_known_layout_the_known_words_are_certain)
+{
+    world *w = *state;
+    uint32_t known = kernel_trust_of("libtorch_cuda.so", REDUCTION).tail_words;
+    fake_kernel kernel = {.count = 1, .sizes = {160}};
+    for (uint32_t at = 0; at < 20; at++) {
+        uint64_t structure[20] = {[0] = 0};
+        structure[at] = allocate(w, 0, 0);
+        kernel_call call = {
+            .function = &kernel, .stream = SIDE, .parameters = (void *[]){structure}};
+        call_back(w, 0, call_cuLaunchKernel, &call, 0, REDUCTION);
+        w->count = 0;
+        assert_true(is_freed_early(w));
+        assert_int_equal(w->found[0].is_certain, known >> (19 - at) & 1);
+    }
 }
 
 /* --- copies ------------------------------------------------------------------------------ */

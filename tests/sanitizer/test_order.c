@@ -2,6 +2,7 @@
 #include "gmd_test.h"
 #include "order.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define FOUND_MOST 16
@@ -662,6 +663,71 @@ TEST_F(order, a_capture_that_failed_leaves_no_graph)
     release(w, b);
     order_graph_launched(w->o, EXEC, main_stream, 0);
     assert_int_equal(w->count, 0);
+}
+
+/* --- threads ----------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define ROUNDS  2000
+
+typedef struct worker {
+    order *o;
+    pthread_t thread;
+    uint64_t number;
+    order_block *shared;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *me = argument;
+    order *o = me->o;
+    order_stream own = {.handle = 0x20000 + 16 * me->number}, captured = {.handle = own.handle + 8};
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        uint64_t event = 0x30000 + i % 7;
+        order_stream_created(o, own, i % 2);
+        order_block *b =
+            order_allocated(o, ADDRESS + (i % 5 + 8 * me->number) * BYTES, BYTES, own, 1, false);
+        order_use uses[] = {{b, true}, {me->shared, i % 2}};
+        order_queued(o, own, "kernel", 0, uses, 2);
+        order_event_recorded(o, event, own);
+        order_event_waited_for(o, event, main_stream);
+        order_queued(o, main_stream, "kernel", 0, uses, 2);
+        order_capture_begun(o, captured);
+        order_queued(o, captured, "kernel", 0, uses, 2);
+        order_capture_ended(o, captured, 0x40000 + me->number);
+        order_graph_instantiated(o, 0x40000 + me->number, 0x50000 + i % 3);
+        order_graph_launched(o, 0x50000 + i % 3, own, 0);
+        order_record_stream(o, b, main_stream);
+        order_is_remarkable(me->shared, own);
+        order_freed(o, b, 2);
+        order_block_drop(o, b);
+        order_event_destroyed(o, event);
+        if (i % 100 == 0) {
+            order_device_over(o, 0);
+        }
+        order_stream_destroyed(o, own);
+    }
+    return NULL;
+}
+
+TEST(any_thread_may_call_at_any_time)
+{
+    order *o = order_create(&(order_settings){.found = NULL});
+    worker workers[THREADS];
+    order_block *shared = order_allocated(o, ADDRESS - BYTES, BYTES, main_stream, 1, false);
+    for (uint64_t i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.o = o, .number = i, .shared = shared};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+    }
+    order_freed(o, shared, 2);
+    order_block_drop(o, shared);
+    order_statistics counts;
+    order_statistics_of(o, &counts);
+    assert_int_equal(counts.blocks, THREADS * ROUNDS + 1);
+    order_destroy(o);
 }
 
 TEST_F(order, an_order_that_ends_in_the_middle_of_all_leaks_nothing)
