@@ -296,9 +296,10 @@ def _watch_reads(library):
     except ImportError as error:
         raise GmdError(f"'reads:watched' needs gmd_torch_reads.py beside gmd_torch.py, and PyTorch's "
                        f"torch.utils._python_dispatch: {error}") from None
-    library.gmd_sanitizer_watch_read.restype = None
-    library.gmd_sanitizer_watch_read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int]
-    mode = gmd_torch_reads.WatchReads(library.gmd_sanitizer_watch_read)
+    library.gmd_sanitizer_watch_use.restype = None
+    library.gmd_sanitizer_watch_use.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int,
+                                                ctypes.c_int]
+    mode = gmd_torch_reads.WatchReads(library.gmd_sanitizer_watch_use)
     mode.__enter__()
     atexit.register(mode.__exit__, None, None, None)
 

@@ -22,6 +22,18 @@ def _computes(name):
     return name in _COMPUTING or name.rstrip("_") in _COMPUTING
 
 
+_TOUCHING_NOTHING = frozenset("""
+    alias detach empty is_same_size lift_fresh record_stream resize_ resize_as_ set_ set_data view _unsafe_view
+    _reshape_alias _has_compatible_shallow_copy_type
+""".split())
+
+
+def _touches(func):
+    """Whether the operator's work touches the memory of its arguments at all: torch.empty_like does not."""
+    name = func._schema.name.partition("::")[2]
+    return not (func.is_view or name in _TOUCHING_NOTHING or name.endswith("_like") or name.startswith(("new_", "sym_")))
+
+
 def _is_read(func, place, computes):
     """Whether the operator reads this argument: not `out`, nor what fill_() fills."""
     arguments = func._schema.arguments
@@ -35,24 +47,29 @@ def _span(tensor):
     return (last + 1) * tensor.element_size()
 
 
-class WatchReads(TorchDispatchMode):
-    """Each operator's inputs are looked at before it, in the order of its stream."""
+def _is_watched(tensor):
+    return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cuda and tensor.layout is torch.strided
+            and tensor.numel() > 0)
 
-    def __init__(self, watch_read):
+
+class WatchReads(TorchDispatchMode):
+    """Each operator's arguments are looked at before it, in the order of its stream."""
+
+    def __init__(self, watch_use):
         super().__init__()
-        self.watch_read = watch_read  # gmd_sanitizer_watch_read
+        self.watch_use = watch_use  # gmd_sanitizer_watch_use
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if not func.is_view:
+        if _touches(func):
             computes = _computes(func._schema.name.partition("::")[2])
-            for place, argument in enumerate(args):
-                if _is_read(func, place, computes):
-                    for tensor in tree_iter(argument):
-                        self._watch(tensor, computes)
+            for place, argument in enumerate((*args, *(kwargs or {}).values())):
+                for tensor in tree_iter(argument):
+                    if _is_watched(tensor):
+                        self._watch(tensor, place < len(args) and _is_read(func, place, computes), computes)
         return func(*args, **(kwargs or {}))
 
-    def _watch(self, tensor, computes):
-        if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cuda and tensor.numel():
-            stream = torch.cuda.current_stream(tensor.device).cuda_stream
-            is_whole = _span(tensor) == tensor.numel() * tensor.element_size()
-            self.watch_read(tensor.data_ptr(), _span(tensor), stream, int(computes and is_whole))
+    def _watch(self, tensor, is_read, computes):
+        span = _span(tensor)
+        is_whole = span == tensor.numel() * tensor.element_size()
+        stream = torch.cuda.current_stream(tensor.device).cuda_stream
+        self.watch_use(tensor.data_ptr(), span, stream, is_read, is_read and computes and is_whole)

@@ -32,10 +32,10 @@ GMD_SANITIZER_EXPORT void gmd_sanitizer_record_stream(void *ptr, cudaStream_t st
 GMD_SANITIZER_EXPORT void gmd_sanitizer_empty_cache(void); /* what is held back goes back, too */
 GMD_SANITIZER_EXPORT uint64_t gmd_sanitizer_block_size(int device, const void *ptr);
 
-/* Whether operators' reads are to be told, and one that is about to be queued: guard.h. */
+/* Whether operators' uses are to be told, and one that is about to be queued (reads.h). */
 GMD_SANITIZER_EXPORT int gmd_sanitizer_wants_reads(void);
-GMD_SANITIZER_EXPORT void gmd_sanitizer_watch_read(const void *ptr, size_t size,
-                                                   cudaStream_t stream, int seeks_fresh);
+GMD_SANITIZER_EXPORT void gmd_sanitizer_watch_use(const void *ptr, size_t size, cudaStream_t stream,
+                                                  int is_read, int seeks_fresh);
 
 /* Why requests are refused that memory is there for: the sanitizer could not start, or a finding is
  * to be raised. Gives each once; NULL: no reason. The text is the calling thread's, valid until its

@@ -5,6 +5,7 @@
 #include "guard_order.h"
 #include "guard_state.h"
 #include "launches.h"
+#include "releases.h"
 
 #include "gmd_cuda_scope.h"
 
@@ -71,61 +72,11 @@ static void fill(guard *g, guarded_block *b)
     cuda_scope_leave(&scope);
 }
 
-/* What was not filled, or not to the end, waits for its streams as without a sanitizer. */
-static void give_back(guard *g, guarded_block *b, bool is_ordered)
-{
-    void *memory = (void *)(uintptr_t)b->memory;
-    for (uint32_t i = 0; i < b->recorded_count && i < GUARDED_STREAMS && !is_ordered; i++) {
-        g->allocator.record_stream(memory, b->recorded[i]);
-    }
-    if (b->filled) {
-        cuda_succeeded(cudaEventDestroy(b->filled));
-    }
-    guard_order_dropped(g, b);
-    g->allocator.free(memory, b->total, b->device, b->stream);
-    free(b);
-}
-
-static void release_block(guard *g, guarded_block *b)
-{
-    cuda_scope scope;
-    bool is_ordered = false;
-    if (b->is_filled && !b->has_lost_stream && cuda_scope_enter(&scope, b->device)) {
-        if (!cuda_is_capturing(b->stream)) {
-            is_ordered = !b->filled || cuda_succeeded(cudaStreamWaitEvent(b->stream, b->filled, 0));
-            is_ordered = is_ordered && guard_verify_freed(g, b) == cudaSuccess;
-        }
-        cuda_scope_leave(&scope);
-    }
-    pthread_mutex_lock(&g->lock);
-    g->figures.verified_blocks += is_ordered;
-    g->figures.unwatched_blocks += !is_ordered;
-    pthread_mutex_unlock(&g->lock);
-    give_back(g, b, is_ordered);
-}
-
-static void release_beyond(guard *g, int device, uint64_t bytes, uint32_t count)
-{
-    guarded_block *b;
-    do {
-        pthread_mutex_lock(&g->lock);
-        b = quarantine_take_beyond(&g->devices[device].held, bytes, count);
-        if (b) {
-            g->held_bytes -= b->total;
-            block_index_remove(&g->index, b);
-        }
-        pthread_mutex_unlock(&g->lock);
-        if (b) {
-            release_block(g, b);
-        }
-    } while (b);
-}
-
 void guard_release_all(guard *g)
 {
     launches_mute();
     for (int device = 0; device < g->device_count; device++) {
-        release_beyond(g, device, 0, 0);
+        guard_release_beyond(g, device, 0, 0);
     }
     g->allocator.empty_cache();
     launches_unmute();
@@ -169,7 +120,7 @@ static void free_block(guard *g, void *ptr)
     int device = b->device;
     if (b->is_plain || is_finished) { /* take_live has taken it out of the index, too */
         guard_order_freed(g, b);
-        give_back(g, b, false);
+        guard_give_back(g, b, false);
         return;
     }
     b->freed_stack = stack;
@@ -181,7 +132,7 @@ static void free_block(guard *g, void *ptr)
                   atomic_compare_exchange_strong(&g->next_check_ns, &due,
                                                  b->freed_ns + g->options.interval_ns);
     hold_back(g, b);
-    release_beyond(g, device, g->options.quarantine_bytes, g->options.quarantine_blocks);
+    guard_release_when_full(g, device);
     if (is_due) {
         guard_launch_checks(g);
     }
@@ -227,7 +178,7 @@ static void *request(guard *g, uint64_t bytes, int device, cudaStream_t stream)
 {
     void *memory = g->allocator.malloc(bytes, device, stream);
     if (!memory && g->devices[device].held.count) {
-        release_beyond(g, device, 0, 0);
+        guard_release_beyond(g, device, 0, 0);
         memory = g->allocator.malloc(bytes, device, stream);
     }
     return memory;
@@ -339,7 +290,7 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
     guard_new(g, b);
     guard_order_allocated(g, b);
     if (!enter_live(g, b)) {
-        give_back(g, b, true);
+        guard_give_back(g, b, true);
         gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
         return NULL;
     }

@@ -24,8 +24,8 @@ uint64_t guard_block_size(guard *g, const void *ptr); /* as it was asked for; 0:
 /* All that is held back goes to the allocator. */
 void guard_release_all(guard *g);
 
-/* Makes a check (checks.h), prints a summary, and gives the number of findings. Blocks that are freed from now on go straight to the allocator,
- * and new ones have no zones. */
+/* Makes a check (checks.h), prints a summary, and gives the number of findings. Blocks that are
+ * freed from now on go straight to the allocator, and new ones have no zones. */
 uint64_t guard_finish(guard *g);
 
 #endif

@@ -181,3 +181,17 @@ void guard_order_dropped(guard *g, guarded_block *b)
     }
     b->order = NULL;
 }
+
+void guard_order_used(guard *g, uint64_t address, const char *what, cudaStream_t stream)
+{
+    order_use use = {.block = g->order ? find_block(g, address) : NULL, .is_certain = true};
+    if (!use.block) {
+        return;
+    }
+    int device = 0;
+    (void)cudaGetDevice(&device);
+    order_stream on = stream_of(device, stream);
+    uint64_t where = order_is_remarkable(use.block, on) ? place(g) : 0;
+    order_queued(g->order, on, what, where, &use, 1);
+    order_block_drop(g->order, use.block);
+}

@@ -16,4 +16,8 @@ void guard_order_recorded(guard *g, struct order_block *block, cudaStream_t stre
 void guard_order_freed(guard *g, guarded_block *b);
 void guard_order_dropped(guard *g, guarded_block *b); /* when nobody can find it any more */
 
+/* Work that is about to be queued on `stream` uses the block in which the address lies, for
+ * certain; `what` is kept as it is. */
+void guard_order_used(guard *g, uint64_t address, const char *what, cudaStream_t stream);
+
 #endif

@@ -86,6 +86,5 @@ uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, u
 
 cudaError_t guard_fill_new(guard *g, const guarded_block *b);
 cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream);
-cudaError_t guard_verify_freed(guard *g, const guarded_block *b);
 
 #endif

@@ -130,11 +130,15 @@ int gmd_sanitizer_wants_reads(void)
     return is_started && options.watches_reads;
 }
 
-void gmd_sanitizer_watch_read(const void *ptr, size_t size, cudaStream_t stream, int seeks_fresh)
+void gmd_sanitizer_watch_use(const void *ptr, size_t size, cudaStream_t stream, int is_read,
+                             int seeks_fresh)
 {
     guard *g = instance;
-    if (g) {
+    if (g && is_read) {
         guard_watch_read(g, ptr, size, stream, seeks_fresh != 0);
+    }
+    if (g) {
+        guard_watch_use(g, ptr, stream);
     }
 }
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "reads.h"
+#include "guard_order.h"
 #include "guard_state.h"
 #include "launches.h"
 
@@ -47,4 +48,11 @@ void guard_watch_read(guard *g, const void *ptr, size_t size, cudaStream_t strea
     }
     launches_unmute();
     guard_poll(g, stack);
+}
+
+void guard_watch_use(guard *g, const void *ptr, cudaStream_t stream)
+{
+    if (!atomic_load(&g->is_finished)) {
+        guard_order_used(g, (uintptr_t)ptr, "an operator of PyTorch", stream);
+    }
 }

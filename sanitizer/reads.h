@@ -10,4 +10,7 @@
 void guard_watch_read(guard *g, const void *ptr, size_t size, cudaStream_t stream,
                       bool seeks_fresh);
 
+/* Likewise work that uses the block in which this byte lies, for happens-before. */
+void guard_watch_use(guard *g, const void *ptr, cudaStream_t stream);
+
 #endif

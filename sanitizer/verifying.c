@@ -51,11 +51,3 @@ cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stre
         guard_range(b->address, b->address + b->size, SWEEP_WRITE, 0, PATTERN_FREED, 0);
     return sweeps_run(g->sweeps, b->device, stream, ranges, count);
 }
-
-cudaError_t guard_verify_freed(guard *g, const guarded_block *b)
-{
-    uint32_t ticket = guard_watch(g, b, MOMENT_REUSE, PATTERN_FREED);
-    sweep_range range =
-        guard_range(b->memory, b->memory + b->total, SWEEP_VERIFY, PATTERN_FREED, 0, ticket);
-    return sweeps_run(g->sweeps, b->device, b->stream, &range, 1);
-}
