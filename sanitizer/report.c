@@ -3,6 +3,7 @@
 
 #include "patterns.h"
 
+#include "gmd_demangle.h"
 #include "gmd_grow.h"
 #include "gmd_json.h"
 #include "gmd_size.h"
@@ -255,6 +256,15 @@ static void say_moment(const finding *f)
     }
 }
 
+/* A kernel's name in words, cut. */
+static const char *use_text(const finding *f, char words[201])
+{
+    char *name = gmd_demangle(f->use);
+    snprintf(words, 201, "%s", name ? name : f->use);
+    free(name);
+    return words;
+}
+
 static void say_block(report *r, const finding *f)
 {
     const guarded_block *b = &f->block;
@@ -270,13 +280,14 @@ static void say_block(report *r, const finding *f)
         say_stack(r, "freed", b->freed_stack);
     }
     if (f->owner.address) {
-        say("    the memory is now a block of %s on %s\n", gmd_format_size(f->owner.size, size),
-            stream_text(f->owner.stream, stream));
-        say_stack(r, "came back to", f->owner.allocated_stack);
+        say("    the memory %s a block of %s on %s\n",
+            f->kind == FINDING_FREED_EARLY ? "could have come back as" : "is now",
+            gmd_format_size(f->owner.size, size), stream_text(f->owner.stream, stream));
+        say_stack(r, "allocated", f->owner.allocated_stack);
     }
     if (f->use) {
-        char title[320];
-        snprintf(title, sizeof title, "used by %.200s on %s, queued in", f->use,
+        char title[320], words[201];
+        snprintf(title, sizeof title, "used by %s on %s, queued in", use_text(f, words),
                  stream_text(f->use_stream, stream));
         say_stack(r, title, f->use_stack);
     }
@@ -295,8 +306,9 @@ static void make_title(report *r, const finding *f)
         return;
     }
     if (f->moment == MOMENT_QUEUED) {
-        snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: %.200s, a block of %s", f->block.device,
-                 kinds[f->kind].title, f->use, gmd_format_size(f->block.size, size));
+        char words[201];
+        snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: %s, a block of %s", f->block.device,
+                 kinds[f->kind].title, use_text(f, words), gmd_format_size(f->block.size, size));
         return;
     }
     place_text(f, place);
