@@ -6,6 +6,7 @@
 
 #include "gmd_test.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static guard_bench bench;
@@ -285,4 +286,33 @@ TEST_F(raising, a_finding_refuses_the_next_request_once_and_says_why)
     assert_null(guard_malloc(bench.guard, 512, 0, NULL, &error));
     assert_non_null(strstr(error.text, "write past the end of a block: 1 byte changed"));
     assert_non_null(guard_malloc(bench.guard, 512, 0, NULL, &error));
+}
+
+enum { THREADS = 4, TURNS = 300 };
+
+static void *work(void *unused)
+{
+    gmd_error error = {""};
+    (void)unused;
+    for (size_t i = 0; i < TURNS; i++) {
+        char *block = guard_malloc(bench.guard, 64 + i % 7 * 300, 0, NULL, &error);
+        guard_record_stream(bench.guard, block, (cudaStream_t)0x1);
+        guard_free(bench.guard, block);
+        if (i % 100 == 0) {
+            guard_check(bench.guard);
+        }
+    }
+    return NULL;
+}
+
+TEST_F(cheap, threads_may_request_at_once)
+{
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(guard_check(bench.guard), 0);
 }
