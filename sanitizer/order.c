@@ -118,7 +118,7 @@ order_block *order_allocated(order *o, uint64_t address, uint64_t bytes, order_s
         const stream_clock *s = clock_now(o, stream);
         b->capture = s && s->capture ? s->capture->number : 0;
         b->is_in_graph_pool = is_in_graph_pool || b->capture;
-        block_inherit(o, b);
+        order_inherit(o, b);
     }
     count_dropped(o, b != NULL);
     leave(o);
@@ -152,21 +152,21 @@ void order_freed(order *o, order_block *block, uint64_t place)
     if (!block->is_freed) {
         block->is_freed = true;
         block->subject.freed_at = place;
-        block_free(o, block);
+        order_free_block(o, block);
     }
     leave(o);
 }
 
 order_block *order_block_keep(order_block *block)
 {
-    return block_keep(block);
+    return order_keep_block(block);
 }
 
 void order_block_drop(order *o, order_block *block)
 {
     if (block && atomic_fetch_sub(&block->references, 1) == 1) {
         enter(o);
-        block_forget(o, block);
+        order_forget_block(o, block);
         leave(o);
     }
 }
@@ -189,11 +189,11 @@ static void use_one(order *o, stream_clock *s, const order_use *use, const order
     o->counts.uses++;
     o->counts.foreign_uses += is_foreign(b, s->name);
     if (b->is_freed) {
-        block_used_after_free(o, s, b, use->is_certain, work);
+        order_say_used_after_free(o, s, b, use->is_certain, work);
     } else if (!s->capture || b->capture == s->capture->number) {
-        block_use(o, s, b, use->is_certain, work);
+        order_use_block(o, s, b, use->is_certain, work);
     } else if (!b->is_in_graph_pool) {
-        capture_use(o, s->capture, b, use->is_certain, work->what);
+        order_capture_use(o, s->capture, b, use->is_certain, work->what);
     }
 }
 
@@ -283,7 +283,7 @@ void order_event_waited_for(order *o, uint64_t event, order_stream stream)
     clock_point at = point_of(o, event);
     stream_clock *s = at.on ? stream_clocks_get(&o->clocks, stream) : NULL;
     if (s && at.on->capture && !at.on->is_gone) {
-        s = capture_join(o, at.on->capture, s);
+        s = order_capture_join(o, at.on->capture, s);
     } else if (s && s->captured) {
         s = NULL; /* a graph does not wait for what is outside */
     }

@@ -26,8 +26,8 @@ static order_finding *add_finding(order *o, order_kind kind, bool is_certain)
     return &q->finding;
 }
 
-void block_used_after_free(order *o, const stream_clock *s, order_block *b, bool is_certain,
-                           const order_work *work)
+void order_say_used_after_free(order *o, const stream_clock *s, order_block *b, bool is_certain,
+                               const order_work *work)
 {
     order_finding *f =
         b->was_said[is_certain] ? NULL : add_finding(o, ORDER_USED_AFTER_FREE, is_certain);
@@ -126,7 +126,8 @@ static bool make_room_for_mark(order_block *b)
     return true;
 }
 
-void block_use(order *o, stream_clock *s, order_block *b, bool is_certain, const order_work *work)
+void order_use_block(order *o, stream_clock *s, order_block *b, bool is_certain,
+                     const order_work *work)
 {
     use_mark *marks = marks_of(b);
     for (uint32_t i = 0; i < b->mark_count; i++) {
@@ -152,7 +153,7 @@ void block_use(order *o, stream_clock *s, order_block *b, bool is_certain, const
 
 /* --- allocation -------------------------------------------------------------------------- */
 
-stream_clock *block_clock(order *o, const order_block *b)
+stream_clock *order_clock_of_block(order *o, const order_block *b)
 {
     stream_clock *s = stream_clocks_get(&o->clocks, b->subject.stream);
     if (!b->capture) {
@@ -198,14 +199,14 @@ static void drop_ordered(stream_clock *s)
     s->pending_count = kept;
 }
 
-void block_inherit(order *o, order_block *b)
+void order_inherit(order *o, order_block *b)
 {
     uint64_t from = b->subject.address, end = from + b->subject.bytes;
     for (earlier_owner *e; (e = earlier_owners_take(&o->earlier, &from, end)) != NULL;) {
         inherit(o, b, e, true);
         earlier_owner_drop(e);
     }
-    stream_clock *s = block_clock(o, b);
+    stream_clock *s = order_clock_of_block(o, b);
     if (!s || !s->pending_count || !stream_clock_order_default(&o->clocks, s)) {
         return;
     }
@@ -250,9 +251,9 @@ static void note_memory(order *o, earlier_owner *e)
     }
 }
 
-void block_free(order *o, order_block *b)
+void order_free_block(order *o, order_block *b)
 {
-    stream_clock *s = block_clock(o, b);
+    stream_clock *s = order_clock_of_block(o, b);
     if (!s || !stream_clock_order_default(&o->clocks, s)) {
         return;
     }
@@ -278,7 +279,7 @@ void block_free(order *o, order_block *b)
 
 /* --- the end ----------------------------------------------------------------------------- */
 
-void block_forget(order *o, order_block *b)
+void order_forget_block(order *o, order_block *b)
 {
     for (uint32_t i = 0; i < b->inherited_count; i++) {
         earlier_owner_drop(b->inherited[i].from);
@@ -290,9 +291,9 @@ void block_forget(order *o, order_block *b)
     atomic_fetch_sub(&o->live_blocks, 1);
 }
 
-void block_drop(order *o, order_block *b)
+void order_drop_block(order *o, order_block *b)
 {
     if (b && atomic_fetch_sub(&b->references, 1) == 1) {
-        block_forget(o, b);
+        order_forget_block(o, b);
     }
 }

@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-void graph_uses_drop(order *o, graph_uses *uses)
+void order_drop_uses(order *o, graph_uses *uses)
 {
     if (!uses || --uses->references) {
         return;
     }
     for (uint32_t i = 0; i < uses->count; i++) {
-        block_drop(o, uses->list[i].block);
+        order_drop_block(o, uses->list[i].block);
     }
     free(uses->list);
     free(uses);
@@ -19,7 +19,7 @@ void graph_uses_drop(order *o, graph_uses *uses)
 static void put_graph(order *o, handle_table *table, uint64_t key, graph_uses *uses)
 {
     graph_uses *before = key ? handle_table_remove(table, key) : NULL;
-    graph_uses_drop(o, before);
+    order_drop_uses(o, before);
     if (!key || !uses) {
         return;
     }
@@ -34,7 +34,7 @@ static void free_table(order *o, handle_table *table)
 {
     for (uint32_t i = 0; i < table->capacity; i++) {
         if (table->rows[i].key) {
-            graph_uses_drop(o, table->rows[i].value);
+            order_drop_uses(o, table->rows[i].value);
         }
     }
     handle_table_free(table);
@@ -48,12 +48,12 @@ static void free_capture(order *o, capture *c)
         stream_clocks_end_captured(&o->clocks, c->joined[i]->captured);
         c->joined[i]->captured = NULL;
     }
-    graph_uses_drop(o, c->uses);
+    order_drop_uses(o, c->uses);
     free(c->joined);
     free(c);
 }
 
-stream_clock *capture_join(order *o, capture *c, stream_clock *s)
+stream_clock *order_capture_join(order *o, capture *c, stream_clock *s)
 {
     if (s->captured) {
         return s->captured;
@@ -80,7 +80,7 @@ static capture *create_capture(order *o, stream_clock *origin)
     if (c->uses) {
         c->uses->references = 1;
     }
-    if (!c->uses || !capture_join(o, c, origin)) {
+    if (!c->uses || !order_capture_join(o, c, origin)) {
         free_capture(o, c);
         return NULL;
     }
@@ -88,7 +88,7 @@ static capture *create_capture(order *o, stream_clock *origin)
 }
 
 /* Under captures that alternate a block may be listed twice, which does no harm. */
-void capture_use(order *o, capture *c, order_block *b, bool is_certain, const char *what)
+void order_capture_use(order *o, capture *c, order_block *b, bool is_certain, const char *what)
 {
     graph_uses *uses = c->uses;
     if (b->used_by_capture == c->number) {
@@ -106,7 +106,7 @@ void capture_use(order *o, capture *c, order_block *b, bool is_certain, const ch
     b->used_by_capture = c->number;
     b->use_index = uses->count;
     uses->list[uses->count++] =
-        (graph_use){.block = block_keep(b), .what = what, .is_certain = is_certain};
+        (graph_use){.block = order_keep_block(b), .what = what, .is_certain = is_certain};
 }
 
 /* --- what order.c locks ------------------------------------------------------------------ */
@@ -155,9 +155,9 @@ void order_launch_graph(order *o, uint64_t exec, stream_clock *s, uint64_t place
         order_work work = {.what = use->what, .place = place, .number = o->counts.works};
         o->counts.uses++;
         if (use->block->is_freed) {
-            block_used_after_free(o, s, use->block, use->is_certain, &work);
+            order_say_used_after_free(o, s, use->block, use->is_certain, &work);
         } else {
-            block_use(o, s, use->block, use->is_certain, &work);
+            order_use_block(o, s, use->block, use->is_certain, &work);
         }
     }
 }

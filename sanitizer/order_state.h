@@ -80,38 +80,39 @@ struct order {
 };
 
 /* order_blocks.c: `s` is where the work is, `work` what it is. */
-void block_use(order *o, stream_clock *s, order_block *b, bool is_certain, const order_work *work);
-void block_inherit(order *o, order_block *b);
-void block_free(order *o, order_block *b);
-void block_forget(order *o, order_block *b); /* nobody refers to it */
-void block_used_after_free(order *o, const stream_clock *s, order_block *b, bool is_certain,
-                           const order_work *work);
+void order_use_block(order *o, stream_clock *s, order_block *b, bool is_certain,
+                     const order_work *work);
+void order_inherit(order *o, order_block *b);
+void order_free_block(order *o, order_block *b);
+void order_forget_block(order *o, order_block *b); /* nobody refers to it */
+void order_say_used_after_free(order *o, const stream_clock *s, order_block *b, bool is_certain,
+                               const order_work *work);
 /* The clock on which a block's own work runs: of the capture it belongs to, as long as that lasts;
  * NULL: none, the capture is over or the host has no memory. */
-stream_clock *block_clock(order *o, const order_block *b);
+stream_clock *order_clock_of_block(order *o, const order_block *b);
 
 /* One reference more, with or without the lock; one less, with it. */
-static inline order_block *block_keep(order_block *b)
+static inline order_block *order_keep_block(order_block *b)
 {
     if (b) {
         atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
     }
     return b;
 }
-void block_drop(order *o, order_block *b);
+void order_drop_block(order *o, order_block *b);
 
 /* order_graphs.c */
-void capture_use(order *o, capture *c, order_block *b, bool is_certain, const char *what);
+void order_capture_use(order *o, capture *c, order_block *b, bool is_certain, const char *what);
 /* The clock on which the work of `s` is captured, which joins the capture of `with` if it is in
  * none; NULL: the host has no memory. */
-stream_clock *capture_join(order *o, capture *c, stream_clock *s);
+stream_clock *order_capture_join(order *o, capture *c, stream_clock *s);
 void order_begin_capture(order *o, order_stream stream);
 void order_end_capture(order *o, order_stream stream, uint64_t graph);
 void order_instantiate(order *o, uint64_t graph, uint64_t exec);
 void order_drop_graph(order *o, uint64_t graph);
 void order_drop_exec(order *o, uint64_t exec);
 void order_launch_graph(order *o, uint64_t exec, stream_clock *s, uint64_t place);
-void graph_uses_drop(order *o, graph_uses *uses);
+void order_drop_uses(order *o, graph_uses *uses);
 void order_graphs_free(order *o);
 
 #endif

@@ -303,5 +303,4 @@ void stream_clocks_learn_device(stream_clocks *all, int device)
             stream_clocks_learn(stream_clock_point(s));
         }
     }
-    collect_gone(all, false);
 }

@@ -477,15 +477,20 @@ TEST_F(launches, cuda_is_asked_about_streams_that_were_there_before)
 TEST_F(launches, the_null_stream_of_some_calls_is_the_threads)
 {
     world *w = *state;
-    uint64_t a = allocate(w, 0, SIDE);
-    CALL(w, cuMemsetD8Async_ptsz, a, 0, BYTES, 0);
-    CALL(w, cuStreamSynchronize, 0); /* of blocking streams it waits for all */
-    assert_true(order_is_remarkable(w->blocks[0], (order_stream){.handle = 2}));
-    CALL(w, cuMemsetD8Async_ptsz, a, 0, BYTES, 0);
-    CALL(w, cuStreamSynchronize_ptsz, 0);
-    release(w, 0);
-    launch(w, allocate(w, 1, SIDE), SIDE);
-    assert_int_equal(w->count, 0);
+    for (uint64_t is_own = 0; is_own < 2; is_own++) {
+        uint64_t a = allocate(w, 0, SIDE);
+        if (is_own) {
+            CALL(w, cuMemsetD8Async_ptsz, a, 0, BYTES, 0);
+        } else {
+            CALL(w, cuMemsetD8Async, a, 0, BYTES, 0);
+        }
+        release(w, 0);
+        launch(w, allocate(w, 1, SIDE), SIDE);
+        release(w, 1);
+        assert_int_equal(w->count, is_own + 1);
+        assert_int_equal(w->found[is_own].use_stream.handle, 2 * is_own);
+        assert_int_equal(w->found[is_own].use_stream.thread != 0, is_own);
+    }
 }
 
 TEST_F(launches, the_end_of_a_stream_is_told)
@@ -526,6 +531,8 @@ TEST_F(launches, a_capture_that_failed_uses_nothing)
     release(w, 0);
     CALL(w, cuGraphLaunch, 0x6000, 0);
     assert_int_equal(w->count, 0);
+    launch(w, allocate(w, 0, 0), SIDE);
+    assert_true(is_freed_early(w));
 }
 
 TEST_F(launches, a_graph_that_is_gone_uses_nothing)

@@ -298,6 +298,20 @@ TEST_F(order, a_certain_use_counts_beside_a_later_one_that_is_not)
     assert_true(is_certain);
 }
 
+TEST_F(order, a_third_stream_need_not_wait_for_memory_it_did_not_get)
+{
+    world *w = *state;
+    order_block *b = allocate(w, main_stream);
+    use(w, b, main_stream);
+    use(w, b, side);
+    release(w, b);
+    order_block *next = allocate_at(w, ADDRESS + 16 * BYTES, main_stream, 3);
+    wait_for(w, third, side);
+    use(w, next, third);
+    release(w, next);
+    assert_int_equal(w->count, 0);
+}
+
 /* --- handed on early --------------------------------------------------------------------- */
 
 TEST_F(order, a_new_owner_whose_stream_does_not_wait_for_the_earlier_one_is_found)
@@ -337,6 +351,34 @@ TEST_F(order, memory_of_another_stream_is_found_wherever_the_blocks_overlap)
     use(w, first, side);
     release(w, first);
     assert_int_equal(w->count, 1);
+}
+
+/* A range is freed with work on the main stream; one half goes to that stream, the other to `side`.
+ */
+static void share_memory(world *w, uint64_t half_of_side)
+{
+    order_block *b = allocate(w, main_stream);
+    use(w, b, main_stream);
+    release(w, b);
+    uint64_t half = BYTES / 2, of_side = ADDRESS + half_of_side * half;
+    order_stream streams[] = {main_stream, side};
+    uint64_t addresses[] = {ADDRESS + half - half_of_side * half, of_side};
+    for (size_t i = 0; i < 2; i++) {
+        order_block *part = order_allocated(w->o, addresses[i], half, streams[i], 1, false);
+        use(w, part, streams[i]);
+        order_block_drop(w->o, part);
+        assert_int_equal(w->count, i);
+    }
+}
+
+TEST_F(order, what_is_left_of_a_range_in_front_is_held_against_the_next)
+{
+    share_memory(*state, 0);
+}
+
+TEST_F(order, what_is_left_of_a_range_behind_is_held_against_the_next)
+{
+    share_memory(*state, 1);
 }
 
 TEST_F(order, reuse_on_its_own_stream_is_right)
@@ -474,6 +516,23 @@ TEST_F(order, a_stream_with_the_handle_of_a_destroyed_one_is_new)
     assert_int_equal(w->count, 1);
 }
 
+TEST_F(order, a_stream_that_took_over_a_clock_is_not_the_one_before)
+{
+    world *w = *state;
+    order_stream before = {.handle = 0x7200}, after = {.handle = 0x7300};
+    order_stream_created(w->o, before, false);
+    order_block *b = allocate(w, main_stream);
+    use(w, b, before);
+    order_device_over(w->o, 0);
+    order_stream_destroyed(w->o, before);
+    order_stream_created(w->o, after, false);
+    use(w, b, after);
+    order_record_stream(w->o, b, after);
+    release(w, b);
+    work_on_another(w, main_stream);
+    assert_int_equal(w->count, 0);
+}
+
 TEST_F(order, an_event_with_the_handle_of_a_destroyed_one_is_new)
 {
     world *w = *state;
@@ -596,6 +655,30 @@ TEST_F(order, a_graph_owns_what_was_allocated_during_its_capture)
     release(w, b);
     order_graph_launched(w->o, EXEC, main_stream, 0);
     take_memory(w, main_stream, main_stream);
+    assert_int_equal(w->count, 0);
+}
+
+TEST_F(order, a_second_graph_may_use_what_a_first_one_owns)
+{
+    world *w = *state;
+    order_capture_begun(w->o, side);
+    order_block *b = allocate(w, side);
+    order_capture_ended(w->o, side, GRAPH + 1);
+    capture_use_of(w, b);
+    release(w, b);
+    order_graph_launched(w->o, EXEC, main_stream, 0);
+    assert_int_equal(w->count, 0);
+}
+
+TEST_F(order, what_is_captured_is_not_held_against_what_runs)
+{
+    world *w = *state;
+    order_block *b = allocate(w, main_stream);
+    use(w, b, main_stream);
+    release(w, b);
+    order_capture_begun(w->o, third);
+    take_memory(w, third, third);
+    order_capture_ended(w->o, third, GRAPH);
     assert_int_equal(w->count, 0);
 }
 
