@@ -152,7 +152,7 @@ static bool prepare(guard *g, int device, gmd_error *error)
 {
     cuda_scope scope;
     device_part *d = &g->devices[device];
-    if (__atomic_load_n(&d->is_ready, __ATOMIC_ACQUIRE)) {
+    if (atomic_load(&d->is_ready)) {
         return true;
     }
     if (!cuda_scope_enter(&scope, device)) {
@@ -166,7 +166,7 @@ static bool prepare(guard *g, int device, gmd_error *error)
         if (!is_ready) {
             gmd_fail(error, GMD_FAILED, "sanitizer: no stream for device %d", device);
         }
-        __atomic_store_n(&d->is_ready, is_ready, __ATOMIC_RELEASE);
+        atomic_store(&d->is_ready, is_ready);
     }
     pthread_mutex_unlock(&g->preparing);
     cuda_scope_leave(&scope);

@@ -26,7 +26,7 @@ typedef struct watch {
 typedef struct device_part {
     quarantine held;
     cudaStream_t side; /* where fills wait for all streams that used a block */
-    bool is_ready;
+    _Atomic bool is_ready;
 } device_part;
 
 struct guard {
