@@ -31,7 +31,7 @@ static void run_batch(batch *b)
 
 static void begin_stream(batch *b, int device, cudaStream_t stream)
 {
-    if (b->device != device || b->stream != stream || b->count + 2 > SWEEP_MANY) {
+    if (b->device != device || b->stream != stream || b->count + 3 > SWEEP_MANY) {
         run_batch(b);
         b->device = device;
         b->stream = stream;
@@ -78,9 +78,8 @@ static void check_held(batch *b, int device)
         if (h->is_filled && !h->has_lost_stream) {
             begin_stream(b, device, h->filled ? d->side : h->stream);
             uint32_t ticket = guard_watch(b->guard, h, MOMENT_CHECK, PATTERN_FREED);
-            b->ranges[b->count++] =
-                guard_range(h->memory, h->memory + h->total, SWEEP_VERIFY | SWEEP_WRITE,
-                            PATTERN_FREED, PATTERN_FREED, ticket);
+            b->count +=
+                guard_freed(b->guard, h, SWEEP_VERIFY | SWEEP_WRITE, ticket, &b->ranges[b->count]);
         }
     }
     run_batch(b);

@@ -85,6 +85,10 @@ uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, u
                      sweep_range *out);
 
 cudaError_t guard_fill_new(guard *g, const guarded_block *b);
+/* All of a freed block, as it was filled. Gives the number of ranges, 3. */
+uint32_t guard_freed(guard *g, const guarded_block *b, uint32_t flags, uint32_t ticket,
+                     sweep_range *out);
+
 cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream);
 
 #endif

@@ -92,15 +92,35 @@ __device__ static void sweep_pair(const sweep_range *r, word address, damage *d)
     }
 }
 
+// A stripe is as wide as a thread block has words of 16 bytes.
+__device__ static void sweep_stripes(const sweep_range *r, word inner, word inner_end, damage *d)
+{
+    for (word stripe = inner + (word)blockIdx.x * SWEEP_STRIPE_STEP; stripe < inner_end;
+         stripe += (word)gridDim.x * SWEEP_STRIPE_STEP) {
+        const word at = stripe + threadIdx.x * 16;
+        if (at < inner_end) {
+            sweep_pair(r, at, d);
+        }
+    }
+    const word last = inner_end - min(inner_end - inner, (word)SWEEP_STRIPE);
+    if (blockIdx.x == 0 && last + threadIdx.x * 16 < inner_end) {
+        sweep_pair(r, last + threadIdx.x * 16, d);
+    }
+}
+
 __device__ static void sweep_part(const sweep_range *r, damage *d)
 {
     const word end = r->address + r->bytes;
     const word inner = min((word)((r->address + 15) & ~15ull), end);
     const word inner_end = max(inner, (word)(end & ~15ull));
-    const word stride = (word)gridDim.x * blockDim.x * 16;
     const word rank = (word)blockIdx.x * blockDim.x + threadIdx.x;
-    for (word at = inner + rank * 16; at < inner_end; at += stride) {
-        sweep_pair(r, at, d);
+    if (r->flags & SWEEP_STRIPED) {
+        sweep_stripes(r, inner, inner_end, d);
+    } else {
+        const word stride = (word)gridDim.x * blockDim.x * 16;
+        for (word at = inner + rank * 16; at < inner_end; at += stride) {
+            sweep_pair(r, at, d);
+        }
     }
     if (r->flags & SWEEP_SEEK) {
         if (rank == 0 && inner == inner_end) {
@@ -115,6 +135,8 @@ __device__ static void sweep_part(const sweep_range *r, damage *d)
         }
     }
 }
+
+#ifndef GMD_SWEEP_ON_HOST // for a test of what is above
 
 // An entry that the host has not read yet stays.
 __device__ static void keep_find(sweep_finds *finds, const sweep_range *r, const damage *d)
@@ -166,3 +188,5 @@ extern "C" __global__ void gmd_sweep_many(const __grid_constant__ sweep_many tas
 {
     sweep(task.finds, &task.ranges[blockIdx.y]);
 }
+
+#endif

@@ -10,7 +10,7 @@
 
 #define TIERS "cheap, full"
 #define KEYS                                                                                       \
-    "zone, quarantine, quarantine_blocks, interval, fresh, reads, order, on_finding, "             \
+    "zone, quarantine, quarantine_blocks, interval, fill, fresh, reads, order, on_finding, "       \
     "most_reports, "                                                                               \
     "report"
 
@@ -18,6 +18,7 @@ static const sanitizer_options cheap = {.zone_bytes = 512,
                                         .quarantine_bytes = 1 * GMD_GIB,
                                         .quarantine_blocks = 4096,
                                         .interval_ns = UINT64_C(10000000000),
+                                        .is_striped = true,
                                         .most_reports = 100};
 
 static const sanitizer_options full = {.zone_bytes = 1 * GMD_MIB,
@@ -79,6 +80,9 @@ static gmd_status take_key(sanitizer_options *o, const char *key, const char *va
         wanted = parse_count(value, &o->quarantine_blocks) ? NULL : "a number";
     } else if (strcmp(key, "interval") == 0) {
         wanted = gmd_parse_duration(value, &o->interval_ns) ? NULL : "a duration (500ms, 10s)";
+    } else if (strcmp(key, "fill") == 0) {
+        wanted =
+            parse_choice(value, "whole", "striped", &o->is_striped) ? NULL : "whole or striped";
     } else if (strcmp(key, "fresh") == 0) {
         wanted = parse_choice(value, "as_is", "nan", &o->fills_fresh) ? NULL : "as_is or nan";
     } else if (strcmp(key, "reads") == 0) {

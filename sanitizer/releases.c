@@ -11,9 +11,9 @@
 /* Blocks of one stream, which one kernel verifies. */
 typedef struct release_batch {
     guard *guard;
-    guarded_block *blocks[SWEEP_MANY];
+    guarded_block *blocks[SWEEP_MANY / 3];
     sweep_range ranges[SWEEP_MANY];
-    uint32_t count;
+    uint32_t count, range_count;
 } release_batch;
 
 /* What was not filled, or not to the end, waits for its streams as without a sanitizer. */
@@ -50,7 +50,7 @@ static bool verify(const release_batch *batch)
     }
     bool is_verified = !cuda_is_capturing(first->stream) && wait_for_fills(batch) &&
                        sweeps_run(batch->guard->sweeps, first->device, first->stream, batch->ranges,
-                                  batch->count) == cudaSuccess;
+                                  batch->range_count) == cudaSuccess;
     cuda_scope_leave(&scope);
     return is_verified;
 }
@@ -71,12 +71,14 @@ static void flush(release_batch *batch)
         give_back_counted(batch->guard, batch->blocks[i], is_verified);
     }
     batch->count = 0;
+    batch->range_count = 0;
 }
 
 static void add(release_batch *batch, guarded_block *b)
 {
     const guarded_block *first = batch->count ? batch->blocks[0] : b;
-    if (batch->count == SWEEP_MANY || first->stream != b->stream || first->device != b->device) {
+    if (batch->count == SWEEP_MANY / 3 || first->stream != b->stream ||
+        first->device != b->device) {
         flush(batch);
     }
     if (!b->is_filled || b->has_lost_stream) {
@@ -84,8 +86,8 @@ static void add(release_batch *batch, guarded_block *b)
         return;
     }
     uint32_t ticket = guard_watch(batch->guard, b, MOMENT_REUSE, PATTERN_FREED);
-    batch->ranges[batch->count] =
-        guard_range(b->memory, b->memory + b->total, SWEEP_VERIFY, PATTERN_FREED, 0, ticket);
+    batch->range_count +=
+        guard_freed(batch->guard, b, SWEEP_VERIFY, ticket, &batch->ranges[batch->range_count]);
     batch->blocks[batch->count++] = b;
 }
 
@@ -106,6 +108,7 @@ void guard_release_beyond(guard *g, int device, uint64_t bytes, uint32_t count)
     release_batch batch;
     batch.guard = g;
     batch.count = 0;
+    batch.range_count = 0;
     for (guarded_block *b; (b = take_oldest(g, device, bytes, count)) != NULL;) {
         add(&batch, b);
     }

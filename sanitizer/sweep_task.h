@@ -12,6 +12,9 @@ enum { SWEEP_FEW = 4, SWEEP_MANY = 96, SWEEP_FINDS = 2048 };
  */
 enum { SWEEP_VERIFY = 1, SWEEP_WRITE = 2, SWEEP_SEEK = 4 };
 
+/* Beside VERIFY and WRITE: 4 KiB of every 64 KiB, the first and the last 4 KiB among them. */
+enum { SWEEP_STRIPED = 8, SWEEP_STRIPE = 4096, SWEEP_STRIPE_STEP = 65536 };
+
 /* Patterns are words of 8 bytes at addresses that are multiples of 8, whatever a range begins at.
  */
 typedef struct sweep_range {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 256, BLOCKS_MAX = 256, VERSION = 12000 };
+enum { THREADS = SWEEP_STRIPE / 16, BLOCKS_MAX = 512, VERSION = 12000 };
 
 #define BLOCK_BYTES ((uint64_t)THREADS * 64) /* of a thread block, where there are few */
 
@@ -94,11 +94,17 @@ static gmd_status make_finds(sweeps *s, int device, gmd_error *error)
 
 /* --- running ------------------------------------------------------------------------------ */
 
+static uint64_t swept_bytes(const sweep_range *r)
+{
+    return r->flags & SWEEP_STRIPED ? r->bytes / SWEEP_STRIPE_STEP * SWEEP_STRIPE : r->bytes;
+}
+
 static uint64_t largest_of(const sweep_range *ranges, uint32_t count)
 {
     uint64_t largest = 0;
     for (uint32_t i = 0; i < count; i++) {
-        largest = ranges[i].bytes > largest ? ranges[i].bytes : largest;
+        uint64_t bytes = swept_bytes(&ranges[i]);
+        largest = bytes > largest ? bytes : largest;
     }
     return largest;
 }

@@ -42,12 +42,31 @@ cudaError_t guard_fill_new(guard *g, const guarded_block *b)
     return sweeps_run(g->sweeps, b->device, b->stream, ranges, count);
 }
 
+enum { STRIPED_FROM = 1 << 20 }; /* bytes of a block */
+
+/* The program's part of a freed block. */
+static uint32_t body_flags(const guard *g, const guarded_block *b)
+{
+    return g->options.is_striped && b->size >= STRIPED_FROM ? SWEEP_STRIPED : 0;
+}
+
 cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream)
 {
     sweep_range ranges[3];
     uint32_t ticket = guard_watch(g, b, MOMENT_FREE, PATTERN_ZONE);
     uint32_t count = guard_zones(b, SWEEP_VERIFY | SWEEP_WRITE, PATTERN_FREED, ticket, ranges);
-    ranges[count++] =
-        guard_range(b->address, b->address + b->size, SWEEP_WRITE, 0, PATTERN_FREED, 0);
+    ranges[count++] = guard_range(b->address, b->address + b->size, SWEEP_WRITE | body_flags(g, b),
+                                  0, PATTERN_FREED, 0);
     return sweeps_run(g->sweeps, b->device, stream, ranges, count);
+}
+
+uint32_t guard_freed(guard *g, const guarded_block *b, uint32_t flags, uint32_t ticket,
+                     sweep_range *out)
+{
+    uint64_t end = b->address + b->size;
+    out[0] = guard_range(b->memory, b->address, flags, PATTERN_FREED, PATTERN_FREED, ticket);
+    out[1] = guard_range(b->address, end, flags | body_flags(g, b), PATTERN_FREED, PATTERN_FREED,
+                         ticket);
+    out[2] = guard_range(end, b->memory + b->total, flags, PATTERN_FREED, PATTERN_FREED, ticket);
+    return 3;
 }
