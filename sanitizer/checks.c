@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "checks.h"
+#include "fills.h"
 #include "guard_state.h"
 #include "launches.h"
 
@@ -122,6 +123,7 @@ uint64_t guard_check(guard *g)
 {
     uint32_t stack = g->allocator.keep_stack();
     launches_mute();
+    guard_fill_gathered(g);
     guard_launch_checks(g);
     const char *failed = wait_for_devices(g);
     launches_unmute();

@@ -2,6 +2,7 @@
 #include "guard.h"
 
 #include "checks.h"
+#include "fills.h"
 #include "guard_order.h"
 #include "guard_state.h"
 #include "launches.h"
@@ -20,77 +21,15 @@ static uint64_t round_up(uint64_t bytes)
 
 /* --- free --------------------------------------------------------------------------------- */
 
-static bool is_captured(const guarded_block *b)
-{
-    bool is = cuda_is_capturing(b->stream);
-    for (uint32_t i = 0; i < b->recorded_count && i < GUARDED_STREAMS && !is; i++) {
-        is = cuda_is_capturing(b->recorded[i]);
-    }
-    return is;
-}
-
-/* `later` goes on only when all is done that is queued on `stream` now. */
-static bool order_after(cudaStream_t later, cudaStream_t stream)
-{
-    cudaEvent_t event = NULL;
-    if (!cuda_succeeded(cudaEventCreateWithFlags(&event, cudaEventDisableTiming))) {
-        return false;
-    }
-    bool is_ordered = cuda_succeeded(cudaEventRecord(event, stream)) &&
-                      cuda_succeeded(cudaStreamWaitEvent(later, event, 0));
-    cuda_succeeded(cudaEventDestroy(event));
-    return is_ordered;
-}
-
-/* Work of the recorded streams is waited for on a stream of our own, so that the block's own stream
- * goes on. */
-static bool fill_beside(guard *g, guarded_block *b)
-{
-    cudaStream_t side = g->devices[b->device].side;
-    bool is_ordered = order_after(side, b->stream);
-    for (uint32_t i = 0; i < b->recorded_count && is_ordered; i++) {
-        is_ordered = order_after(side, b->recorded[i]);
-    }
-    if (!is_ordered || guard_fill_freed(g, b, side) != cudaSuccess ||
-        !cuda_succeeded(cudaEventCreateWithFlags(&b->filled, cudaEventDisableTiming))) {
-        return false;
-    }
-    return cuda_succeeded(cudaEventRecord(b->filled, side));
-}
-
-static void fill(guard *g, guarded_block *b)
-{
-    cuda_scope scope;
-    if (b->recorded_count > GUARDED_STREAMS || b->has_lost_stream ||
-        !cuda_scope_enter(&scope, b->device)) {
-        return;
-    }
-    if (!is_captured(b)) {
-        b->is_filled = b->recorded_count ? fill_beside(g, b)
-                                         : guard_fill_freed(g, b, b->stream) == cudaSuccess;
-    }
-    cuda_scope_leave(&scope);
-}
-
 void guard_release_all(guard *g)
 {
     launches_mute();
+    guard_fill_gathered(g);
     for (int device = 0; device < g->device_count; device++) {
         guard_release_beyond(g, device, 0, 0);
     }
     g->allocator.empty_cache();
     launches_unmute();
-}
-
-static void hold_back(guard *g, guarded_block *b)
-{
-    pthread_mutex_lock(&g->lock);
-    quarantine_add(&g->devices[b->device].held, b);
-    g->held_bytes += b->total;
-    if (g->held_bytes > g->figures.quarantine_peak_bytes) {
-        g->figures.quarantine_peak_bytes = g->held_bytes;
-    }
-    pthread_mutex_unlock(&g->lock);
 }
 
 static guarded_block *take_live(guard *g, const void *ptr)
@@ -106,6 +45,13 @@ static guarded_block *take_live(guard *g, const void *ptr)
     }
     pthread_mutex_unlock(&g->lock);
     return b;
+}
+
+static bool is_check_due(guard *g, uint64_t now)
+{
+    uint64_t due = atomic_load(&g->next_check_ns);
+    return due && now >= due &&
+           atomic_compare_exchange_strong(&g->next_check_ns, &due, now + g->options.interval_ns);
 }
 
 static void free_block(guard *g, void *ptr)
@@ -126,14 +72,11 @@ static void free_block(guard *g, void *ptr)
     b->freed_stack = stack;
     b->freed_ns = guard_now_ns();
     guard_order_freed(g, b);
-    fill(g, b);
-    uint64_t due = atomic_load(&g->next_check_ns);
-    bool is_due = due && b->freed_ns >= due &&
-                  atomic_compare_exchange_strong(&g->next_check_ns, &due,
-                                                 b->freed_ns + g->options.interval_ns);
-    hold_back(g, b);
+    uint64_t now = b->freed_ns;
+    guard_hold_back(g, b);
     guard_release_when_full(g, device);
-    if (is_due) {
+    if (is_check_due(g, now)) {
+        guard_fill_gathered(g);
         guard_launch_checks(g);
     }
     guard_poll(g, stack);
@@ -177,7 +120,8 @@ static bool prepare(guard *g, int device, gmd_error *error)
 static void *request(guard *g, uint64_t bytes, int device, cudaStream_t stream)
 {
     void *memory = g->allocator.malloc(bytes, device, stream);
-    if (!memory && g->devices[device].held.count) {
+    if (!memory) {
+        guard_fill_gathered(g);
         guard_release_beyond(g, device, 0, 0);
         memory = g->allocator.malloc(bytes, device, stream);
     }
@@ -242,19 +186,6 @@ static void place_block(const guard *g, guarded_block *b)
     b->address = front; /* the memory's own address comes to it */
 }
 
-static void guard_new(guard *g, guarded_block *b)
-{
-    cuda_scope scope;
-    if (b->is_plain) {
-        return;
-    }
-    b->is_plain = true; /* where the device takes no work, there is nothing to watch */
-    if (cuda_scope_enter(&scope, b->device)) {
-        b->is_plain = guard_fill_new(g, b) != cudaSuccess;
-        cuda_scope_leave(&scope);
-    }
-}
-
 static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
 {
     bool is_finished = atomic_load(&g->is_finished);
@@ -287,7 +218,7 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
     b->memory = (uintptr_t)memory;
     b->address += b->memory;
     void *address = (void *)(uintptr_t)b->address;
-    guard_new(g, b);
+    guard_fill_allocated(g, b);
     guard_order_allocated(g, b);
     if (!enter_live(g, b)) {
         guard_give_back(g, b, true);
@@ -399,6 +330,11 @@ void guard_destroy(guard *g)
     guard_order_stop(g);
     for (size_t i = 0; g->live.slots && i <= g->live.mask; i++) {
         free(g->live.slots[i]);
+    }
+    for (int device = 0; device < g->device_count; device++) {
+        for (uint32_t i = 0; i < g->devices[device].gathered.count; i++) {
+            free(g->devices[device].gathered.blocks[i]);
+        }
     }
     block_set_release(&g->live);
     block_index_release(&g->index);

@@ -60,6 +60,10 @@ static void stream_destroyed(void *context, order_stream stream)
         }
     }
     for (int device = 0; device < g->device_count; device++) {
+        const freed_batch *gathered = &g->devices[device].gathered;
+        for (uint32_t i = 0; i < gathered->count; i++) {
+            lose_stream(g, gathered->blocks[i], stream.device, handle);
+        }
         for (guarded_block *b = g->devices[device].held.oldest; b; b = b->next) {
             lose_stream(g, b, stream.device, handle);
         }

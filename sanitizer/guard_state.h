@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { WATCHES = 1 << 16 };
+enum { WATCHES = 1 << 16, GATHERED_BLOCKS = 8 };
 
 /* What a verification was about, kept until its ticket comes round again. */
 typedef struct watch {
@@ -23,8 +23,16 @@ typedef struct watch {
     bool is_reported;
 } watch;
 
+/* Freed blocks of one stream that wait for their fill. */
+typedef struct freed_batch {
+    guarded_block *blocks[GATHERED_BLOCKS];
+    cudaStream_t stream;
+    uint32_t count;
+} freed_batch;
+
 typedef struct device_part {
     quarantine held;
+    freed_batch gathered;
     cudaStream_t side; /* where fills wait for all streams that used a block */
     _Atomic bool is_ready;
 } device_part;
@@ -84,11 +92,15 @@ sweep_range guard_range(uint64_t from, uint64_t to, uint32_t flags, uint64_t exp
 uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, uint32_t ticket,
                      sweep_range *out);
 
-cudaError_t guard_fill_new(guard *g, const guarded_block *b);
+/* What is filled of a new block. Gives the number of ranges, at most 3. */
+uint32_t guard_new_ranges(const guard *g, const guarded_block *b, sweep_range *out);
+
+/* A block that is freed: its zones are verified, and all is filled. Gives the number of ranges, 3.
+ */
+uint32_t guard_freeing(guard *g, const guarded_block *b, sweep_range *out);
+
 /* All of a freed block, as it was filled. Gives the number of ranges, 3. */
 uint32_t guard_freed(guard *g, const guarded_block *b, uint32_t flags, uint32_t ticket,
                      sweep_range *out);
-
-cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream);
 
 #endif

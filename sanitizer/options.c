@@ -10,7 +10,8 @@
 
 #define TIERS "cheap, full"
 #define KEYS                                                                                       \
-    "zone, quarantine, quarantine_blocks, interval, fill, fresh, reads, order, on_finding, "       \
+    "zone, quarantine, quarantine_blocks, interval, fill, frees, fresh, reads, order, "            \
+    "on_finding, "                                                                                 \
     "most_reports, "                                                                               \
     "report"
 
@@ -19,6 +20,7 @@ static const sanitizer_options cheap = {.zone_bytes = 512,
                                         .quarantine_blocks = 4096,
                                         .interval_ns = UINT64_C(10000000000),
                                         .is_striped = true,
+                                        .gathers = true,
                                         .most_reports = 100};
 
 static const sanitizer_options full = {.zone_bytes = 1 * GMD_MIB,
@@ -83,6 +85,9 @@ static gmd_status take_key(sanitizer_options *o, const char *key, const char *va
     } else if (strcmp(key, "fill") == 0) {
         wanted =
             parse_choice(value, "whole", "striped", &o->is_striped) ? NULL : "whole or striped";
+    } else if (strcmp(key, "frees") == 0) {
+        wanted =
+            parse_choice(value, "at_once", "gathered", &o->gathers) ? NULL : "at_once or gathered";
     } else if (strcmp(key, "fresh") == 0) {
         wanted = parse_choice(value, "as_is", "nan", &o->fills_fresh) ? NULL : "as_is or nan";
     } else if (strcmp(key, "reads") == 0) {

@@ -12,6 +12,7 @@ typedef struct sanitizer_options {
     uint64_t quarantine_bytes; /* freed blocks that are held back, on each device */
     uint32_t quarantine_blocks;
     uint64_t interval_ns; /* live blocks and the quarantine are verified so often; 0: at the end */
+    bool gathers;         /* freed blocks are filled a few at a time */
     bool is_striped;      /* of a large freed block a part is filled */
     bool fills_fresh;     /* new blocks are filled with NaN */
     bool watches_order;   /* happens-before: launches are watched */

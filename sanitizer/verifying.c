@@ -31,15 +31,14 @@ uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, u
     return 2;
 }
 
-cudaError_t guard_fill_new(guard *g, const guarded_block *b)
+uint32_t guard_new_ranges(const guard *g, const guarded_block *b, sweep_range *out)
 {
-    sweep_range ranges[3];
-    uint32_t count = guard_zones(b, SWEEP_WRITE, PATTERN_ZONE, 0, ranges);
+    uint32_t count = guard_zones(b, SWEEP_WRITE, PATTERN_ZONE, 0, out);
     if (g->options.fills_fresh) {
-        ranges[count++] =
+        out[count++] =
             guard_range(b->address, b->address + b->size, SWEEP_WRITE, 0, PATTERN_FRESH, 0);
     }
-    return sweeps_run(g->sweeps, b->device, b->stream, ranges, count);
+    return count;
 }
 
 enum { STRIPED_FROM = 1 << 20 }; /* bytes of a block */
@@ -50,14 +49,13 @@ static uint32_t body_flags(const guard *g, const guarded_block *b)
     return g->options.is_striped && b->size >= STRIPED_FROM ? SWEEP_STRIPED : 0;
 }
 
-cudaError_t guard_fill_freed(guard *g, const guarded_block *b, cudaStream_t stream)
+uint32_t guard_freeing(guard *g, const guarded_block *b, sweep_range *out)
 {
-    sweep_range ranges[3];
     uint32_t ticket = guard_watch(g, b, MOMENT_FREE, PATTERN_ZONE);
-    uint32_t count = guard_zones(b, SWEEP_VERIFY | SWEEP_WRITE, PATTERN_FREED, ticket, ranges);
-    ranges[count++] = guard_range(b->address, b->address + b->size, SWEEP_WRITE | body_flags(g, b),
-                                  0, PATTERN_FREED, 0);
-    return sweeps_run(g->sweeps, b->device, stream, ranges, count);
+    uint32_t count = guard_zones(b, SWEEP_VERIFY | SWEEP_WRITE, PATTERN_FREED, ticket, out);
+    out[count++] = guard_range(b->address, b->address + b->size, SWEEP_WRITE | body_flags(g, b), 0,
+                               PATTERN_FREED, 0);
+    return count;
 }
 
 uint32_t guard_freed(guard *g, const guarded_block *b, uint32_t flags, uint32_t ticket,

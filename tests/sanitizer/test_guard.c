@@ -14,7 +14,7 @@ static guard_bench bench;
 static int open_cheap(void **state)
 {
     (void)state;
-    bench_open(&bench, "cheap,quarantine:1MiB,quarantine_blocks:4,interval:0s");
+    bench_open(&bench, "cheap,frees:at_once,quarantine:1MiB,quarantine_blocks:4,interval:0s");
     return 0;
 }
 
@@ -268,10 +268,96 @@ TEST_F(full, a_read_of_what_was_freed_is_reported)
     assert_true(is_reported("\"kind\": \"read_after_free\""));
 }
 
+enum { THREADS = 4, TURNS = 300 };
+
+static void *work(void *unused)
+{
+    gmd_error error = {""};
+    (void)unused;
+    for (size_t i = 0; i < TURNS; i++) {
+        char *block = guard_malloc(bench.guard, 64 + i % 7 * 300, 0, NULL, &error);
+        if (i % 3 == 0) {
+            guard_record_stream(bench.guard, block, (cudaStream_t)0x1);
+        }
+        guard_free(bench.guard, block);
+        if (i % 100 == 0) {
+            guard_check(bench.guard);
+        }
+    }
+    return NULL;
+}
+
+static void run_threads(void)
+{
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static int open_gathering(void **state)
+{
+    (void)state;
+    bench_open(&bench, "cheap,interval:0s");
+    return 0;
+}
+
+FIXTURE(gathering, open_gathering, close_bench);
+
+TEST_F(gathering, freed_memory_is_filled_with_the_next_request)
+{
+    char *block = bench_malloc(&bench, 64);
+    guard_free(bench.guard, block);
+    bench_malloc(&bench, 64);
+    assert_int_equal(word_at(block), PATTERN_FREED);
+}
+
+TEST_F(gathering, freed_memory_is_filled_when_there_is_enough_of_it)
+{
+    char *blocks[8];
+    for (size_t i = 0; i < 8; i++) {
+        blocks[i] = bench_malloc(&bench, 64);
+    }
+    for (size_t i = 0; i < 8; i++) {
+        guard_free(bench.guard, blocks[i]);
+    }
+    assert_int_equal(word_at(blocks[0]), PATTERN_FREED);
+}
+
+TEST_F(gathering, blocks_of_two_streams_are_each_filled)
+{
+    cudaStream_t other = NULL;
+    gmd_error error = {""};
+    assert_int_equal(cudaStreamCreate(&other), cudaSuccess);
+    char *one = bench_malloc(&bench, 64), *two = guard_malloc(bench.guard, 64, 0, other, &error);
+    guard_free(bench.guard, one);
+    guard_free(bench.guard, two);
+    assert_int_equal(word_at(one), PATTERN_FREED);
+    guard_check(bench.guard);
+    assert_int_equal(word_at(two), PATTERN_FREED);
+}
+
+TEST_F(gathering, a_byte_past_the_end_is_reported_by_a_check)
+{
+    char *block = bench_malloc(&bench, 5);
+    bench_poke(block + 5, "x", 1);
+    guard_free(bench.guard, block);
+    assert_int_equal(guard_check(bench.guard), 1);
+}
+
+TEST_F(gathering, threads_may_request_at_once)
+{
+    run_threads();
+    assert_int_equal(guard_check(bench.guard), 0);
+}
+
 static int open_raising(void **state)
 {
     (void)state;
-    bench_open(&bench, "cheap,on_finding:raise");
+    bench_open(&bench, "cheap,frees:at_once,on_finding:raise");
     return 0;
 }
 
@@ -288,31 +374,8 @@ TEST_F(raising, a_finding_refuses_the_next_request_once_and_says_why)
     assert_non_null(guard_malloc(bench.guard, 512, 0, NULL, &error));
 }
 
-enum { THREADS = 4, TURNS = 300 };
-
-static void *work(void *unused)
+TEST_F(cheap, threads_may_free_at_once)
 {
-    gmd_error error = {""};
-    (void)unused;
-    for (size_t i = 0; i < TURNS; i++) {
-        char *block = guard_malloc(bench.guard, 64 + i % 7 * 300, 0, NULL, &error);
-        guard_record_stream(bench.guard, block, (cudaStream_t)0x1);
-        guard_free(bench.guard, block);
-        if (i % 100 == 0) {
-            guard_check(bench.guard);
-        }
-    }
-    return NULL;
-}
-
-TEST_F(cheap, threads_may_request_at_once)
-{
-    pthread_t threads[THREADS];
-    for (size_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
-    }
-    for (size_t i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    run_threads();
     assert_int_equal(guard_check(bench.guard), 0);
 }
