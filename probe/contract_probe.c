@@ -41,7 +41,6 @@ typedef struct trial_runner {
     gmd_known excused; /* by the contract */
     gmd_known known;   /* all lists in one: the entries are theirs */
     gmd_runner runner;
-    gmd_outcome *own; /* each run in a process of its own, which some oracles need; NULL: not */
 } trial_runner;
 
 /* False: no host memory. */
@@ -88,7 +87,6 @@ static void close_runner(probing *p, trial_runner *r)
 {
     p->result->runs += r->runner.runs;
     gmd_runner_close(&r->runner);
-    free(r->own);
     free(r->known.entries);
     gmd_known_free(&r->excused);
 }
@@ -114,26 +112,12 @@ static void note_blindness(probing *p, const gmd_outcome *o)
     }
 }
 
-static gmd_status play(trial_runner *r, const gmd_trace *trace, const gmd_outcome **o,
-                       gmd_error *error)
-{
-    if (!r->own) {
-        return gmd_runner_run(&r->runner, trace, o, error);
-    }
-    const gmd_run_options options = gmd_options_under(&r->options, &trace->conditions);
-    const gmd_workload workload = {
-        .name = "a trial", .kind = "trace", .trace = trace, .body = gmd_play_trace};
-    *o = r->own;
-    r->runner.runs++;
-    return gmd_run_isolated(&options, &workload, r->own, error);
-}
-
 /* False: it shows something, or gmd has failed. */
 static bool is_clean(probing *p, trial_runner *r, const gmd_trace *trace, gmd_violation *violation)
 {
     const gmd_outcome *o;
     gmd_error error = {""};
-    gmd_status status = play(r, trace, &o, &error);
+    gmd_status status = gmd_runner_run(&r->runner, trace, &o, &error);
     if (status == GMD_OK && !o->violation_count && o->verdict == GMD_ERROR) {
         status = gmd_fail(&error, o->error_status, "%s", o->error);
     }
@@ -387,9 +371,8 @@ static void try_promise(probing *p, unsigned promise, const gmd_profile_space *s
     p->seen[0] = p->blind[0] = '\0';
     p->unseen = gmd_promise_oracle(promise);
     open_runner(p, &r);
-    r.own = calloc(1, sizeof *r.own);
-    if (p->status == GMD_OK && !r.own) {
-        p->status = gmd_fail(p->error, GMD_NO_MEMORY, "no host memory for an outcome");
+    if (p->status == GMD_OK) { /* some oracles need second runs */
+        p->status = gmd_runner_isolate(&r.runner, true, p->error);
     }
     bool clean = p->status == GMD_OK;
     for (size_t i = 0; clean && i < trial_count; i++) {
