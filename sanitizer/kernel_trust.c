@@ -29,16 +29,13 @@ typedef struct known_layout {
 
 #define WORD_FROM_END(n) (UINT32_C(1) << ((n)-1))
 
-/* PyTorch's kernels over non-contiguous tensors begin with an OffsetCalculator, whose arrays are
- * filled as far as there are dimensions; the addresses come behind it.
- * aten/src/ATen/native/cuda/Reduce.cuh, ReduceOp: src, dst[2] (the second only if there are two
- * outputs), acc_buf, cta_buf, semaphores, base_idx, three flags.
- * aten/src/ATen/native/cuda/CUDALoops.cuh, gpu_kernel_impl_nocast: the calculator, the addresses,
- * the functor: where that has at most 8 bytes, the last address is the last but one word. */
+/* PyTorch's reductions begin with OffsetCalculators, whose arrays are filled as far as there are
+ * dimensions; behind them come (aten/src/ATen/native/cuda/Reduce.cuh, ReduceOp) src, dst[2], of
+ * which the second only if there are two outputs, acc_buf, cta_buf, semaphores, base_idx, three
+ * flags. */
 static const known_layout layouts[] = {
     {"N2at6native13reduce_kernel", "ReduceOp",
      WORD_FROM_END(8) | WORD_FROM_END(7) | WORD_FROM_END(5) | WORD_FROM_END(4) | WORD_FROM_END(3)},
-    {"N2at6native18elementwise_kernel", "gpu_kernel_impl_nocast", WORD_FROM_END(2)},
 };
 
 kernel_trust kernel_trust_of(const char *library, const char *name)

@@ -178,6 +178,7 @@ typedef struct work_list {
     order_stream stream;
     const char *what;
     bool wants_place;
+    uint64_t lowest, beyond; /* of blocks */
     size_t count;
     order_use uses[USES_MOST];
 } work_list;
@@ -189,6 +190,7 @@ static void start_work(work_list *w, launches *l, order_stream stream, const cha
     w->what = what;
     w->wants_place = false;
     w->count = 0;
+    order_span(l->order, &w->lowest, &w->beyond);
 }
 
 static void queue_work(work_list *w)
@@ -208,8 +210,9 @@ static void queue_work(work_list *w)
 static bool add_word(work_list *w, uint64_t word, bool is_certain)
 {
     const launches *l = w->launches;
-    order_block *b =
-        word >> 12 && !(word >> 56) ? l->callbacks.find_block(l->callbacks.context, word) : NULL;
+    order_block *b = word >= w->lowest && word < w->beyond
+                         ? l->callbacks.find_block(l->callbacks.context, word)
+                         : NULL;
     if (!b) {
         return false;
     }
@@ -463,10 +466,15 @@ void launches_callback(void *started, int domain, uint32_t number, const void *c
         self.is_inside) {
         return;
     }
+    const call_row *row = l->rows[number];
+    const cupti_call *of = call;
+    if (of->site != CUPTI_ENTER && row->action < ACTION_FIRST_AFTER) {
+        return; /* every launch's return */
+    }
     self.is_inside = true;
     atomic_fetch_add(&l->running, 1);
     if (!atomic_load(&l->is_stopped)) {
-        dispatch(l, l->rows[number], call);
+        dispatch(l, row, of);
     }
     atomic_fetch_sub(&l->running, 1);
     self.is_inside = false;

@@ -102,6 +102,23 @@ void order_statistics_of(order *o, order_statistics *out)
 
 /* --- blocks ------------------------------------------------------------------------------ */
 
+static void widen_span(order *o, uint64_t from, uint64_t end)
+{
+    uint64_t beyond = atomic_load_explicit(&o->beyond, memory_order_relaxed);
+    if (!beyond || from < atomic_load_explicit(&o->lowest, memory_order_relaxed)) {
+        atomic_store_explicit(&o->lowest, from, memory_order_relaxed);
+    }
+    if (end > beyond) {
+        atomic_store_explicit(&o->beyond, end, memory_order_relaxed);
+    }
+}
+
+void order_span(const order *o, uint64_t *lowest, uint64_t *beyond)
+{
+    *lowest = atomic_load_explicit(&o->lowest, memory_order_relaxed);
+    *beyond = atomic_load_explicit(&o->beyond, memory_order_relaxed);
+}
+
 order_block *order_allocated(order *o, uint64_t address, uint64_t bytes, order_stream stream,
                              uint64_t place, bool is_in_graph_pool)
 {
@@ -115,6 +132,7 @@ order_block *order_allocated(order *o, uint64_t address, uint64_t bytes, order_s
                                      .stream = stream,
                                      .allocated_at = place,
                                      .serial = ++o->counts.blocks};
+        widen_span(o, address, address + bytes);
         const stream_clock *s = clock_now(o, stream);
         b->capture = s && s->capture ? s->capture->number : 0;
         b->is_in_graph_pool = is_in_graph_pool || b->capture;

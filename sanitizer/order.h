@@ -68,6 +68,10 @@ void order_block_drop(order *o, order_block *block);
  * names: the stream is another than the block's own, or the block is freed. Without the lock. */
 bool order_is_remarkable(const order_block *block, order_stream stream);
 
+/* All blocks that there ever were lie in [*lowest, *beyond). Without the lock, and cheap: who looks
+ * for addresses of blocks need not look closer at others. */
+void order_span(const order *o, uint64_t *lowest, uint64_t *beyond);
+
 /* --- work -------------------------------------------------------------------------------- */
 
 /* Work was queued on `stream` that uses these blocks (count may be 0). What the blocks' references

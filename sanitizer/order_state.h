@@ -72,6 +72,7 @@ struct order {
     order_settings settings;
     order_statistics counts;
     atomic_uint_fast64_t live_blocks;
+    atomic_uint_fast64_t lowest, beyond; /* of all blocks' addresses; 0 and 0: none */
     stream_clocks clocks;
     earlier_owners earlier;
     handle_table events, graphs, execs; /* of recorded_event, graph_uses */
