@@ -124,8 +124,9 @@ uint64_t guard_check(guard *g)
     uint32_t stack = g->allocator.keep_stack();
     launches_mute();
     guard_fill_gathered(g);
+    const char *failed = wait_for_devices(g); /* a late write may still be on its way */
     guard_launch_checks(g);
-    const char *failed = wait_for_devices(g);
+    failed = failed ? failed : wait_for_devices(g);
     launches_unmute();
     guard_poll(g, stack);
     pthread_mutex_lock(&g->lock);
