@@ -41,18 +41,42 @@ static void find_freed(guard *g, guarded_block *block)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* torch.cuda.make_graphed_callables feeds what it warms up with torch.empty_like, and throws the
- * results away. */
+/* FILE:LINE:FUNCTION of PyTorch itself, or of what watches it. */
+static bool is_of_pytorch(const char *line, size_t length)
+{
+    static const char torch[] = "/torch/", helper[] = "/gmd_torch";
+    return memmem(line, length, torch, sizeof torch - 1) ||
+           memmem(line, length, helper, sizeof helper - 1);
+}
+
+/* Whether no frame is of the program: all are PyTorch's, or there is none. */
+static bool is_all_of_pytorch(guard *g, uint32_t stack)
+{
+    char text[8192];
+    size_t length = stack ? g->allocator.stack_text(stack, text, sizeof text) : 0;
+    bool is = true;
+    for (const char *line = text, *end; is && line < text + length; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(text + length - line));
+        end = end ? end : text + length;
+        is = is_of_pytorch(line, (size_t)(end - line));
+    }
+    return is;
+}
+
+/* torch.cuda.make_graphed_callables feeds backward passes with torch.empty_like, and throws the
+ * results away: such reads are none of the program's. */
 static bool is_harmless(guard *g, const finding *f)
 {
     static const char maker[] = "/torch/cuda/graphs.py:";
     char text[512];
-    if (f->kind != FINDING_UNINITIALISED_READ || !f->block.allocated_stack) {
+    if (f->kind != FINDING_UNINITIALISED_READ) {
         return false;
     }
-    size_t length = g->allocator.stack_text(f->block.allocated_stack, text, sizeof text);
+    uint32_t stack = f->block.allocated_stack;
+    size_t length = stack ? g->allocator.stack_text(stack, text, sizeof text) : 0;
     const char *end = memchr(text, '\n', length);
-    return end && memmem(text, (size_t)(end - text), maker, sizeof maker - 1);
+    return (end && memmem(text, (size_t)(end - text), maker, sizeof maker - 1)) ||
+           (f->current_stack && is_all_of_pytorch(g, f->current_stack));
 }
 
 static void report_change(guard *g, const sweep_find *find, uint32_t current_stack)
