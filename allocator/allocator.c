@@ -1,12 +1,12 @@
 #include "gmd_allocator.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
 #include "device_access.h"
 #include "device_allocator.h"
 #include "device_limit.h"
 #include "device_segments.h"
 #include "expandable.h"
+#include "gmd_cuda_scope.h"
 #include "history.h"
 #include "loan.h"
 #include "pending.h"
@@ -731,6 +731,16 @@ void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *
                                     void *context)
 {
     stacks_set_source(allocator->stacks, source, context);
+}
+
+uint32_t gmd_allocator_keep_stack(gmd_allocator *allocator)
+{
+    return stacks_keep(allocator->stacks);
+}
+
+size_t gmd_allocator_stack_text(gmd_allocator *allocator, uint32_t stack, char *text, size_t size)
+{
+    return stacks_text(allocator->stacks, stack, text, size);
 }
 
 gmd_status gmd_allocator_dump_snapshot(gmd_allocator *allocator, const char *path, gmd_error *error)

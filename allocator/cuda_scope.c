@@ -1,4 +1,4 @@
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 
 bool cuda_succeeded(cudaError_t result)
 {

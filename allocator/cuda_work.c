@@ -1,6 +1,6 @@
 #include "cuda_work.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 
 #include <pthread.h>
 #include <string.h>

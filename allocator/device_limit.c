@@ -1,6 +1,6 @@
 #include "device_limit.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 
 bool device_total_bytes(int device, uint64_t *total_bytes)
 {

@@ -1,9 +1,9 @@
 #include "expandable.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
 #include "device_limit.h"
 #include "device_segments.h"
+#include "gmd_cuda_scope.h"
 #include "gmd_min.h"
 #include "history.h"
 #include "virtual_memory.h"

@@ -199,6 +199,11 @@ typedef struct gmd_pool_memory {
       "a text that the events of this thread carry from now on in the history; empty: none")       \
     X(void, set_stack_source, (gmd_stack_source * source, void *context), "",                      \
       "who tells a thread's stack, for the history; null: nobody")                                 \
+    X(uint32_t, keep_stack, (void), "",                                                            \
+      "keeps the calling thread's stack, as a history would, and gives its number; 0: none")       \
+    X(size_t, stack_text, (uint32_t stack, char *text, size_t size), "",                           \
+      "a line FILE:LINE:FUNCTION for each frame of such a stack, the innermost first, not "        \
+      "terminated; gives the bytes")                                                               \
     X(int, dump_snapshot, (const char *path, char *message, size_t message_size), "",              \
       "writes the file that `torch.cuda._memory_viz` reads. 0: done")                              \
     X(uint64_t, block_size, (int device, const void *ptr), "",                                     \

@@ -203,6 +203,13 @@ void gmd_allocator_set_metadata(gmd_allocator *allocator, const char *text);
 void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *source,
                                     void *context);
 
+/* Keeps the calling thread's stack, as a history would, and gives its number; 0: it has none. */
+uint32_t gmd_allocator_keep_stack(gmd_allocator *allocator);
+
+/* A line FILE:LINE:FUNCTION for each frame of such a stack, the innermost first; the text is not
+ * terminated, and outer frames that do not fit are left out. Gives its bytes. */
+size_t gmd_allocator_stack_text(gmd_allocator *allocator, uint32_t stack, char *text, size_t size);
+
 /* Writes all segments, blocks, recorded events and settings as torch.cuda.memory._dump_snapshot()
  * does: a pickle that torch.cuda._memory_viz and pytorch.org/memory_viz open. The file appears when
  * it is whole. Its stacks have the functions' names as the loaded libraries export them.

@@ -1,7 +1,7 @@
 #include "loan.h"
 
-#include "cuda_scope.h"
 #include "cuda_work.h"
+#include "gmd_cuda_scope.h"
 #include "host_image.h"
 #include "pending.h"
 #include "private_pools.h"

@@ -1,7 +1,7 @@
 #include "pending.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "history_ring.h"
 
 #include "gmd_assert.h"

@@ -339,6 +339,16 @@ void gmd_set_stack_source(gmd_stack_source *source, void *context)
     }
 }
 
+uint32_t gmd_keep_stack(void)
+{
+    return get() ? gmd_allocator_keep_stack(instance) : 0;
+}
+
+size_t gmd_stack_text(uint32_t stack, char *text, size_t size)
+{
+    return get() ? gmd_allocator_stack_text(instance, stack, text, size) : 0;
+}
+
 int gmd_dump_snapshot(const char *path, char *message, size_t message_size)
 {
     gmd_error error = {""};

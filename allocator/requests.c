@@ -1,12 +1,12 @@
 #include "requests.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
 #include "device_access.h"
 #include "device_heaps.h"
 #include "device_limit.h"
 #include "device_segments.h"
 #include "expandable.h"
+#include "gmd_cuda_scope.h"
 #include "history.h"
 #include "live_blocks.h"
 #include "pending.h"

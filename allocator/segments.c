@@ -1,10 +1,10 @@
 #include "segments.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
 #include "device_limit.h"
 #include "device_segments.h"
 #include "expandable.h"
+#include "gmd_cuda_scope.h"
 #include "history.h"
 
 #include "gmd_assert.h"

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "stack_frames.h"
 
+#include "gmd_demangle.h"
+
 #include <ctype.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -76,25 +78,6 @@ static bool find_code(void *address, Dl_info *info)
     return dladdr((void *)((uintptr_t)address - 1), info) && info->dli_fname;
 }
 
-/* C++ names are put into words where the process has libstdc++, which Python loads for extensions
- * only: no global name leads to it. NULL: it is none, or has not. */
-static char *demangle(const char *symbol)
-{
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    union {
-        void *found;
-        char *(*function)(const char *symbol, char *to, size_t *size, int *status);
-    } demangler = {dlsym(library ? library : RTLD_DEFAULT, "__cxa_demangle")};
-    int status = 0;
-    char *words = demangler.found && strncmp(symbol, "_Z", 2) == 0
-                      ? demangler.function(symbol, NULL, NULL, &status)
-                      : NULL;
-    if (library) {
-        dlclose(library);
-    }
-    return words;
-}
-
 void stacks_name_code(void *code, stack_frame_fn *visit, void *context)
 {
     Dl_info info = {0};
@@ -110,7 +93,7 @@ void stacks_name_code(void *code, stack_frame_fn *visit, void *context)
     /* A function without a name is printed as its offset, which addr2line takes. */
     snprintf(offset, sizeof offset, "%s0x%zx", base ? "+" : "", (size_t)((uintptr_t)code - base));
     if (info.dli_sname) {
-        words = demangle(info.dli_sname);
+        words = gmd_demangle(info.dli_sname);
         frame.name = words ? words : info.dli_sname;
     }
     frame.name_length = strlen(frame.name);

@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,15 +212,10 @@ static uint32_t take_told(stacks *s, gmd_stack_source *source, void *context)
     return keep(s, text, gmd_min(length, sizeof text), true);
 }
 
-void stacks_take(stacks *s, uint32_t epoch, bool is_wanted)
+uint32_t stacks_keep(stacks *s)
 {
     if (caller.is_asking) {
-        return;
-    }
-    caller.epoch = epoch;
-    caller.stack = 0;
-    if (!is_wanted) {
-        return;
+        return 0;
     }
     pthread_mutex_lock(&s->lock);
     gmd_stack_source *source = s->source;
@@ -228,7 +224,19 @@ void stacks_take(stacks *s, uint32_t epoch, bool is_wanted)
     caller.is_asking = true;
     uint32_t stack = source ? take_told(s, source, context) : take_native(s);
     caller.is_asking = false;
-    caller.stack = stack;
+    return stack;
+}
+
+void stacks_take(stacks *s, uint32_t epoch, bool is_wanted)
+{
+    if (caller.is_asking) {
+        return;
+    }
+    caller.epoch = epoch;
+    caller.stack = 0;
+    if (is_wanted) {
+        caller.stack = stacks_keep(s);
+    }
 }
 
 uint32_t stacks_current(uint32_t epoch)
@@ -283,4 +291,33 @@ void stacks_frames(stacks *s, uint32_t stack, stack_frame_fn *visit, void *conte
     } else {
         stacks_frames_of_code(k.data, k.size / sizeof(void *), visit, context);
     }
+}
+
+typedef struct text_room {
+    char *text;
+    size_t used, size;
+} text_room;
+
+static void write_frame(void *context, const stack_frame *frame)
+{
+    text_room *room = context;
+    if (frame->code) {
+        stacks_name_code(frame->code, write_frame, room);
+        return;
+    }
+    size_t left = room->size - room->used;
+    int length = snprintf(room->text + room->used, left, "%.*s:%llu:%.*s\n",
+                          (int)frame->file_length, frame->file, (unsigned long long)frame->line,
+                          (int)frame->name_length, frame->name);
+    room->used += length > 0 && (size_t)length < left ? (size_t)length : 0;
+}
+
+size_t stacks_text(stacks *s, uint32_t stack, char *text, size_t size)
+{
+    text_room room = {.size = size};
+    room.text = text;
+    if (stack && stack <= stacks_count(s)) {
+        stacks_frames(s, stack, write_frame, &room);
+    }
+    return room.used;
 }

@@ -32,6 +32,9 @@ uint32_t stacks_new_epoch(void);
 /* Takes the current thread's stack for the request that begins, or notes that it has none. */
 void stacks_take(stacks *s, uint32_t epoch, bool is_wanted);
 
+/* Takes the current thread's stack by itself; 0: it has none. */
+uint32_t stacks_keep(stacks *s);
+
 /* What was taken for the thread's current request; 0: none, or for another recording. */
 uint32_t stacks_current(uint32_t epoch);
 
@@ -47,5 +50,9 @@ uint32_t stacks_count(stacks *s);
 
 /* The frames of a stack, the innermost first. */
 void stacks_frames(stacks *s, uint32_t stack, stack_frame_fn *visit, void *context);
+
+/* Likewise as text, a line FILE:LINE:FUNCTION for each; gives the bytes. What does not fit is left
+ * out; so is a stack that there is none of. */
+size_t stacks_text(stacks *s, uint32_t stack, char *text, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 #include "transfer.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 
 #include "gmd_min.h"
 

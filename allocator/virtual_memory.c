@@ -1,8 +1,8 @@
 #include "virtual_memory.h"
 
-#include "cuda_scope.h"
 #include "gmd_assert.h"
 #include "gmd_cuda.h"
+#include "gmd_cuda_scope.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -22,13 +22,14 @@ import warnings
 
 __all__ = [
     "GmdError", "change_settings", "dump_snapshot", "empty_cache", "install", "installed",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+    "check", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
     "record_memory_history", "reset_accumulated_memory_stats", "reset_peak_memory_stats",
     "set_metadata", "set_per_process_memory_fraction", "snapshot", "watch",
 ]
 
 _LIBRARY = "libgmd_allocator.so"
 _HOOKS = "libgmd_torch_hooks.so"
+_SANITIZER = "libgmd_sanitizer.so"
 _MESSAGE_BYTES = 1000
 _STAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64)
 _STACK = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -56,6 +57,8 @@ class _State:
         self.recorded_entries = 0  # 0: no history is recorded
         self.has_only_live_stacks = False  # as torch's context "state": its events have none
         self.metadata = threading.local()  # .text: the thread's
+        self.sanitizer = None  # its library
+        self.finding_count = None  # of the last check, once it was made
 
 
 # --- finding the libraries ----------------------------------------------------------------------
@@ -92,8 +95,8 @@ def _load(path):
         raise GmdError(f"{path} cannot be loaded: {error}") from None
 
 
-def _load_hooks(library_path):
-    path = os.path.join(os.path.dirname(library_path), _HOOKS)
+def _load_beside(library_path, name):
+    path = os.path.join(os.path.dirname(library_path), name)
     if not os.path.isfile(path):
         raise GmdError(f"{path} is missing: it belongs beside {_LIBRARY}, and is built where there is a "
                        "C++ compiler")
@@ -156,14 +159,19 @@ def _default_conf():
     return os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
 
 
-def _hand_over(torch, library, hooks, hooks_path):
+def _hand_over(state, hooks_path):
     """Makes PyTorch use the library; returns the object that it holds."""
+    torch, library, hooks, sanitizer = state.torch, state.library, state.hooks, state.sanitizer
     wrapper = torch.cuda.memory.CUDAPluggableAllocator(hooks_path, "gmd_torch_malloc", "gmd_torch_free")
     target = wrapper.allocator()
     target.set_init_fn(_address(library, "gmd_init"))
-    target.set_reset_fn(_address(library, "gmd_empty_cache"))
+    if sanitizer:
+        target.set_reset_fn(_address(sanitizer, "gmd_sanitizer_empty_cache"))
+        target.set_record_stream_fn(_address(sanitizer, "gmd_sanitizer_record_stream"))
+    else:
+        target.set_reset_fn(_address(library, "gmd_empty_cache"))
+        target.set_record_stream_fn(_address(library, "gmd_record_stream"))
     target.set_memory_fraction_fn(_address(library, "gmd_set_memory_fraction"))
-    target.set_record_stream_fn(_address(library, "gmd_record_stream"))
     target.set_base_alloc_fn(_address(hooks, "gmd_torch_base_allocation"))
     target.set_begin_allocate_to_pool(_address(hooks, "gmd_torch_begin_pool"))
     target.set_end_allocate_to_pool_fn(_address(hooks, "gmd_torch_end_pool"))
@@ -176,7 +184,7 @@ def _hand_over(torch, library, hooks, hooks_path):
 
 
 def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=0, stacks=None,
-            answer_torch=True):
+            answer_torch=True, sanitize=None):
     """Makes PyTorch allocate CUDA memory with libgmd_allocator.so; once, before the first use of CUDA.
 
     conf          settings as in PYTORCH_CUDA_ALLOC_CONF; None: what that variable says
@@ -186,6 +194,8 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     dump_limit    how many refused requests do so
     history, stacks   as record_memory_history(history, stacks), from the start; 0: not recorded
     answer_torch  torch.cuda's own questions (memory_stats() and so on) are answered from gmd
+    sanitize      True, or "TIER,KEY:VALUE,...": writes out of bounds and to freed memory are found and
+                  reported (docs/sanitizer.md); None: what GMD_SANITIZE says
     """
     global _state
     if _state is not None:
@@ -195,7 +205,7 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     torch = _import_torch()
     path = _find_library(library)
     loaded = _load(path)
-    hooks, hooks_path = _load_hooks(path)
+    hooks, hooks_path = _load_beside(path, _HOOKS)
     state = _State(torch, loaded, hooks, path)
     _state = state  # for _function; taken back where something is refused
     conf = _default_conf() if conf is None else conf
@@ -204,7 +214,8 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
                               ctypes.c_size_t)
         _call_with_message(configure, conf.encode())
         _dump_on_oom(dump_on_oom, dump_limit)
-        state.allocator = _hand_over(torch, loaded, hooks, hooks_path)
+        _sanitize(os.environ.get("GMD_SANITIZE") if sanitize is None else sanitize)
+        state.allocator = _hand_over(state, hooks_path)
     except BaseException:
         _state = None
         raise
@@ -250,6 +261,66 @@ def change_settings(conf):
     change = _function("gmd_change_settings", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
     _call_with_message(change, conf.encode())
     _installed().conf = conf
+
+
+# --- the sanitizer ------------------------------------------------------------------------------
+
+
+class _Serving(ctypes.Structure):  # serving_functions
+    _fields_ = [(name, ctypes.c_void_p) for name in ("malloc", "free", "block_size", "empty_cache", "error")]
+
+
+def _sanitize(options):
+    """Puts the sanitizer in front of the allocator; False, "" or "0": no sanitizer."""
+    state = _installed()
+    if options in (None, False, "", "0"):
+        return
+    text = "cheap" if options is True else options
+    if not isinstance(text, str):
+        raise GmdError(f"sanitize is {options!r}; it is True, False or a text such as 'full,interval:1s'")
+    library, _ = _load_beside(state.path, _SANITIZER)
+    _call_with_message(library.gmd_sanitizer_start, text.encode())
+    serving = _Serving(*(_address(library, f"gmd_sanitizer_{name}") for name, _ in _Serving._fields_))
+    state.hooks.gmd_torch_serve_by(ctypes.byref(serving))
+    library.gmd_sanitizer_check.restype = library.gmd_sanitizer_finish.restype = ctypes.c_uint64
+    library.gmd_sanitizer_set_stack_source(ctypes.c_void_p(_address(state.hooks, "gmd_torch_python_stack")), None)
+    state.sanitizer = library
+    state.hooks.gmd_torch_allow_python(1)
+    atexit.register(state.hooks.gmd_torch_allow_python, 0)
+    atexit.register(_finish_sanitizer)  # before that
+    if library.gmd_sanitizer_wants_reads():
+        _watch_reads(library)
+
+
+def _watch_reads(library):
+    """What the operators of this thread, and of the backward passes that it starts, read from now on."""
+    try:
+        import gmd_torch_reads
+    except ImportError as error:
+        raise GmdError(f"'reads:watched' needs gmd_torch_reads.py beside gmd_torch.py, and PyTorch's "
+                       f"torch.utils._python_dispatch: {error}") from None
+    library.gmd_sanitizer_watch_use.restype = None
+    library.gmd_sanitizer_watch_use.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int,
+                                                ctypes.c_int]
+    mode = gmd_torch_reads.WatchReads(library.gmd_sanitizer_watch_use)
+    mode.__enter__()
+    atexit.register(mode.__exit__, None, None, None)
+
+
+def _finish_sanitizer():
+    """At the end of the process, once: the last check and the summary. Gives the number of findings."""
+    state = _installed()
+    if state.finding_count is None:
+        state.finding_count = state.sanitizer.gmd_sanitizer_finish()
+    return state.finding_count
+
+
+def check():
+    """Verifies all memory that the sanitizer watches, waits for the devices, and gives the number of findings
+    so far; they have been reported then."""
+    if _installed().sanitizer is None:
+        raise GmdError("check() needs gmd_torch.install(sanitize=True)")
+    return _installed().sanitizer.gmd_sanitizer_check()
 
 
 # --- out of memory ------------------------------------------------------------------------------
@@ -610,3 +681,70 @@ def _answer_torch(torch):
             setattr(native, name, _after(getattr(native, name), then))
     if state.hooks.gmd_torch_is_traced():
         _torch_trace(torch)
+
+
+# --- python -m gmd_torch ------------------------------------------------------------------------
+
+_USAGE = """usage: python -m gmd_torch [--sanitize[=OPTIONS]] [--conf SETTINGS] [--library PATH] PROGRAM.py [ARGUMENTS]
+       python -m gmd_torch ... -m MODULE [ARGUMENTS]
+
+Runs the program with gmd's allocator in PyTorch. With --sanitize the exit status is 66 where something
+was found; OPTIONS are those of docs/sanitizer.md ("full", "cheap,quarantine:4GiB")."""
+_FOUND_STATUS = 66
+
+
+def _refuse_usage(message):
+    print(f"gmd_torch: {message}\n{_USAGE}", file=sys.stderr)
+    return 2
+
+
+def _run_program(program, is_module, arguments):
+    """As Python itself would; gives the exit status."""
+    import runpy
+    import traceback
+    sys.argv = [program, *arguments]
+    try:
+        if is_module:
+            sys.path[0] = os.getcwd()
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = os.path.dirname(os.path.abspath(program))
+            runpy.run_path(program, run_name="__main__")
+        return 0
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:  # pylint: disable=broad-except # printed as Python would
+        traceback.print_exc()
+        return 1
+
+
+def _main(arguments):
+    options = {}
+    while arguments and arguments[0].startswith("--"):
+        name, has_value, value = arguments.pop(0)[2:].partition("=")
+        if name == "sanitize":
+            options[name] = value if has_value else True
+        elif name in ("conf", "library") and (has_value or arguments):
+            options[name] = value if has_value else arguments.pop(0)
+        else:
+            return _refuse_usage(f"there is no option --{name}, or it lacks its value")
+    is_module = arguments[:1] == ["-m"]
+    program = arguments[is_module:is_module + 1]
+    if not program or program[0].startswith("-"):
+        return _refuse_usage("no program is named")
+    try:
+        install(**options)
+    except GmdError as error:
+        print(f"gmd_torch: {error}", file=sys.stderr)
+        return 2
+    status = _run_program(program[0], is_module, arguments[is_module + 1:])
+    sys.stdout.flush()
+    return _FOUND_STATUS if _state.sanitizer and _finish_sanitizer() else status
+
+
+if __name__ == "__main__":
+    import gmd_torch  # the module that programs import, which is another one than this
+    sys.exit(gmd_torch._main(sys.argv[1:]))

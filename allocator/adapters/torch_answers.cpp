@@ -6,6 +6,7 @@
 #include "torch_checkpoints.h"
 #include "torch_pools.h"
 #include "torch_segment.h"
+#include "torch_serving.h"
 #include "torch_symbols.h"
 
 #include "gmd_abi.h"
@@ -57,7 +58,7 @@ void empty_cache(void *self, pool_id id)
 {
     (void)self;
     if (id == pool_id(0, 0)) {
-        gmd_empty_cache();
+        serving.empty_cache();
         return;
     }
     const uint64_t name[2] = {id.first, id.second};

@@ -6,10 +6,14 @@
 #include "torch_observers.h"
 #include "torch_refusal.h"
 #include "torch_segment.h"
+#include "torch_serving.h"
 #include "torch_symbols.h"
 #include "torch_uncached.h"
 
 #include "gmd_abi.h"
+
+#include <stdexcept>
+#include <string>
 
 TORCH_EXPORT void *gmd_torch_malloc(size_t size, int device, cudaStream_t stream)
 {
@@ -20,8 +24,11 @@ TORCH_EXPORT void *gmd_torch_malloc(size_t size, int device, cudaStream_t stream
         return nullptr; // a tensor without elements, as with PyTorch's own allocator
     }
     const bool is_cached = !caching_is_off();
-    void *block = is_cached ? gmd_malloc(size, device, stream) : allocate_uncached(size);
+    void *block = is_cached ? serving.malloc(size, device, stream) : allocate_uncached(size);
     if (!block) {
+        if (const char *reason = serving.error ? serving.error() : nullptr) {
+            throw std::runtime_error(std::string("gmd_torch: ") + reason);
+        }
         tell_refused(size, device);
         refuse_request(size, device);
     }
@@ -39,7 +46,7 @@ TORCH_EXPORT void gmd_torch_free(void *ptr, size_t size, int device, cudaStream_
     if (ptr) {
         tell_freed(ptr, device);
     }
-    gmd_free(ptr, size, device, stream);
+    serving.free(ptr, size, device, stream);
 }
 
 TORCH_EXPORT void *gmd_torch_base_allocation(void *ptr, size_t *size)

@@ -3,6 +3,7 @@
 // know.
 #include "torch_observers.h"
 
+#include "torch_serving.h"
 #include "torch_symbols.h"
 
 #include "gmd_abi.h"
@@ -74,8 +75,8 @@ void tell_allocated(void *ptr, int device)
 {
     if (is_profiled()) {
         const gmd_stats stats = stats_of(device);
-        report_change(ptr, static_cast<int64_t>(gmd_block_size(device, ptr)), stats.allocated_bytes,
-                      stats.reserved_bytes, device);
+        report_change(ptr, static_cast<int64_t>(serving.block_size(device, ptr)),
+                      stats.allocated_bytes, stats.reserved_bytes, device);
     }
     if (trace_fn *trace = trace_allocated.load(std::memory_order_relaxed)) {
         trace(ptr);
@@ -87,7 +88,7 @@ void tell_freed(void *ptr, int device)
 {
     if (is_profiled()) {
         const gmd_stats stats = stats_of(device);
-        const uint64_t bytes = gmd_block_size(device, ptr);
+        const uint64_t bytes = serving.block_size(device, ptr);
         report_change(ptr, -static_cast<int64_t>(bytes), stats.allocated_bytes - bytes,
                       stats.reserved_bytes, device);
     }

@@ -3,7 +3,7 @@
  * place of those of their names. */
 #include "allocator_test.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 #include "heap.h"
 
 #include <pthread.h>

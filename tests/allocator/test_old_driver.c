@@ -2,7 +2,7 @@
  * linker puts the function below in place of the search for them. */
 #include "allocator_test.h"
 
-#include "cuda_scope.h"
+#include "gmd_cuda_scope.h"
 
 #include <string.h>
 

@@ -538,3 +538,43 @@ TEST(empty_lines_are_no_frames)
 {
     assert_string_equal(read_text("\na.py:1:f\n\nb.py:2:g"), "[a.py|1|f][b.py|2|g]");
 }
+
+/* --- stacks without a history ------------------------------------------------------------- */
+
+TEST_F(stacks, a_stack_that_is_kept_can_be_read)
+{
+    fixture *f = *state;
+    char text[100] = "";
+    gmd_allocator_set_stack_source(f->a, tell, f);
+    f->stack = "a.py:1:inner\nb:c.py:20:outer\n";
+    uint32_t stack = gmd_allocator_keep_stack(f->a);
+    assert_int_equal(gmd_allocator_stack_text(f->a, stack, text, sizeof text), strlen(f->stack));
+    assert_memory_equal(text, f->stack, strlen(f->stack));
+}
+
+TEST_F(stacks, a_stack_that_is_kept_twice_is_one)
+{
+    fixture *f = *state;
+    gmd_allocator_set_stack_source(f->a, tell, f);
+    f->stack = "a.py:1:inner\n";
+    uint32_t stack = gmd_allocator_keep_stack(f->a);
+    assert_int_equal(gmd_allocator_keep_stack(f->a), stack);
+}
+
+TEST_F(stacks, outer_frames_that_do_not_fit_are_left_out_of_the_text)
+{
+    fixture *f = *state;
+    char text[16];
+    gmd_allocator_set_stack_source(f->a, tell, f);
+    f->stack = "a.py:1:inner\nb.py:2:outer\n";
+    uint32_t stack = gmd_allocator_keep_stack(f->a);
+    assert_int_equal(gmd_allocator_stack_text(f->a, stack, text, sizeof text), 13);
+}
+
+TEST_F(stacks, a_stack_that_there_is_not_has_no_text)
+{
+    fixture *f = *state;
+    char text[16];
+    assert_int_equal(gmd_allocator_stack_text(f->a, 0, text, sizeof text), 0);
+    assert_int_equal(gmd_allocator_stack_text(f->a, 1000, text, sizeof text), 0);
+}

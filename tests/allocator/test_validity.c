@@ -5,8 +5,8 @@
 #include "../assertion_test.h"
 
 #include "blocks.h"
-#include "cuda_scope.h"
 #include "device_access.h"
+#include "gmd_cuda_scope.h"
 #include "pending.h"
 #include "private_pools.h"
 #include "requests.h"

@@ -182,6 +182,106 @@ class Watchers(unittest.TestCase):
         self.assertIn(f"(0, {(1 << 50) + (2 << 20)}, {80 << 30}, {80 << 30})", said)
 
 
+class Sanitizer(unittest.TestCase):
+    def test_a_tier_that_there_is_not_is_named_and_nothing_is_installed(self):
+        self.assertEqual(run("try: gmd_torch.install(sanitize='dear')\n"
+                             "except gmd_torch.GmdError as e: print(e, gmd_torch.installed())"),
+                         "sanitizer: there is no tier 'dear'; tiers are cheap, full False")
+
+    def test_an_option_of_the_environment_is_taken(self):
+        self.assertIn("there is no option 'zones'", run("gmd_torch.install()", GMD_SANITIZE="cheap,zones:1"))
+
+    def test_an_option_that_is_no_text_is_refused(self):
+        self.assertIn("sanitize is 7; it is True, False or a text", run("gmd_torch.install(sanitize=7)"))
+
+    def test_false_is_no_sanitizer(self):
+        self.assertEqual(run("gmd_torch.install(sanitize=False)\nb = malloc(1000)\nprint(gmd_torch.memory_allocated())",
+                             GMD_SANITIZE="full"), "1024")
+
+    def test_it_takes_the_place_of_the_allocators_functions(self):
+        self.assertEqual(run("gmd_torch.install(sanitize=True)\n"
+                             "print(torch.cuda.memory.current.functions['set_record_stream_fn'] =="
+                             " gmd_torch._address(gmd_torch._state.sanitizer, 'gmd_sanitizer_record_stream'))"), "True")
+
+    def test_a_device_without_its_kernels_is_told_at_the_first_request(self):
+        said = run("gmd_torch.install(sanitize=True)\nmalloc(1000)", whole=True)
+        self.assertIn("gmd_torch: sanitizer: the driver has no cuLibraryLoadData", said)
+
+    def test_stacks_are_taken_without_python_code(self):
+        said = run("gmd_torch.install(sanitize=True)\n"
+                   "take = gmd_torch._state.hooks.gmd_torch_python_stack\n"
+                   "text = ctypes.create_string_buffer(1000)\n"
+                   "def inner(): return take(None, text, ctypes.c_size_t(1000))\n"
+                   "def outer(): return inner()\n"
+                   "length = outer()\nprint(text.raw[:length].decode().split())")
+        self.assertEqual(said, "['<string>:13:inner', '<string>:14:outer', '<string>:15:<module>']")
+
+    def test_an_exception_on_its_way_is_kept_while_a_stack_is_taken(self):
+        said = run("gmd_torch.install(sanitize=True)\n"
+                   "class Block:\n"
+                   "    def __del__(self): gmd_torch._state.hooks.gmd_torch_python_stack(None, text, ctypes.c_size_t(1000))\n"
+                   "text = ctypes.create_string_buffer(1000)\n"
+                   "def fail():\n"
+                   "    block = Block()\n"
+                   "    raise ValueError('mine')\n"
+                   "try: fail()\n"
+                   "except ValueError as e: print(e)")
+        self.assertEqual(said, "mine")
+
+    def test_a_check_needs_it(self):
+        self.assertIn("check() needs gmd_torch.install(sanitize=True)", run("gmd_torch.install()\ngmd_torch.check()"))
+
+    def test_a_missing_library_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libgmd_allocator.so", "libgmd_torch_hooks.so"):
+                shutil.copy(os.path.join(LIBRARIES, name), folder)
+            self.assertIn("libgmd_sanitizer.so is missing", run("gmd_torch.install(sanitize=True)", GMD_ALLOCATOR=folder))
+
+
+class Runner(unittest.TestCase):
+    """python -m gmd_torch"""
+
+    def run_module(self, *arguments, program="", **environment):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "train.py"), "w", encoding="utf-8") as file:
+                file.write(program)
+            base = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.join(HERE, "stub"), HELPER]),
+                    "GMD_ALLOCATOR": LIBRARIES, "LD_LIBRARY_PATH": os.path.join(LIBRARIES, "sim"), **environment}
+            done = subprocess.run([sys.executable, "-B", "-m", "gmd_torch", *arguments], cwd=folder, env=base, text=True,
+                                  capture_output=True, timeout=60, check=False)
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "with this PyTorch" not in line]
+        return done.returncode, "\n".join(lines)
+
+    def test_a_program_runs_as_main_with_its_arguments_and_the_allocator(self):
+        self.assertEqual(self.run_module("train.py", "--lr", "1", program="import sys, gmd_torch\n"
+                                         "print(__name__, sys.argv, gmd_torch.installed())"),
+                         (0, "__main__ ['train.py', '--lr', '1'] True"))
+
+    def test_a_module_runs_as_main(self):
+        self.assertEqual(self.run_module("-m", "train", "x", program="import sys\nprint(__name__, sys.argv[1:])"),
+                         (0, "__main__ ['x']"))
+
+    def test_the_status_of_the_program_is_kept(self):
+        self.assertEqual(self.run_module("train.py", program="import sys\nsys.exit(3)"), (3, ""))
+
+    def test_an_exception_is_printed_as_python_would(self):
+        status, said = self.run_module("train.py", program="1 / 0")
+        self.assertEqual((status, said.splitlines()[-1]), (1, "ZeroDivisionError: division by zero"))
+
+    def test_what_is_wrong_is_said_with_the_usage(self):
+        for arguments, message in ((["--sanitise", "train.py"], "there is no option --sanitise"),
+                                   (["--conf"], "there is no option --conf, or it lacks its value"),
+                                   ([], "no program is named")):
+            status, said = self.run_module(*arguments)
+            self.assertEqual(status, 2)
+            self.assertIn(message, said)
+            self.assertIn("usage: python -m gmd_torch", said)
+
+    def test_wrong_options_of_the_sanitizer_end_it(self):
+        self.assertEqual(self.run_module("--sanitize=cheap,zone:big", "train.py"),
+                         (2, "gmd_torch: sanitizer: zone is 'big'; it is a size of 8 B to 1GiB (512, 64KiB)"))
+
+
 class Snapshots(unittest.TestCase):
     def test_a_library_that_lacks_a_function_is_named(self):
         self.assertRegex(run("gmd_torch.install()\ngmd_torch._function('gmd_new')"),

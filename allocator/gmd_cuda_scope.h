@@ -1,4 +1,4 @@
-/* cuda_scope.h - calls of CUDA on behalf of a request: on the block's device whatever device is
+/* gmd_cuda_scope.h - calls of CUDA on behalf of a request: on the block's device whatever device is
  * current, allowed although another stream is being captured, and with no error left behind.
  * Afterwards the thread's device and capture mode are what they were. */
 #ifndef GMD_CUDA_SCOPE_H
