@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The jury of the sanitizer for PyTorch programs: runs the programs here without it and with it, and says what it
+found, which guilty lines it named, and whom it accused wrongly.
+
+    judge.py [--out FOLDER] [--jobs N] [--seed N] [--half open|held|all] [--no-plain]
+             [--only REGEX] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
+
+COMMAND runs a program whose path and arguments are added, as "python3 -m gmd_torch --sanitize"; several are several
+columns of the table, and a defect counts as found if one of them found it. Without any, only the programs themselves
+are judged: that a defect does not end its program, that mended twins and healthy programs give right results.
+
+A program is accused if its output has a line that matches --alarm. A defect is found if its program is accused, and
+its lines are named if the output has, for the block's allocation and its free, each where the program marks one, the
+file and line of one of the marks; the line of the use is told apart, for it can be known only where the sanitizer sees
+launches. Exit status 0: all found with their lines, nobody accused, all programs run as they should; 1: not.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = os.path.join(HERE, "programs")
+ROLES = ("alloc", "free", "use")
+REQUIRED = ("alloc", "free")
+ALARM = r"^(=+ )?gmd[\w ]*:.*\b(sanitizer|record_stream|out of bounds|after free|uninitialised)"
+TIMEOUT_S = 150
+
+
+class Program:
+    def __init__(self, path):
+        self.path, self.name = path, os.path.basename(path)[:-3]
+        self.kind = self.name.split("_")[0]
+        self.marks = {}  # by role: the lines that may be named
+        with open(path, encoding="utf-8") as source:
+            for number, line in enumerate(source, 1):
+                if found := re.search(r"# guilty: ([\w, ]+)", line):
+                    for role in found.group(1).split(","):
+                        self.marks.setdefault(role.strip(), []).append(number)
+
+    @property
+    def is_healthy(self):
+        return self.kind == "healthy"
+
+    def twins(self):
+        return [("healthy", [])] if self.is_healthy else [("defect", []), ("mended", ["--mended"])]
+
+
+class Run:
+    """One process: a program or its twin, by one command."""
+
+    def __init__(self, program, twin, arguments, label, command):
+        self.program, self.twin, self.label = program, twin, label
+        self.command = [*command, program.path, *arguments]
+        self.output, self.status, self.seconds = "", None, 0.0
+
+    def start(self, folder):
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PROGRAMS, os.environ.get("PYTHONPATH", "")]))
+        stem = os.path.join(folder, f"{self.label}-{self.program.name}-{self.twin}")
+        begin = time.monotonic()
+        with open(stem + ".log", "w+b") as log:
+            try:
+                self.status = subprocess.run(self.command, stdout=log, stderr=subprocess.STDOUT, env=environment,
+                                             cwd=folder, timeout=TIMEOUT_S, check=False).returncode
+            except subprocess.TimeoutExpired:
+                self.status = "timeout"
+            log.seek(0)
+            self.output = log.read().decode(errors="replace")
+        self.seconds = time.monotonic() - begin
+        return self
+
+    def is_right(self):
+        """True, False, or None where the program told nothing: it did not come to its end."""
+        told = re.findall(r"^RESULT (\{.*\})$", self.output, re.M)
+        return json.loads(told[-1])["right"] if told else None
+
+    def is_accused(self, alarm):
+        return bool(re.search(alarm, self.output, re.M))
+
+    def is_named(self, role):
+        name = re.escape(os.path.basename(self.program.path))
+        lines = "|".join(map(str, self.program.marks.get(role, [])))
+        return bool(lines and re.search(rf"{name}(\"?, line |:)({lines})\b", self.output))
+
+    def roles(self):
+        return [role for role in ROLES if role in self.program.marks]
+
+    def misses(self):
+        return [role for role in REQUIRED if role in self.program.marks and not self.is_named(role)]
+
+
+def halves(programs, seed):
+    """The names of the open and of the held half of the defects; reported ones and healthy ones are open."""
+    names = sorted(p.name for p in programs if p.kind not in ("healthy", "reported"))
+    random.Random(seed).shuffle(names)
+    held = set(names[: len(names) // 2])
+    return {p.name for p in programs} - held, held
+
+
+def run_all(programs, commands, folder, jobs):
+    runs = [Run(program, twin, arguments, label, command) for label, command in commands
+            for program in programs for twin, arguments in program.twins()]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda run: run.start(folder), runs))
+    return {(run.label, run.program.name, run.twin): run for run in runs}
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def judge_plain(programs, runs):
+    """The table of the programs alone, and what is wrong with them."""
+    rows, wrong = [], []
+    for program in programs:
+        results = {twin: runs["plain", program.name, twin] for twin, _ in program.twins()}
+        for twin, run in results.items():
+            if run.status != 0 or run.is_right() is None or (twin != "defect" and not run.is_right()):
+                wrong.append(f"{program.name} ({twin}): status {run.status}, right: {run.is_right()}")
+        said = {True: "right", False: "wrong", None: "did not end"}
+        rows.append([program.name, said[results["defect"].is_right()] if "defect" in results else "",
+                     said[results.get("mended", results.get("healthy")).is_right()],
+                     f"{max(run.seconds for run in results.values()):.0f}"])
+    return table(["program", "result with the defect", "result without", "s"], rows), wrong
+
+
+def judge_verdict(run, alarm):
+    """A cell of the table, and whether the defect was found with its lines."""
+    if not run.is_accused(alarm):
+        return "missed" if run.status == 0 else f"missed (status {run.status})", False
+    misses = run.misses()
+    named = ", ".join(role for role in run.roles() if run.is_named(role))
+    return f"found; {named or 'no line'}" + (f"; not {', '.join(misses)}" if misses else ""), not misses
+
+
+def judge_sanitizers(programs, runs, labels, alarm):
+    rows, wrong = [], []
+    found = lined = accused = defects = clean = 0
+    for program in programs:
+        row, is_found, is_lined, is_accused = [program.name], False, False, False
+        for label in labels:
+            if not program.is_healthy:
+                run = runs[label, program.name, "defect"]
+                cell, with_lines = judge_verdict(run, alarm)
+                is_found, is_lined = is_found or run.is_accused(alarm), is_lined or with_lines
+                row.append(cell)
+            else:
+                row.append("")
+            innocent = runs[label, program.name, "healthy" if program.is_healthy else "mended"]
+            row.append("accused" if innocent.is_accused(alarm) else "right" if innocent.is_right()
+                       else f"broken (status {innocent.status})")
+            is_accused = is_accused or row[-1] != "right"
+        defects, clean = defects + (not program.is_healthy), clean + 1
+        found, lined, accused = found + is_found, lined + is_lined, accused + is_accused
+        if is_accused or not (program.is_healthy or is_lined):
+            wrong.append(f"{program.name}: " + "; ".join(cell for cell in row[1:] if cell))
+        rows.append(row)
+    header = ["program"] + [text for label in labels for text in (f"{label}: defect", f"{label}: innocent")]
+    summary = (f"{found} of {defects} defects found, {lined} with the lines of allocation and free; "
+               f"{accused} of {clean} mended or healthy programs accused or broken")
+    return table(header, rows), summary, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--out", default="jury", help="folder for the programs' outputs")
+    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=22, help="divides the defects into an open and a held half")
+    parser.add_argument("--half", choices=("open", "held", "all"), default="all")
+    parser.add_argument("--only", default="", help="regular expression: programs' names")
+    parser.add_argument("--no-plain", action="store_true", help="not without a sanitizer")
+    parser.add_argument("--sanitizer", action="append", default=[], metavar="LABEL=COMMAND")
+    parser.add_argument("--alarm", default=ALARM, help="regular expression of a line that accuses")
+    options = parser.parse_args()
+    programs = [Program(os.path.join(PROGRAMS, name)) for name in sorted(os.listdir(PROGRAMS))
+                if name.endswith(".py") and name != "case.py"]
+    parts = dict(zip(("open", "held"), halves(programs, options.seed)))
+    print(f"seed {options.seed}, half {options.half}\n")
+    programs = [p for p in programs if (options.half == "all" or p.name in parts[options.half])
+                and re.search(options.only, p.name)]
+    folder = os.path.abspath(options.out)
+    os.makedirs(folder, exist_ok=True)
+    named = [text.partition("=") for text in options.sanitizer]
+    commands = [] if options.no_plain else [("plain", [sys.executable])]
+    commands += [(label, shlex.split(command)) for label, _, command in named]
+    runs = run_all(programs, commands, folder, options.jobs)
+    wrong = []
+    if not options.no_plain:
+        text, wrong = judge_plain(programs, runs)
+        print(text)
+    if named:
+        text, summary, missed = judge_sanitizers(programs, runs, [label for label, _, _ in named], options.alarm)
+        print(text + "\n" + summary + "\n")
+        wrong += missed
+    for line in wrong:
+        print("not as it should be: " + line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
