@@ -2,8 +2,8 @@
 """The jury of the sanitizer for PyTorch programs: runs the programs here without it and with it, and says what it
 found, which guilty lines it named, and whom it accused wrongly.
 
-    judge.py [--out FOLDER] [--jobs N] [--seed N] [--half open|held|all] [--no-plain]
-             [--only REGEX] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
+    judge.py [--programs FOLDER] [--out FOLDER] [--jobs N] [--seed N] [--half open|held|all]
+             [--no-plain] [--only REGEX] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
 
 COMMAND runs a program whose path and arguments are added, as "python3 -m gmd_torch --sanitize"; several are several
 columns of the table, and a defect counts as found if one of them found it. Without any, only the programs themselves
@@ -27,16 +27,15 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = os.path.join(HERE, "programs")
 ROLES = ("alloc", "free", "use")
 REQUIRED = ("alloc", "free")
-ALARM = r"^(=+ )?gmd[\w ]*:.*\b(sanitizer|record_stream|out of bounds|after free|uninitialised)"
+ALARM = r"^(=+ )?gmd.*\b(sanitizer|record_stream|out of bounds|after free|uninitialised)"
 TIMEOUT_S = 150
 
 
 class Program:
     def __init__(self, path):
-        self.path, self.name = path, os.path.basename(path)[:-3]
+        self.path, self.name = os.path.abspath(path), os.path.basename(path)[:-3]
         self.kind = self.name.split("_")[0]
         self.marks = {}  # by role: the lines that may be named
         with open(path, encoding="utf-8") as source:
@@ -62,13 +61,12 @@ class Run:
         self.output, self.status, self.seconds = "", None, 0.0
 
     def start(self, folder):
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PROGRAMS, os.environ.get("PYTHONPATH", "")]))
         stem = os.path.join(folder, f"{self.label}-{self.program.name}-{self.twin}")
         begin = time.monotonic()
         with open(stem + ".log", "w+b") as log:
             try:
-                self.status = subprocess.run(self.command, stdout=log, stderr=subprocess.STDOUT, env=environment,
-                                             cwd=folder, timeout=TIMEOUT_S, check=False).returncode
+                self.status = subprocess.run(self.command, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
+                                             timeout=TIMEOUT_S, check=False).returncode
             except subprocess.TimeoutExpired:
                 self.status = "timeout"
             log.seek(0)
@@ -171,6 +169,7 @@ def judge_sanitizers(programs, runs, labels, alarm):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--programs", default=os.path.join(HERE, "programs"))
     parser.add_argument("--out", default="jury", help="folder for the programs' outputs")
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seed", type=int, default=22, help="divides the defects into an open and a held half")
@@ -180,7 +179,7 @@ def main():
     parser.add_argument("--sanitizer", action="append", default=[], metavar="LABEL=COMMAND")
     parser.add_argument("--alarm", default=ALARM, help="regular expression of a line that accuses")
     options = parser.parse_args()
-    programs = [Program(os.path.join(PROGRAMS, name)) for name in sorted(os.listdir(PROGRAMS))
+    programs = [Program(os.path.join(options.programs, name)) for name in sorted(os.listdir(options.programs))
                 if name.endswith(".py") and name != "case.py"]
     parts = dict(zip(("open", "held"), halves(programs, options.seed)))
     print(f"seed {options.seed}, half {options.half}\n")
