@@ -3,16 +3,19 @@
 found, which guilty lines it named, and whom it accused wrongly.
 
     judge.py [--programs FOLDER] [--out FOLDER] [--jobs N] [--seed N] [--half open|held|all]
-             [--no-plain] [--only REGEX] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
+             [--no-plain] [--only REGEX] [--timeout S] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
 
 COMMAND runs a program whose path and arguments are added, as "python3 -m gmd_torch --sanitize"; several are several
 columns of the table, and a defect counts as found if one of them found it. Without any, only the programs themselves
 are judged: that a defect does not end its program, that mended twins and healthy programs give right results.
 
 A program is accused if its output has a line that matches --alarm. A defect is found if its program is accused, and
-its lines are named if the output has, for the block's allocation and its free, each where the program marks one, the
+its lines are named if the report has, for the block's allocation and its free, each where the program marks one, the
 file and line of one of the marks; the line of the use is told apart, for it can be known only where the sanitizer sees
-launches. Exit status 0: all found with their lines, nobody accused, all programs run as they should; 1: not.
+launches. The report is the output, or, where COMMAND has {report}, the lines of JSON in the file that stands for it:
+there each stack must be in its place (block.allocated, block.freed; any other for the use).
+
+Exit status 0: all found with their lines, nobody accused, all programs run as they should; 1: not.
 """
 
 import argparse
@@ -29,8 +32,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROLES = ("alloc", "free", "use")
 REQUIRED = ("alloc", "free")
-ALARM = r"^(=+ )?gmd.*\b(sanitizer|record_stream|out of bounds|after free|uninitialised)"
-TIMEOUT_S = 150
+ALARM = r"^==gmd sanitizer== \d+:"
 
 
 class Program:
@@ -58,21 +60,28 @@ class Run:
     def __init__(self, program, twin, arguments, label, command):
         self.program, self.twin, self.label = program, twin, label
         self.command = [*command, program.path, *arguments]
-        self.output, self.status, self.seconds = "", None, 0.0
+        self.output, self.status, self.seconds, self.stacks = "", None, 0.0, None
 
-    def start(self, folder):
+    def start(self, folder, timeout):
         stem = os.path.join(folder, f"{self.label}-{self.program.name}-{self.twin}")
+        report = stem + ".jsonl"
+        if any("{report}" in word for word in self.command):
+            self.command = [word.replace("{report}", report) for word in self.command]
+            self.stacks = {role: set() for role in ROLES}
         begin = time.monotonic()
         with open(stem + ".log", "w+b") as log:
             try:
                 self.status = subprocess.run(self.command, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
-                                             timeout=TIMEOUT_S, check=False).returncode
+                                             timeout=timeout, check=False).returncode
             except subprocess.TimeoutExpired:
                 self.status = "timeout"
             log.seek(0)
             self.output = log.read().decode(errors="replace")
         self.seconds = time.monotonic() - begin
-        return self
+        if self.stacks is not None and os.path.exists(report):
+            with open(report, encoding="utf-8") as findings:
+                for line in findings:
+                    collect(json.loads(line), (), self.stacks)
 
     def is_right(self):
         """True, False, or None where the program told nothing: it did not come to its end."""
@@ -83,15 +92,30 @@ class Run:
         return bool(re.search(alarm, self.output, re.M))
 
     def is_named(self, role):
-        name = re.escape(os.path.basename(self.program.path))
-        lines = "|".join(map(str, self.program.marks.get(role, [])))
-        return bool(lines and re.search(rf"{name}(\"?, line |:)({lines})\b", self.output))
+        name, lines = os.path.basename(self.program.path), self.program.marks.get(role, [])
+        if self.stacks is not None:
+            return any((name, line) in self.stacks[role] for line in lines)
+        numbers = "|".join(map(str, lines))
+        return bool(lines and re.search(rf"{re.escape(name)}(\"?, line |:)({numbers})\b", self.output))
 
     def roles(self):
         return [role for role in ROLES if role in self.program.marks]
 
     def misses(self):
         return [role for role in REQUIRED if role in self.program.marks and not self.is_named(role)]
+
+
+def collect(value, keys, stacks):
+    """Adds the (file, line) of each frame in a finding to the stacks of its role."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            collect(inner, (*keys, key), stacks)
+    elif isinstance(value, list):
+        for inner in value:
+            collect(inner, keys, stacks)
+    elif isinstance(value, str) and (found := re.match(r"(.*/)?([^/:]+\.py):(\d+)\b", value)):
+        role = {("block", "allocated"): "alloc", ("block", "freed"): "free"}.get(keys[:2], "use")
+        stacks[role].add((found.group(2), int(found.group(3))))
 
 
 def halves(programs, seed):
@@ -102,11 +126,11 @@ def halves(programs, seed):
     return {p.name for p in programs} - held, held
 
 
-def run_all(programs, commands, folder, jobs):
+def run_all(programs, commands, folder, jobs, timeout):
     runs = [Run(program, twin, arguments, label, command) for label, command in commands
             for program in programs for twin, arguments in program.twins()]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda run: run.start(folder), runs))
+        list(pool.map(lambda run: run.start(folder, timeout), runs))
     return {(run.label, run.program.name, run.twin): run for run in runs}
 
 
@@ -175,6 +199,7 @@ def main():
     parser.add_argument("--seed", type=int, default=22, help="divides the defects into an open and a held half")
     parser.add_argument("--half", choices=("open", "held", "all"), default="all")
     parser.add_argument("--only", default="", help="regular expression: programs' names")
+    parser.add_argument("--timeout", type=float, default=150, help="seconds, for each process")
     parser.add_argument("--no-plain", action="store_true", help="not without a sanitizer")
     parser.add_argument("--sanitizer", action="append", default=[], metavar="LABEL=COMMAND")
     parser.add_argument("--alarm", default=ALARM, help="regular expression of a line that accuses")
@@ -190,7 +215,7 @@ def main():
     named = [text.partition("=") for text in options.sanitizer]
     commands = [] if options.no_plain else [("plain", [sys.executable])]
     commands += [(label, shlex.split(command)) for label, _, command in named]
-    runs = run_all(programs, commands, folder, options.jobs)
+    runs = run_all(programs, commands, folder, options.jobs, options.timeout)
     wrong = []
     if not options.no_plain:
         text, wrong = judge_plain(programs, runs)

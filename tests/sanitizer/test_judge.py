@@ -26,12 +26,19 @@ print('RESULT {"right": true}')
 """
 # It runs the program, and reports the lines LINES in programs whose source has the word WORD.
 SANITIZER = """
-import os, runpy, sys
+import json, os, runpy, sys
+report = sys.argv.pop(1) if sys.argv[1].endswith(".jsonl") else None
 sys.argv = sys.argv[1:]
+name = os.path.basename(sys.argv[0])
 if WORD in open(sys.argv[0]).read() and "--mended" not in sys.argv:
-    print("gmd sanitizer: a block was changed")
+    print("==gmd sanitizer== 1: a block was changed")
     for line in LINES:
-        print(f"    {os.path.basename(sys.argv[0])}:{line} in program")
+        print(f"    {name}:{line} in program")
+    if report:
+        stacks = [[f"/a/{name}:{line}:program"] for line in LINES]
+        finding = {"kind": "write_after_free", "block": {"allocated": stacks[0], "freed": stacks[1]}}
+        with open(report, "w") as out:
+            print(json.dumps(finding), file=out)
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
@@ -49,12 +56,12 @@ class Judged(unittest.TestCase):
             out.write(textwrap.dedent(source))
         return path
 
-    def judge(self, *arguments, word=None, lines=()):
+    def judge(self, *arguments, word=None, lines=(), report=""):
         command = [sys.executable, os.path.join(HERE, "judge.py"), "--programs", self.programs,
                    "--out", os.path.join(self.folder.name, "out"), *arguments]
         if word is not None:
             source = f"WORD, LINES = {word!r}, {list(lines)!r}\n" + SANITIZER
-            command += ["--sanitizer", f"toy={sys.executable} {self.write('sanitizer.py', source)}"]
+            command += ["--sanitizer", f"toy={sys.executable} {self.write('sanitizer.py', source)} {report}"]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_a_defect_with_all_its_lines_is_found(self):
@@ -68,6 +75,11 @@ class Judged(unittest.TestCase):
         result = self.judge(word="guilty", lines=(3, 5))
         self.assertEqual(result.returncode, 1)
         self.assertIn("found; alloc, use; not free", result.stdout)
+
+    def test_a_report_has_each_stack_in_its_place(self):
+        self.write("programs/stream_a.py", DEFECT)
+        self.assertEqual(self.judge(word="guilty", lines=(3, 4), report="{report}").returncode, 0)
+        self.assertIn("not alloc, free", self.judge(word="guilty", lines=(4, 3), report="{report}").stdout)
 
     def test_a_line_number_that_only_begins_like_a_mark_names_nothing(self):
         self.write("programs/stream_a.py", DEFECT)

@@ -41,8 +41,8 @@ class Cube(torch.autograd.Function):
 def program(mended):
     x = torch.full((SIZE,), 2.0, device="cuda", requires_grad=True)
     y = Cube.apply(x, mended)  # guilty: free
-    mask = torch.ones(SIZE, device="cuda")
-    (y * mask).sum().backward()
+    masks = [torch.full((SIZE,), 0.25, device="cuda") for _ in range(4)]
+    sum((y * mask).sum() for mask in masks).backward()
     return bool((x.grad == 12.0).all())
 
 
