@@ -6,5 +6,5 @@ import torch
 import job
 
 job.start()
-rest = job.tensor(64)
+rest = torch.empty(64 * job.MIB, dtype=torch.uint8, device="cuda")
 table = torch.empty(200_000_000, 1024, dtype=torch.float16, device="cuda")  # asked

@@ -2,12 +2,14 @@
 # expect: Cause: fragmentation
 # expect: Change: .*expandable_segments
 
+import torch
+
 import job
 
 job.start(limit_gib=1)
 kept, passing = [], []
 for step in range(98):
-    kept.append(job.tensor(6))  # held
-    passing.append(job.tensor(4))
+    kept.append(torch.empty(6 * job.MIB, dtype=torch.uint8, device="cuda"))  # held
+    passing.append(torch.empty(4 * job.MIB, dtype=torch.uint8, device="cuda"))
 del passing
-following = job.tensor(256)  # asked
+following = torch.empty(256 * job.MIB, dtype=torch.uint8, device="cuda")  # asked

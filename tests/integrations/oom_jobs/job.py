@@ -7,8 +7,8 @@ to blame; `# expect: REGEX` says what else the message must have.
 import gmd_torch
 import torch
 
-GIB = 1 << 30
 MIB = 1 << 20
+GIB = 1 << 30
 
 
 def start(limit_gib=None, conf=None):
@@ -17,7 +17,3 @@ def start(limit_gib=None, conf=None):
     if limit_gib is not None:
         total = torch.cuda.get_device_properties(0).total_memory
         torch.cuda.set_per_process_memory_fraction(limit_gib * GIB / total)
-
-
-def tensor(mib):
-    return torch.empty(int(mib * MIB), dtype=torch.uint8, device="cuda")

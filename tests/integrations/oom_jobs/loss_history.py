@@ -11,11 +11,11 @@ model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024)).c
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 history = []
 for step in range(1000):
-    x = torch.randn(1024, 1024, device="cuda")  # asked
-    y = model(x)  # asked
-    loss = y.square().mean()  # asked
+    x = torch.randn(1024, 1024, device="cuda")
+    y = model(x)
+    loss = y.square().mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    metric = (y - x).abs()  # held # asked
+    metric = (y - x).abs()  # held
     history.append(metric.mean())

@@ -10,9 +10,9 @@ side = torch.cuda.Stream()
 kept, passing = [], []
 with torch.cuda.stream(side):
     for batch in range(90):
-        kept.append(job.tensor(1.5))  # held
-        passing.append(job.tensor(8.5))
+        kept.append(torch.empty(3 * job.MIB // 2, dtype=torch.uint8, device="cuda"))  # held
+        passing.append(torch.empty(17 * job.MIB // 2, dtype=torch.uint8, device="cuda"))
 side.synchronize()
 del passing
 for step in range(40):
-    kept.append(job.tensor(8))  # asked
+    kept.append(torch.empty(8 * job.MIB, dtype=torch.uint8, device="cuda"))  # asked

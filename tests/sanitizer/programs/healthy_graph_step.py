@@ -30,6 +30,8 @@ def train():
         graph.replay()
         if step % 3 == 0:
             yield loss.item()
+    # The optimizer's state is of the side stream: it must not go while the main stream's last replays work on it.
+    side.wait_stream(torch.cuda.current_stream())
 
 
 case.run_healthy(train)
