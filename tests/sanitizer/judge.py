@@ -3,7 +3,7 @@
 found, which guilty lines it named, and whom it accused wrongly.
 
     judge.py [--programs FOLDER] [--out FOLDER] [--jobs N] [--seed N] [--half open|held|all]
-             [--no-plain] [--only REGEX] [--timeout S] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
+             [--no-plain] [--only REGEX] [--again] [--timeout S] [--sanitizer LABEL=COMMAND]... [--alarm REGEX]
 
 COMMAND runs a program whose path and arguments are added, as "python3 -m gmd_torch --sanitize"; several are several
 columns of the table, and a defect counts as found if one of them found it. Without any, only the programs themselves
@@ -32,6 +32,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROLES = ("alloc", "free", "use")
 REQUIRED = ("alloc", "free")
+LONGEST = ("healthy_compile", "healthy_resnet")  # these start first
 ALARM = r"^==gmd sanitizer== \d+:"
 
 
@@ -62,14 +63,34 @@ class Run:
         self.command = [*command, program.path, *arguments]
         self.output, self.status, self.seconds, self.stacks = "", None, 0.0, None
 
-    def start(self, folder, timeout):
+    def start(self, folder, timeout, is_again):
+        """Runs it; is_again: reads what an earlier judgement left of it in the folder."""
         stem = os.path.join(folder, f"{self.label}-{self.program.name}-{self.twin}")
         report = stem + ".jsonl"
         if any("{report}" in word for word in self.command):
             self.command = [word.replace("{report}", report) for word in self.command]
             self.stacks = {role: set() for role in ROLES}
+        if is_again:
+            self.read(stem + ".log", stem + ".run.json")
+        else:
+            self.run(stem + ".log", stem + ".run.json", folder, timeout)
+        if self.stacks is not None and os.path.exists(report):
+            with open(report, encoding="utf-8") as findings:
+                for line in findings:
+                    collect(json.loads(line), (), self.stacks)
+
+    def read(self, log_path, run_path):
+        if os.path.exists(run_path):
+            with open(run_path, encoding="utf-8") as kept:
+                self.status, self.seconds = json.load(kept)
+            with open(log_path, encoding="utf-8", errors="replace") as log:
+                self.output = log.read()
+        else:
+            self.status = "not run"
+
+    def run(self, log_path, run_path, folder, timeout):
         begin = time.monotonic()
-        with open(stem + ".log", "w+b") as log:
+        with open(log_path, "w+b") as log:
             try:
                 self.status = subprocess.run(self.command, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
                                              timeout=timeout, check=False).returncode
@@ -78,10 +99,8 @@ class Run:
             log.seek(0)
             self.output = log.read().decode(errors="replace")
         self.seconds = time.monotonic() - begin
-        if self.stacks is not None and os.path.exists(report):
-            with open(report, encoding="utf-8") as findings:
-                for line in findings:
-                    collect(json.loads(line), (), self.stacks)
+        with open(run_path, "w", encoding="utf-8") as kept:
+            json.dump([self.status, self.seconds], kept)
 
     def is_right(self):
         """True, False, or None where the program told nothing: it did not come to its end."""
@@ -126,11 +145,12 @@ def halves(programs, seed):
     return {p.name for p in programs} - held, held
 
 
-def run_all(programs, commands, folder, jobs, timeout):
+def run_all(programs, commands, options, folder):
     runs = [Run(program, twin, arguments, label, command) for label, command in commands
             for program in programs for twin, arguments in program.twins()]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda run: run.start(folder, timeout), runs))
+    runs.sort(key=lambda run: run.program.name not in LONGEST)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(lambda run: run.start(folder, options.timeout, options.again), runs))
     return {(run.label, run.program.name, run.twin): run for run in runs}
 
 
@@ -199,6 +219,7 @@ def main():
     parser.add_argument("--seed", type=int, default=22, help="divides the defects into an open and a held half")
     parser.add_argument("--half", choices=("open", "held", "all"), default="all")
     parser.add_argument("--only", default="", help="regular expression: programs' names")
+    parser.add_argument("--again", action="store_true", help="run nothing, judge what is in the folder of --out")
     parser.add_argument("--timeout", type=float, default=150, help="seconds, for each process")
     parser.add_argument("--no-plain", action="store_true", help="not without a sanitizer")
     parser.add_argument("--sanitizer", action="append", default=[], metavar="LABEL=COMMAND")
@@ -215,7 +236,7 @@ def main():
     named = [text.partition("=") for text in options.sanitizer]
     commands = [] if options.no_plain else [("plain", [sys.executable])]
     commands += [(label, shlex.split(command)) for label, _, command in named]
-    runs = run_all(programs, commands, folder, options.jobs, options.timeout)
+    runs = run_all(programs, commands, options, folder)
     wrong = []
     if not options.no_plain:
         text, wrong = judge_plain(programs, runs)

@@ -81,6 +81,12 @@ class Judged(unittest.TestCase):
         self.assertEqual(self.judge(word="guilty", lines=(3, 4), report="{report}").returncode, 0)
         self.assertIn("not alloc, free", self.judge(word="guilty", lines=(4, 3), report="{report}").stdout)
 
+    def test_what_was_run_can_be_judged_again(self):
+        self.write("programs/stream_a.py", DEFECT)
+        first = self.judge(word="guilty", lines=(3, 4), report="{report}")
+        again = self.judge("--again", word="no such word", report="{report}")
+        self.assertEqual((again.returncode, again.stdout), (0, first.stdout))
+
     def test_a_line_number_that_only_begins_like_a_mark_names_nothing(self):
         self.write("programs/stream_a.py", DEFECT)
         self.assertIn("not alloc, free", self.judge(word="guilty", lines=(33, 41)).stdout)
