@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include "gmd_spelling.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -245,8 +247,43 @@ static gmd_status take_roundup(reader *r, settings *s)
     return GMD_OK;
 }
 
-static gmd_status take_backend(reader *r)
+/* --- settings by name -------------------------------------------------------------------- */
+
+typedef gmd_status take_fn(reader *r, settings *s);
+
+static gmd_status take_max_split(reader *r, settings *s)
 {
+    return take_mib(r, &s->max_split_bytes, 20, "a size in MiB of at least 20");
+}
+
+static gmd_status take_non_split_rounding(reader *r, settings *s)
+{
+    return take_mib(r, &s->max_non_split_rounding_bytes, 20, "a size in MiB of at least 20");
+}
+
+static gmd_status take_large_segment(reader *r, settings *s)
+{
+    return take_mib(r, &s->large_segment_bytes, 11, "a size in MiB above 10");
+}
+
+static gmd_status take_gc_threshold(reader *r, settings *s)
+{
+    return take_fraction(r, &s->gc_threshold, "a fraction between 0 and 1", false);
+}
+
+static gmd_status take_memory_fraction(reader *r, settings *s)
+{
+    return take_fraction(r, &s->memory_fraction, "a fraction from 0 to 1", true);
+}
+
+static gmd_status take_expandable(reader *r, settings *s)
+{
+    return take_bool(r, &s->expandable_segments);
+}
+
+static gmd_status take_backend(reader *r, settings *s)
+{
+    (void)s;
     if (strcmp(r->token, "native") != 0) {
         return refuse(r, "backend 'native', which is the one that this allocator is,");
     }
@@ -254,18 +291,16 @@ static gmd_status take_backend(reader *r)
     return GMD_OK;
 }
 
-/* --- settings by name -------------------------------------------------------------------- */
-
-typedef gmd_status take_fn(reader *r);
-
-static gmd_status read_over_bool(reader *r)
+static gmd_status read_over_bool(reader *r, settings *s)
 {
+    (void)s;
     bool ignored;
     return take_bool(r, &ignored);
 }
 
-static gmd_status read_over_threads(reader *r)
+static gmd_status read_over_threads(reader *r, settings *s)
 {
+    (void)s;
     reader before = *r;
     const char *expected = "a power of two up to 128";
     uint64_t threads = 0;
@@ -275,27 +310,37 @@ static gmd_status read_over_threads(reader *r)
                : status;
 }
 
-static gmd_status read_over_mib(reader *r)
+static gmd_status read_over_mib(reader *r, settings *s)
 {
+    (void)s;
     uint64_t ignored;
     return take_mib(r, &ignored, 1, "a size in MiB of at least 1");
 }
 
 /* While a stream is captured, what was freed with work of other streams stays aside until the end:
  * what torch does without this setting. */
-static gmd_status take_reuse_in_captures(reader *r)
+static gmd_status take_reuse_in_captures(reader *r, settings *s)
 {
+    (void)s;
     reader before = *r;
     bool is_on = false;
     gmd_status status = take_bool(r, &is_on);
     return is_on ? refuse(&before, "'False' (reuse within a capture is not implemented)") : status;
 }
 
-/* Settings that have no say in what is allocated on the device, and when. */
 static const struct {
     const char *name;
     take_fn *take;
-} without_effect[] = {
+} known_settings[] = {
+    {"max_split_size_mb", take_max_split},
+    {"max_non_split_rounding_mb", take_non_split_rounding},
+    {"large_segment_size_mb", take_large_segment},
+    {"roundup_power2_divisions", take_roundup},
+    {"garbage_collection_threshold", take_gc_threshold},
+    {"per_process_memory_fraction", take_memory_fraction},
+    {"expandable_segments", take_expandable},
+    {"backend", take_backend},
+    /* These have no say in what is allocated on the device, and when. */
     {"release_lock_on_cudamalloc", read_over_bool}, /* no stream waits for another's cudaMalloc */
     {"release_lock_on_hipmalloc", read_over_bool},
     {"pinned_use_cuda_host_register", read_over_bool},
@@ -306,69 +351,45 @@ static const struct {
     {"graph_capture_record_stream_reuse", take_reuse_in_captures},
 };
 
-static take_fn *without_effect_named(const char *name)
+/* NULL: there is none of this name; `near` has those that are spelt like it. */
+static take_fn *find_setting(const char *name, gmd_near *near)
 {
-    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++) {
-        if (strcmp(name, without_effect[i].name) == 0) {
-            return without_effect[i].take;
+    gmd_near_begin(near, name);
+    for (size_t i = 0; i < sizeof known_settings / sizeof *known_settings; i++) {
+        if (strcmp(name, known_settings[i].name) == 0) {
+            return known_settings[i].take;
         }
+        gmd_near_offer(near, known_settings[i].name);
     }
     return NULL;
 }
 
-static gmd_status take_value(reader *r, settings *s, const char *name)
-{
-    if (strcmp(name, "max_split_size_mb") == 0) {
-        return take_mib(r, &s->max_split_bytes, 20, "a size in MiB of at least 20");
-    }
-    if (strcmp(name, "max_non_split_rounding_mb") == 0) {
-        return take_mib(r, &s->max_non_split_rounding_bytes, 20, "a size in MiB of at least 20");
-    }
-    if (strcmp(name, "large_segment_size_mb") == 0) {
-        return take_mib(r, &s->large_segment_bytes, 11, "a size in MiB above 10");
-    }
-    if (strcmp(name, "roundup_power2_divisions") == 0) {
-        return take_roundup(r, s);
-    }
-    if (strcmp(name, "garbage_collection_threshold") == 0) {
-        return take_fraction(r, &s->gc_threshold, "a fraction between 0 and 1", false);
-    }
-    if (strcmp(name, "per_process_memory_fraction") == 0) {
-        return take_fraction(r, &s->memory_fraction, "a fraction from 0 to 1", true);
-    }
-    if (strcmp(name, "expandable_segments") == 0) {
-        return take_bool(r, &s->expandable_segments);
-    }
-    if (strcmp(name, "backend") == 0) {
-        return take_backend(r);
-    }
-    take_fn *take = without_effect_named(name);
-    return take ? take(r) : GMD_BAD_INPUT;
-}
-
 static gmd_status take_setting(reader *r, settings *s)
 {
+    if (is_mark(r->token[0]) || !r->token[0]) {
+        return refuse(r, "the name of a setting");
+    }
     reader before = *r;
-    char name[sizeof r->token];
-    memcpy(name, r->token, sizeof name);
     advance(r);
-    gmd_status status =
-        is_mark(name[0]) || !name[0] ? refuse(&before, "the name of a setting") : take_mark(r, ':');
-    if (status == GMD_OK) {
-        status = take_value(r, s, name);
+    gmd_status status = take_mark(r, ':');
+    if (status != GMD_OK) {
+        return status;
     }
-    if (status != GMD_OK && !r->error->text[0]) {
-        return refuse(&before, "a setting of torch 2.11's native allocator");
+    gmd_near near;
+    take_fn *take = find_setting(before.token, &near);
+    if (!take) {
+        return gmd_fail(r->error, GMD_BAD_INPUT,
+                        "allocator settings: a setting of torch 2.11's native allocator expected "
+                        "instead of '%s' at character %zu of '%.200s'%s",
+                        before.token, before.offset + 1, r->conf, gmd_near_text(&near));
     }
-    return status;
+    return take(r, s);
 }
 
 static gmd_status parse_over(settings *s, const char *conf, gmd_error *error)
 {
-    gmd_error unread = {.text = ""};
-    reader r = {.conf = conf ? conf : "", .error = error ? error : &unread};
+    reader r = {.conf = conf ? conf : "", .error = error};
     r.at = r.conf;
-    r.error->text[0] = '\0'; /* stays empty where a name is not known */
     advance(&r);
     while (r.token[0]) {
         gmd_status status = take_setting(&r, s);

@@ -230,7 +230,7 @@ typedef struct gmd_view_canaries {
 typedef struct gmd_view_uses {
     const gmd_use *list; /* the last by each stream */
     size_t count;
-    uint32_t recorded_count; /* streams that record_stream named for the block */
+    uint32_t recorded_count; /* streams that record_stream named for the block, at most */
     uint64_t recorded;       /* likewise; bit s: stream s, of the first 64 */
 } gmd_view_uses;
 

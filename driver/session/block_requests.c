@@ -118,12 +118,13 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u",
                         b->live.id);
     }
-    if (b->was_used || b->uses.recorded) {
+    if (b->was_used || b->uses.recorded || b->uses.recorded_beyond) {
         streams_note_free(&s->streams, &b->uses, b->live.device, b->live.stream, s->moment);
     }
     *freed = b->live;
     s->view.block = freed;
-    s->view.uses.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
+    s->view.uses.recorded_count =
+        (uint32_t)__builtin_popcountll(b->uses.recorded) + b->uses.recorded_beyond;
     s->view.uses.recorded = b->uses.recorded;
     judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
     live_blocks_remove(&s->blocks, b);
@@ -218,6 +219,7 @@ gmd_status block_record(gmd_session *s, const gmd_request *r, session_block *b, 
             b->uses.recorded |= (uint64_t)1 << r->stream;
             b->uses.streams &= ~b->uses.recorded;
         } else {
+            b->uses.recorded_beyond++;
             s->streams.devices[b->live.device]->awaits_untracked = true;
         }
     }

@@ -1,6 +1,8 @@
 #include "gmd_promises.h"
 
 #include "gmd_abi.h"
+#include "gmd_min.h"
+#include "gmd_spelling.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,16 +48,21 @@ static unsigned find(const char *name, size_t length)
     return 0;
 }
 
-static gmd_status refuse(const char *text, gmd_error *error)
+static gmd_status refuse(const char *text, const char *name, size_t length, gmd_error *error)
 {
-    char known[200] = "";
+    gmd_near near;
+    char unknown[GMD_SPELLING_MAX + 2], known[200] = "";
     size_t used = 0;
+    snprintf(unknown, sizeof unknown, "%.*s", (int)gmd_min(length, sizeof unknown), name);
+    gmd_near_begin(&near, unknown);
     for (size_t i = 0; i < sizeof names / sizeof *names && used < sizeof known; i++) {
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  names[i].name);
+        gmd_near_offer(&near, names[i].name);
     }
     return gmd_fail(error, GMD_BAD_INPUT,
-                    "'%.80s': expected one or more of %s, separated by commas", text, known);
+                    "'%.80s': expected one or more of %s, separated by commas%s", text, known,
+                    gmd_near_text(&near));
 }
 
 gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *error)
@@ -65,7 +72,7 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
         size_t length = strcspn(name, ",");
         unsigned promise = find(name, length);
         if (!promise) {
-            return refuse(text, error);
+            return refuse(text, name, length, error);
         }
         added |= promise;
         if (!name[length]) {

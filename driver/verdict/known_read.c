@@ -5,6 +5,7 @@
 
 #include "gmd_file.h"
 #include "gmd_grow.h"
+#include "gmd_spelling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,22 +59,32 @@ static gmd_status finish(gmd_known *known, const reading *r, const char *words,
     return status == GMD_OK ? take(known, r, words, conditions ? conditions : "") : status;
 }
 
+static const char *near_kinds(gmd_near *near, const char *name)
+{
+    gmd_near_begin(near, name);
+    for (size_t i = 0; i < GMD_KIND_COUNT; i++) {
+        gmd_near_offer(near, strchr(name, '.') ? gmd_kinds[i].name : gmd_kinds[i].oracle);
+    }
+    return gmd_near_text(near);
+}
+
 /* An oracle's name, or a kind's. */
 static gmd_status read_name(reading *r, const char *name)
 {
+    gmd_near near;
     r->kind = gmd_kind_find(name);
     r->oracle = r->kind ? r->kind->oracle : name;
     if (strchr(name, '.') && !r->kind) {
         return gmd_fail(r->error, GMD_BAD_INPUT,
                         "%s:%zu: expected a kind that 'gmd run --list-oracles' lists, found "
-                        "'%.80s'",
-                        r->path, r->number, name);
+                        "'%.80s'%s",
+                        r->path, r->number, name, near_kinds(&near, name));
     }
     if (!gmd_oracle_is_named(r->oracle)) {
         return gmd_fail(r->error, GMD_BAD_INPUT,
                         "%s:%zu: expected 'ORACLE', 'ORACLE.KIND' or 'ORACLE: WORDS', found the "
-                        "unknown oracle '%.80s'",
-                        r->path, r->number, name);
+                        "unknown oracle '%.80s'%s",
+                        r->path, r->number, name, near_kinds(&near, name));
     }
     return GMD_OK;
 }
