@@ -134,20 +134,33 @@ static void show_progress(void *context, size_t requests, uint64_t tries)
                     requests, tries);
 }
 
-/* The verdict that is to be kept. */
+static const gmd_violation *chosen_violation(const minimize_arguments *a, const gmd_outcome *o)
+{
+    uint32_t i = 0;
+    while (i < o->violation_count && a->oracle && strcmp(a->oracle, o->violations[i].oracle) != 0) {
+        i++;
+    }
+    return i < o->violation_count ? &o->violations[i] : NULL;
+}
+
+/* The verdict that is to be kept: as `gmd run` finds it, of second runs, too. */
 static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
                              const gmd_trace *trace, gmd_identity *cause, gmd_error *error)
 {
     const gmd_outcome *o;
-    gmd_status status = gmd_runner_run(runner, trace, &o, error);
+    const gmd_violation *found = NULL;
+    gmd_status status = GMD_OK;
+    for (int is_isolated = 0; status == GMD_OK && !found && is_isolated < 2; is_isolated++) {
+        status = gmd_runner_isolate(runner, is_isolated, error);
+        status = status == GMD_OK ? gmd_runner_run(runner, trace, &o, error) : status;
+        found = status == GMD_OK ? chosen_violation(a, o) : NULL;
+    }
     if (status != GMD_OK) {
         return status;
     }
-    for (uint32_t i = 0; i < o->violation_count; i++) {
-        if (!a->oracle || strcmp(a->oracle, o->violations[i].oracle) == 0) {
-            *cause = o->violations[i].identity;
-            return GMD_OK;
-        }
+    if (found) {
+        *cause = found->identity;
+        return gmd_runner_isolate(runner, false, error);
     }
     if (o->verdict == GMD_ERROR) {
         return gmd_fail(error, o->error_status, "%s", o->error);
@@ -175,10 +188,11 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
                                             a->common.run.subject.allocator, output, error);
     if (!a->common.quiet) {
         const char *early = is_interrupted ? " (interrupted)" : " (the time was up)";
-        fprintf(
-            is_stdout ? stderr : stdout, "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n",
-            status == GMD_OK ? output : "not written", trace->count, result->tries,
-            result->is_complete ? "" : early, result->violation.oracle, result->violation.message);
+        fprintf(is_stdout ? stderr : stdout,
+                "%s: %zu request%s after %" PRIu64 " tries%s\n  %s: %s\n",
+                status == GMD_OK ? output : "not written", trace->count,
+                trace->count == 1 ? "" : "s", result->tries, result->is_complete ? "" : early,
+                result->violation.oracle, result->violation.message);
     }
     return status != GMD_OK ? status
            : is_interrupted ? gmd_fail(error, GMD_INTERRUPTED,

@@ -104,5 +104,5 @@ int cli_probe(int argc, char **argv)
     }
     cli_options_free(&a.common);
     return status != GMD_OK ? cli_exit_status(status)
-                            : (probe.plain_count ? CLI_EXIT_FINDING : CLI_EXIT_OK);
+                            : (probe.defect_count ? CLI_EXIT_FINDING : CLI_EXIT_OK);
 }

@@ -286,6 +286,8 @@ static gmd_report make_report(const cli_results *results, report_parts *parts)
     return (gmd_report){.version = GMD_VERSION,
                         .command = results->command,
                         .allocator = options->run.subject.allocator,
+                        .profile = options->profile,
+                        .beyond = options->beyond,
                         .device = options->run.device.kind == GMD_DEVICE_SIM ? "sim" : "cuda",
                         .conditions = parts->conditions,
                         .seed = options->run.seed,

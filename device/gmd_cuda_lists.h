@@ -176,6 +176,9 @@
       (enum cudaMemAccessFlags * flags, cudaMemPool_t pool, struct cudaMemLocation * location),    \
       (flags, pool, location))                                                                     \
     X(cudaError_t, cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), (pool, device))       \
+    X(cudaError_t, cudaMemGetDefaultMemPool,                                                       \
+      (cudaMemPool_t * pool, struct cudaMemLocation * location, enum cudaMemAllocationType type),  \
+      (pool, location, type))                                                                      \
     X(cudaError_t, cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), (device, pool))         \
     GMD_CUDART_STREAM_FUNCTIONS(X)
 

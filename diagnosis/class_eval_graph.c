@@ -1,11 +1,12 @@
 /* class_eval_graph.c - an evaluation that builds graphs nobody uses.
  *
  * It looks at iterations without a backward pass. What grows there, and is more than a result, is
- * graphs. Where nothing grows: without graphs each layer's output is freed as soon as the next
- * layer has it; with them all are there, those of activation functions among them, until the
- * iteration's output goes. So they are beside a backward pass that does not go through them: a
- * teacher's, a target's, a reward's. Recurrent modules are left out: one call makes all that they
- * keep. */
+ * graphs. So it is beside a training if it comes after it, or goes through a model that another
+ * function trains, and no backward() goes through it. Where nothing grows: without graphs each
+ * layer's output is freed as soon as the next layer has it; with them all are there, those of
+ * activation functions among them, until the iteration's output goes. So they are beside a backward
+ * pass that does not go through them: a teacher's, a target's, a reward's. Recurrent modules are
+ * left out: one call makes all that they keep. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -64,6 +65,56 @@ static bool is_validation(const class_view *view, growth all)
     return growth_of(view, is_of_second_pass).bytes * 100 >= all.bytes * LEAST_PERCENT;
 }
 
+static bool is_made_before_training(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        if (l->born != GMD_BEFORE &&
+            gmd_origins_get(f->places.origins, l->origin).stack == group->stack) {
+            return l->born < view->loops->trained_from; /* they come in order */
+        }
+    }
+    return false;
+}
+
+/* An evaluation looks at what training has made, and comes after it; what is kept of outputs,
+ * metrics and rollouts is made before the backward() of its iteration. The first iteration tells,
+ * where it was recorded. */
+static bool precedes_training(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 50 };
+    return !view->facts->recording.begins_late &&
+           growth_of(view, is_made_before_training).bytes * 100 >= all.bytes * LEAST_PERCENT;
+}
+
+static bool is_of_later_pass(const class_view *view, const retained_group *group)
+{
+    return !is_made_before_training(view, group) && !backward_goes_through(view, group);
+}
+
+static bool is_of_later_module(const class_view *view, const retained_group *group)
+{
+    return (parts_of_group(view, group) & GMD_PART_MODULE) && is_of_later_pass(view, group);
+}
+
+/* Whether modules are called after the backward pass, and no backward() goes through that. */
+static bool is_later_pass(const class_view *view, growth all)
+{
+    enum { LEAST_PERCENT = 80, LEAST_MODULES_PERCENT = 50 };
+    return loops_see_backward(view->facts) && !view->facts->recording.begins_late &&
+           growth_of(view, is_of_later_pass).bytes * 100 >= all.bytes * LEAST_PERCENT &&
+           growth_of(view, is_of_later_module).bytes * 100 >= all.bytes * LEAST_MODULES_PERCENT;
+}
+
+/* Whether a graph is of an evaluation beside a training. */
+static bool is_beside_training(const class_view *view, growth all)
+{
+    return is_named_evaluation(view, all) || is_later_pass(view, all) ||
+           ((is_now_and_then(view, all) || is_validation(view, all)) &&
+            !precedes_training(view, all));
+}
+
 static bool keeps_graphs(const class_view *view, growth all)
 {
     enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
@@ -71,8 +122,7 @@ static bool keeps_graphs(const class_view *view, growth all)
     bool sees_backward = loops_see_backward(f);
     bool may_be_told = sees_backward || f->iterations.source != GMD_ITERATIONS_ANNOTATED;
     return may_be_told && may_be_graph(view) &&
-           (!trains(view, all.is_of_other_loop) || is_named_evaluation(view, all) ||
-            is_now_and_then(view, all) || is_validation(view, all)) &&
+           (!trains(view, all.is_of_other_loop) || is_beside_training(view, all)) &&
            all.blocks_at_a_time >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
 }
 

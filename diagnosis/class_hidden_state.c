@@ -6,7 +6,8 @@
  * Or a block like one that each iteration adds was made before the first one, or is made once more
  * in it: its state, which later iterations take from the one before. Or a graph stays, and what it
  * is of goes when the next one is made: only that can hold it. Or, beside the graph that backward()
- * goes through, another one stays that ends with what it was made of: a state. */
+ * goes through, another one stays that ends with what it was made of: a state; or a line of the
+ * program replaces a state by the next one. */
 #include "classes.h"
 
 #include "gmd_min.h"
@@ -52,9 +53,51 @@ static bool begins_anew(const class_view *view, const retained_group *group)
     return w.begun * 2 > w.with;
 }
 
+/* Parts of PyTorch that make parameters, activations and gradients. */
+enum { NOT_OWN = GMD_PART_MODULE | GMD_PART_LAYER | GMD_PART_BACKWARD };
+
+/* Whether two lines are of one function of the program. */
+static bool are_of_one_function(const gmd_facts *f, uint32_t frame, uint32_t other)
+{
+    gmd_place a = gmd_places_get(&f->places, frame), b = gmd_places_get(&f->places, other);
+    return !a.is_library && !b.is_library && strcmp(a.function, b.function) == 0 &&
+           strcmp(a.file, b.file) == 0;
+}
+
+/* How many blocks of a size the calls of a group keep. */
+static uint64_t count_kept_of_size(const class_view *view, const retained_group *group,
+                                   uint64_t requested)
+{
+    const gmd_facts *f = view->facts;
+    uint64_t count = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        count += l->requested == requested && retained_group_has(group, f, l);
+    }
+    return count;
+}
+
+/* Whether the function that calls the module makes a state of its own once for several calls: a
+ * sequence that is generated begins there, and the next one has another. */
+static bool is_given_new_state(const class_view *view, const retained_group *group)
+{
+    enum { LEAST_CALLS = 2 };
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *state = &view->retained->groups[i];
+        if (retained_group_grows(state) && state->blocks > 0 &&
+            !(parts_of_group(view, state) & NOT_OWN) && state->frame != group->frame &&
+            are_of_one_function(view->facts, state->frame, group->frame) &&
+            count_kept_of_size(view, group, state->requested) >= LEAST_CALLS * state->blocks) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_recurrent(const class_view *view, const retained_group *group)
 {
-    return (parts_of_group(view, group) & GMD_PART_RECURRENT) && !begins_anew(view, group);
+    return (parts_of_group(view, group) & GMD_PART_RECURRENT) && !begins_anew(view, group) &&
+           !is_given_new_state(view, group);
 }
 
 /* How many blocks of a stack and size each of the first three iterations asks for, and whether the
@@ -83,9 +126,6 @@ static first_requests count_requests(const gmd_facts *f, uint32_t stack, uint64_
     }
     return found;
 }
-
-/* Parts of PyTorch that make parameters, activations and gradients. */
-enum { NOT_OWN = GMD_PART_MODULE | GMD_PART_LAYER | GMD_PART_BACKWARD };
 
 /* Whether blocks of one of the sizes that a growing line keeps are more in the first iteration
  * than in those after. */
@@ -202,13 +242,6 @@ static uint32_t line_of_backward(const gmd_facts *f)
         }
     }
     return GMD_NO_PLACE;
-}
-
-static bool are_of_one_function(const gmd_facts *f, uint32_t frame, uint32_t other)
-{
-    gmd_place a = gmd_places_get(&f->places, frame), b = gmd_places_get(&f->places, other);
-    return !a.is_library && !b.is_library && strcmp(a.function, b.function) == 0 &&
-           strcmp(a.file, b.file) == 0;
 }
 
 /* Whether one line makes both, or two of a function that has nothing to do with the loop: where
@@ -355,12 +388,16 @@ static bool ends_with_state(const gmd_facts *f, const kept_sum *sum, const bool 
  * to a state. */
 static bool keeps_states(const class_view *view, growth all)
 {
-    enum { LEAST_PERCENT = 70 };
+    enum {
+        LEAST_PERCENT = 70,
+        LEAST_LINES = 3 /* of a graph that the program spells out, without modules */
+    };
     const gmd_facts *f = view->facts;
     uint32_t end = f->iterations.other, with = 0;
     bool has_trained;
     if (end < 3 || !loops_see_backward(f) || !loop_has_backward(view->loops, f, false) ||
-        !may_be_graph(view) || growth_of(view, is_of_second_pass).bytes * 2 > all.bytes) {
+        !(may_be_graph(view) || all.lines >= LEAST_LINES) ||
+        growth_of(view, is_of_second_pass).bytes * 2 > all.bytes) {
         return false;
     }
     kept_sum *sums = calloc(end, sizeof *sums);
@@ -377,6 +414,148 @@ static bool keeps_states(const class_view *view, growth all)
     return with * 100 >= (end - 2) * LEAST_PERCENT;
 }
 
+/* --- a state that is replaced ---------------------------------------------------------------- */
+
+/* The origin of the event that freed a block, which something did. */
+static uint32_t freed_by(const gmd_facts *f, const gmd_lifetime *l)
+{
+    return gmd_event_at(&f->recording, l->freed)->origin;
+}
+
+/* Whether a function of the program makes what another line makes, or calls what does. */
+static bool leads_to(const gmd_facts *f, uint32_t frame, uint32_t line)
+{
+    enum { CALLERS = 8 };
+    uint32_t callers[CALLERS];
+    size_t count = gmd_places_callers(&f->places, line, callers, CALLERS);
+    bool leads = are_of_one_function(f, frame, line);
+    for (size_t i = 0; i < count && !leads; i++) {
+        leads = are_of_one_function(f, frame, callers[i]);
+    }
+    return leads;
+}
+
+static bool leads_to_growth(const class_view *view, uint32_t frame)
+{
+    enum { LEAST_PERCENT = 50 };
+    uint64_t bytes = 0, all = 0;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if (retained_group_grows(group) && group->frame != GMD_NO_PLACE) {
+            all += group->most;
+            bytes += leads_to(view->facts, frame, group->frame) ? group->most : 0;
+        }
+    }
+    return bytes > 0 && bytes * 100 >= all * LEAST_PERCENT;
+}
+
+/* Whether a line gives a variable a new value in place of the one that it made in the iteration
+ * before, which goes there. */
+static bool is_replaced_there(const gmd_facts *f, const gmd_lifetime *l)
+{
+    enum { NOT_STATE = NOT_OWN | GMD_PART_FUNCTION | GMD_PART_OPTIMIZER };
+    uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+    if (l->born == GMD_BEFORE || at == GMD_SET_UP || l->freed == GMD_NEVER ||
+        l->requested <= NUMBER_BYTES || gmd_iteration_of(&f->iterations, l->freed) != at + 1 ||
+        (gmd_places_parts(&f->places, l->origin) & NOT_STATE)) {
+        return false;
+    }
+    uint32_t line = gmd_places_frame(&f->places, l->origin);
+    return line != GMD_NO_PLACE && line == gmd_places_frame(&f->places, freed_by(f, l));
+}
+
+/* What is known of a line of the program. */
+typedef struct state_line {
+    uint64_t replaces; /* bytes that were asked for of the first block that it freed, of another
+                          line, before it made one itself; 0: there was none */
+    bool makes;        /* it has made something */
+    bool is_asked, is_of_object;
+} state_line;
+
+/* By line, blocks in the order of their births. The caller frees it; NULL: no host memory. */
+static state_line *list_state_lines(const gmd_facts *f)
+{
+    state_line *lines = calloc(gmd_origins_frame_count(f->places.origins) + 1, sizeof *lines);
+    for (size_t i = 0; lines && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t line = gmd_places_frame(&f->places, l->origin);
+        if (l->born == GMD_BEFORE || line == GMD_NO_PLACE) {
+            continue;
+        }
+        lines[line].makes = true;
+        uint32_t at =
+            l->freed == GMD_NEVER ? GMD_NO_PLACE : gmd_places_frame(&f->places, freed_by(f, l));
+        if (at != GMD_NO_PLACE && !lines[at].makes && !lines[at].replaces &&
+            !(gmd_places_parts(&f->places, l->origin) & NOT_OWN)) {
+            lines[at].replaces = l->requested;
+        }
+    }
+    return lines;
+}
+
+/* Whether a number of most iterations stays: a list of losses or metrics, which keep graphs. */
+static bool keeps_numbers(const class_view *view)
+{
+    enum { ONE_NUMBER = 8 /* bytes, at most */, LEAST_PERCENT = 70 };
+    const gmd_facts *f = view->facts;
+    const uint32_t end = f->iterations.other;
+    uint32_t with = 0, before = GMD_SET_UP;
+    bool *grows = list_growing_stacks(view);
+    for (size_t i = 0; grows && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+        if (l->born != GMD_BEFORE && at < end && at != before && l->requested <= ONE_NUMBER &&
+            is_kept(f, grows, l, at)) {
+            with++;
+            before = at; /* they come in order */
+        }
+    }
+    free(grows);
+    return with * 100 >= (end - 2) * LEAST_PERCENT;
+}
+
+/* Whether what is replaced is a state. An object keeps it while the function that makes it is not
+ * running, and that leads to what grows: what calls backward(), or what does, is the loop, whose
+ * variables are replaced in each iteration, too. Or it begins with a value of the same size from
+ * another line, as other variables do not. */
+static bool is_state(const class_view *view, const gmd_lifetime *l, state_line *lines,
+                     uint32_t backward)
+{
+    const uint32_t line = gmd_places_frame(&view->facts->places, l->origin);
+    state_line *known = &lines[line];
+    if (!known->is_asked) {
+        known->is_asked = true;
+        known->is_of_object = !leads_to(view->facts, line, backward) && leads_to_growth(view, line);
+    }
+    return known->is_of_object || known->replaces == l->requested;
+}
+
+/* Whether most iterations of a loop that trains take a state from the one before, and nothing else
+ * is seen to keep graphs. */
+static bool takes_state_along(const class_view *view)
+{
+    enum { LEAST_PERCENT = 70 };
+    const gmd_facts *f = view->facts;
+    uint32_t end = f->iterations.other, with = 0, before = GMD_SET_UP;
+    uint32_t backward = line_of_backward(f);
+    if (end < 3 || backward == GMD_NO_PLACE || !loop_has_backward(view->loops, f, false) ||
+        keeps_numbers(view)) {
+        return false;
+    }
+    state_line *lines = list_state_lines(f);
+    for (size_t i = 0; lines && i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t at = gmd_iteration_of(&f->iterations, l->born);
+        if (at != before && at < end && is_replaced_there(f, l) &&
+            is_state(view, l, lines, backward)) {
+            with++;
+            before = at; /* they come in order */
+        }
+    }
+    free(lines);
+    return with * 100 >= (end - 2) * LEAST_PERCENT;
+}
+
 static bool is_chain(const class_view *view, growth all)
 {
     enum { RECURRENT_PERCENT = 50, LEAST_BLOCKS = 2 };
@@ -385,7 +564,8 @@ static bool is_chain(const class_view *view, growth all)
             recurrent.blocks_per_iteration >= LEAST_BLOCKS) ||
            backward_lengthens(view->loops, view->facts) ||
            growth_of(view, begins_with_state).bytes > 0 || keeps_no_results(view) ||
-           keeps_states(view, all) || growth_of(view, follows_first_state).bytes > 0;
+           keeps_states(view, all) || growth_of(view, follows_first_state).bytes > 0 ||
+           takes_state_along(view);
 }
 
 bool look_for_hidden_state(const class_view *view, gmd_job_finding *finding)

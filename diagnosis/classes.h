@@ -129,9 +129,6 @@ __attribute__((format(printf, 2, 3))) void say_fix(gmd_job_finding *finding, con
  */
 bool may_be_graph(const class_view *view);
 
-/* Whether the thread of backward() freed a block: a graph that was gone through had saved it. */
-bool is_freed_by_backward(const gmd_facts *facts, const gmd_lifetime *lifetime);
-
 /* Whether backward() freed a block of the group's stack: its pass is trained. */
 bool backward_goes_through(const class_view *view, const retained_group *group);
 

@@ -173,11 +173,19 @@ bool is_taken_late(const class_view *view)
     return view->course.taken_late * 100 >= view->course.reserved * LEAST_PERCENT;
 }
 
+/* Whether so few requests make what grows that it is results: a graph keeps what each of its
+ * operations has saved. */
+static bool are_results(const class_view *view, growth g)
+{
+    enum { MOST_LINES = 2 };
+    return view->facts->places.has_frames && g.lines <= MOST_LINES;
+}
+
 /* What may be kept on purpose is less of a loss than more memory that it makes useless, or that is
  * taken for sizes that fit nowhere. */
 static bool is_lesser_loss(const class_view *view, growth g)
 {
-    return growth_may_be_meant(view) &&
+    return (growth_may_be_meant(view) || are_results(view, g)) &&
            (pins_unused_memory(view) ||
             (never_in_use(view) > g.bytes && is_taken_for_new_sizes(view)));
 }
@@ -293,17 +301,36 @@ static bool activations_go(const class_view *view)
     return made > 0 && gone * 100 >= made * LEAST_PERCENT;
 }
 
+/* Whether of the very calls of activation functions whose results stay others go within their
+ * iteration: a graph would have saved all of them. What stays is what a pass ends with. */
+static bool are_last_activations(const class_view *view)
+{
+    enum { LEAST_PERCENT = 30 };
+    const gmd_facts *f = view->facts;
+    uint64_t made = 0, gone = 0;
+    for (size_t i = 0; i < view->retained->count; i++) {
+        const retained_group *group = &view->retained->groups[i];
+        if (!retained_group_grows(group) || !(parts_of_group(view, group) & GMD_PART_ACTIVATION)) {
+            continue;
+        }
+        for (size_t k = 0; k < f->recording.lifetime_count; k++) {
+            const gmd_lifetime *l = &f->recording.lifetimes[k];
+            if (l->born != GMD_BEFORE && !is_freed_by_backward(f, l) &&
+                gmd_origins_get(f->places.origins, l->origin).stack == group->stack) {
+                made++;
+                gone += l->freed != GMD_NEVER && gmd_iteration_of(&f->iterations, l->freed) ==
+                                                     gmd_iteration_of(&f->iterations, l->born);
+            }
+        }
+    }
+    return made > 0 && gone * 100 >= made * LEAST_PERCENT;
+}
+
 bool may_be_graph(const class_view *view)
 {
     return !view->facts->places.has_modules ||
-           (growth_of(view, is_of_module).bytes > 0 && !activations_go(view));
-}
-
-bool is_freed_by_backward(const gmd_facts *f, const gmd_lifetime *l)
-{
-    return l->freed != GMD_NEVER && l->freed != GMD_BEFORE &&
-           (gmd_places_parts(&f->places, gmd_event_at(&f->recording, l->freed)->origin) &
-            GMD_PART_BACKWARD);
+           (growth_of(view, is_of_module).bytes > 0 && !activations_go(view) &&
+            !are_last_activations(view));
 }
 
 bool backward_goes_through(const class_view *view, const retained_group *group)

@@ -35,7 +35,8 @@ typedef enum gmd_part {
     GMD_PART_CONSTRUCTOR = 1 << 7, /* the user's line is in an __init__() */
     GMD_PART_HOOK = 1 << 8,        /* torch.nn called the user's function, which is no forward();
                                       or the thread of backward() did */
-    GMD_PART_EVALUATION = 1 << 9,  /* a function of the user's is named as one that evaluates */
+    GMD_PART_EVALUATION =
+        1 << 9, /* a function of the user's is named as one that evaluates or tests */
     GMD_PART_PYTHON = 1 << 10,     /* Python, not C++ alone */
     GMD_PART_INSIDE = 1 << 11,     /* the innermost Python is a library's */
     GMD_PART_GRAD = 1 << 12,       /* torch.autograd.grad() */

@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool is_freed_by_backward(const gmd_facts *f, const gmd_lifetime *l)
+{
+    return l->freed != GMD_NEVER && l->freed != GMD_BEFORE &&
+           (gmd_places_parts(&f->places, gmd_event_at(&f->recording, l->freed)->origin) &
+            GMD_PART_BACKWARD);
+}
+
 bool loops_see_backward(const gmd_facts *facts)
 {
     return facts->places.has_autograd;
@@ -17,9 +24,13 @@ static uint32_t iteration_of(const gmd_facts *f, const gmd_lifetime *l)
 static void count_blocks(loops *found, const gmd_facts *f)
 {
     bool sees_backward = loops_see_backward(f);
+    found->trained_from = GMD_NEVER;
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
         uint32_t iteration = iteration_of(f, l);
+        if (l->freed < found->trained_from && is_freed_by_backward(f, l)) {
+            found->trained_from = l->freed;
+        }
         if (iteration != GMD_SET_UP) {
             found->allocated_blocks[iteration]++;
             found->asked_bytes[iteration] += l->requested;

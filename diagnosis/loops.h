@@ -13,11 +13,15 @@ typedef struct loops {
     uint32_t *gradient_blocks; /* by iteration: of sizes of parameters, where they are of most */
     uint32_t *allocated_blocks; /* by iteration */
     uint64_t *asked_bytes;      /* by iteration, of all requests */
+    uint32_t trained_from;      /* the moment when backward() first frees something; GMD_NEVER */
 } loops;
 
 gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *sizes,
                       gmd_error *error);
 void loops_free(loops *found);
+
+/* Whether the thread of backward() freed a block: a graph that was gone through had saved it. */
+bool is_freed_by_backward(const gmd_facts *facts, const gmd_lifetime *lifetime);
 
 /* Whether stacks show backward passes. */
 bool loops_see_backward(const gmd_facts *facts);

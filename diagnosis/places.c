@@ -160,7 +160,7 @@ static bool is_call(const char *function)
 /* Whether a part of a name between underscores begins so: "evaluate_model", but not "retrieval". */
 static bool names_evaluation(const char *function)
 {
-    static const char *const words[] = {"eval", "valid", "infer"};
+    static const char *const words[] = {"eval", "valid", "infer", "test"};
     for (const char *part = function; part; part = strchr(part, '_')) {
         part += *part == '_';
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -7,6 +7,7 @@
 #   CONF string            the allocator's settings; without it those that it takes are tried
 #   DEVICES n              up to so many simulated devices (2)
 #   SEED n                 of all that is drawn (0)
+#   PROFILE name|file      its contract: one that comes with gmd, or a file (docs/profiles.md)
 #   KNOWN file             known defects that do not fail the test
 #   BASELINE file          memory and speed are judged against it, too; the target NAME_update_baseline writes it
 #   REPORTS folder         where gate.json, gate.xml (JUnit), gate.md, gate.sarif and cases/ go (gmd/NAME in the build folder)
@@ -16,6 +17,25 @@
 #
 # The test fails with gmd's findings in its output: the oracle, what happened, the minimised case and the
 # command that shows it again. It needs no GPU.
+
+# Whether TARGET, or a library that it names, has CUDA sources that are linked with nvcc's static runtime.
+function(_gmd_has_static_runtime target result)
+  set(${result} FALSE PARENT_SCOPE)
+  get_target_property(links ${target} LINK_LIBRARIES)
+  if(links MATCHES "cudart_static")
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+  foreach(each IN ITEMS ${target} LISTS links)
+    if(TARGET ${each})
+      get_target_property(sources ${each} SOURCES)
+      get_target_property(language ${each} LINKER_LANGUAGE)
+      get_target_property(runtime ${each} CUDA_RUNTIME_LIBRARY)
+      if((sources MATCHES "\\.cu(;|$)" OR language STREQUAL "CUDA") AND NOT runtime MATCHES "[Ss][Hh][Aa][Rr][Ee][Dd]|[Nn][Oo][Nn][Ee]")
+        set(${result} TRUE PARENT_SCOPE)
+      endif()
+    endif()
+  endforeach()
+endfunction()
 
 # The gate's blind spots are reported when the project is configured, not after a night of passing.
 function(_gmd_check_target target)
@@ -27,9 +47,8 @@ function(_gmd_check_target target)
     message(FATAL_ERROR "gmd_add_allocator_test: '${target}' is a ${type}; gmd loads a SHARED or MODULE library with the "
       "functions of a pluggable allocator: put those two into one that links ${target}")
   endif()
-  get_target_property(runtime ${target} CUDA_RUNTIME_LIBRARY)
-  get_target_property(links ${target} LINK_LIBRARIES)
-  if((CMAKE_CUDA_COMPILER AND NOT runtime MATCHES "[Ss][Hh][Aa][Rr][Ee][Dd]|[Nn][Oo][Nn][Ee]") OR links MATCHES "cudart_static")
+  _gmd_has_static_runtime(${target} is_static)
+  if(is_static)
     message(WARNING "gmd_add_allocator_test: '${target}' may bring the CUDA runtime as static code (nvcc's default), which no "
       "simulated device can take the place of: set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)")
   endif()
@@ -37,7 +56,7 @@ endfunction()
 
 function(gmd_add_allocator_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "QUICK"
-    "NAME;DEEP;CONF;DEVICES;SEED;KNOWN;BASELINE;REPORTS;TIMEOUT" "FUNCTIONS;LABELS;OPTIONS")
+    "NAME;DEEP;CONF;DEVICES;SEED;PROFILE;KNOWN;BASELINE;REPORTS;TIMEOUT" "FUNCTIONS;LABELS;OPTIONS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "gmd_add_allocator_test: unknown: ${arg_UNPARSED_ARGUMENTS}; what gmd gate takes goes after OPTIONS")
   endif()
@@ -76,6 +95,12 @@ function(gmd_add_allocator_test target)
       list(APPEND command --${word} ${arg_${option}})
     endif()
   endforeach()
+  if(arg_PROFILE)
+    if(arg_PROFILE MATCHES "[./]")
+      get_filename_component(arg_PROFILE "${arg_PROFILE}" ABSOLUTE)
+    endif()
+    list(APPEND command --profile ${arg_PROFILE})
+  endif()
   foreach(option KNOWN BASELINE)
     if(arg_${option})
       string(TOLOWER ${option} word)

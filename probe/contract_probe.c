@@ -23,10 +23,11 @@
 typedef struct probing {
     const gmd_run_options *given;
     gmd_contract_probe *result;
-    gmd_known plain;            /* what plain requests show */
+    gmd_known defects;          /* what is none of the contract */
     gmd_contract contract;      /* under trial */
     unsigned promises;          /* likewise */
-    char seen[GMD_PROBE_TEXT];  /* the first finding of a trial; empty: none */
+    char seen[GMD_PROBE_TEXT];  /* the latest finding; empty: none */
+    gmd_identity seen_identity; /* of that */
     const char *unseen;         /* an oracle that must have judged; NULL: any will do */
     char blind[GMD_PROBE_TEXT]; /* why it could not */
     gmd_status status;
@@ -41,26 +42,7 @@ typedef struct trial_runner {
     gmd_known excused; /* by the contract */
     gmd_known known;   /* all lists in one: the entries are theirs */
     gmd_runner runner;
-    gmd_outcome *own; /* each run in a process of its own, which some oracles need; NULL: not */
 } trial_runner;
-
-/* False: no host memory. */
-static bool join_lists(const gmd_known *const lists[], size_t list_count, gmd_known *all)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < list_count; i++) {
-        count += lists[i] ? lists[i]->count : 0;
-    }
-    all->entries = calloc(count + 1, sizeof *all->entries);
-    for (size_t i = 0; all->entries && i < list_count; i++) {
-        if (lists[i] && lists[i]->count) {
-            memcpy(&all->entries[all->count], lists[i]->entries,
-                   lists[i]->count * sizeof *all->entries);
-            all->count += lists[i]->count;
-        }
-    }
-    return all->entries != NULL;
-}
 
 static void open_runner(probing *p, trial_runner *r)
 {
@@ -69,8 +51,8 @@ static void open_runner(probing *p, trial_runner *r)
     for (uint32_t i = 0; p->status == GMD_OK && (line = gmd_contract_known(&p->contract, i)); i++) {
         p->status = known_add(&r->excused, line, "contract", p->error);
     }
-    const gmd_known *const lists[] = {p->given->judging.known, &p->plain, &r->excused};
-    if (p->status == GMD_OK && !join_lists(lists, sizeof lists / sizeof *lists, &r->known)) {
+    const gmd_known *const lists[] = {p->given->judging.known, &p->defects, &r->excused};
+    if (p->status == GMD_OK && !gmd_known_join(lists, sizeof lists / sizeof *lists, &r->known)) {
         p->status = gmd_fail(p->error, GMD_NO_MEMORY, "no host memory for known defects");
     }
     r->options.judging.known = &r->known;
@@ -88,7 +70,6 @@ static void close_runner(probing *p, trial_runner *r)
 {
     p->result->runs += r->runner.runs;
     gmd_runner_close(&r->runner);
-    free(r->own);
     free(r->known.entries);
     gmd_known_free(&r->excused);
 }
@@ -102,6 +83,7 @@ static void note_violation(probing *p, const gmd_trace *trace, const gmd_violati
     }
     snprintf(p->seen, sizeof p->seen, "%.140s, %s%s", kind, v->is_at_end ? "at the end" : "in ",
              request);
+    p->seen_identity = v->identity;
 }
 
 static void note_blindness(probing *p, const gmd_outcome *o)
@@ -114,26 +96,12 @@ static void note_blindness(probing *p, const gmd_outcome *o)
     }
 }
 
-static gmd_status play(trial_runner *r, const gmd_trace *trace, const gmd_outcome **o,
-                       gmd_error *error)
-{
-    if (!r->own) {
-        return gmd_runner_run(&r->runner, trace, o, error);
-    }
-    const gmd_run_options options = gmd_options_under(&r->options, &trace->conditions);
-    const gmd_workload workload = {
-        .name = "a trial", .kind = "trace", .trace = trace, .body = gmd_play_trace};
-    *o = r->own;
-    r->runner.runs++;
-    return gmd_run_isolated(&options, &workload, r->own, error);
-}
-
 /* False: it shows something, or gmd has failed. */
-static bool is_clean(probing *p, trial_runner *r, const gmd_trace *trace, gmd_violation *violation)
+static bool is_clean(probing *p, trial_runner *r, const gmd_trace *trace)
 {
     const gmd_outcome *o;
     gmd_error error = {""};
-    gmd_status status = play(r, trace, &o, &error);
+    gmd_status status = gmd_runner_run(&r->runner, trace, &o, &error);
     if (status == GMD_OK && !o->violation_count && o->verdict == GMD_ERROR) {
         status = gmd_fail(&error, o->error_status, "%s", o->error);
     }
@@ -146,9 +114,6 @@ static bool is_clean(probing *p, trial_runner *r, const gmd_trace *trace, gmd_vi
         return true;
     }
     note_violation(p, trace, &o->violations[0]);
-    if (violation) {
-        *violation = o->violations[0];
-    }
     return false;
 }
 
@@ -162,7 +127,7 @@ static bool parse(probing *p, const char *text, gmd_trace *trace)
 }
 
 /* Under each schedule, and in each order of its threads. */
-static bool is_trial_clean(probing *p, trial_runner *r, const trial *t, gmd_violation *violation)
+static bool is_trial_clean(probing *p, trial_runner *r, const trial *t)
 {
     static const gmd_schedule schedules[] = {{.kind = GMD_SCHEDULE_TIMED},
                                              {.kind = GMD_SCHEDULE_LAZY},
@@ -175,35 +140,35 @@ static bool is_trial_clean(probing *p, trial_runner *r, const trial *t, gmd_viol
     bool clean = true;
     for (size_t i = 0; clean && i < sizeof schedules / sizeof *schedules; i++) {
         trace.conditions.schedule = schedules[i];
-        clean = is_clean(p, r, &trace, violation);
+        clean = is_clean(p, r, &trace);
     }
     for (uint64_t i = 0; clean && i < t->orders; i++) {
         trace.conditions.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = i};
-        clean = is_clean(p, r, &trace, violation);
+        clean = is_clean(p, r, &trace);
     }
     gmd_trace_free(&trace);
     return clean;
 }
 
-/* --- plain requests ---------------------------------------------------------------------- */
+/* --- defects ----------------------------------------------------------------------------- */
 
-/* What each contract allows shows something: a defect, most likely. It counts no further. */
-static bool take_plain(probing *p, const gmd_violation *violation)
+/* The latest finding is none of a contract: a defect, most likely. It counts no further. False:
+ * there are too many. */
+static bool take_for_defect(probing *p)
 {
     char line[GMD_IDENTITY_TEXT];
     gmd_contract_probe *result = p->result;
-    gmd_identity_known_line(&violation->identity, line);
-    if (result->plain_count == GMD_PROBE_PLAIN) {
-        p->status = gmd_fail(p->error, GMD_BAD_INPUT,
-                             "plain requests show too many defects: there is no contract to find "
-                             "out; see gmd gate");
+    if (result->defect_count == GMD_PROBE_DEFECTS) {
         return false;
     }
-    snprintf(result->plain[result->plain_count++], GMD_PROBE_TEXT, "%s", p->seen);
+    gmd_identity_known_line(&p->seen_identity, line);
+    snprintf(result->defects[result->defect_count++], GMD_PROBE_TEXT, "%s", p->seen);
     p->seen[0] = '\0';
-    p->status = known_add(&p->plain, line, "plain requests", p->error);
+    p->status = known_add(&p->defects, line, "defects", p->error);
     return p->status == GMD_OK;
 }
+
+/* --- plain requests ---------------------------------------------------------------------- */
 
 static void try_plain(probing *p)
 {
@@ -213,12 +178,13 @@ static void try_plain(probing *p)
             continue;
         }
         trial_runner r;
-        gmd_violation violation = {.request = 0};
         open_runner(p, &r);
-        bool clean = is_trial_clean(p, &r, &trials[i], &violation);
+        bool clean = is_trial_clean(p, &r, &trials[i]);
         close_runner(p, &r);
-        if (!clean && p->status == GMD_OK) {
-            take_plain(p, &violation);
+        if (!clean && p->status == GMD_OK && !take_for_defect(p) && p->status == GMD_OK) {
+            p->status = gmd_fail(p->error, GMD_BAD_INPUT,
+                                 "plain requests show too many defects: there is no contract to "
+                                 "find out; see gmd gate");
         }
         i += clean;
     }
@@ -276,18 +242,20 @@ static bool is_term_clean(probing *p, gmd_clause clause)
     open_runner(p, &r);
     bool clean = p->status == GMD_OK;
     for (size_t i = 0; clean && i < trial_count; i++) {
-        clean = trials[i].clause != clause || is_trial_clean(p, &r, &trials[i], NULL);
+        clean = trials[i].clause != clause || is_trial_clean(p, &r, &trials[i]);
     }
     clean = clean && (clause != GMD_CLAUSE_FAILING_CALLS || is_sweep_clean(p, &r));
     close_runner(p, &r);
     return clean;
 }
 
-/* From the strictest term on; what the first one showed is why it is not that. */
-static void try_clause(probing *p, gmd_clause clause)
+/* From the strictest term on; what the first one showed is why it is not that. False: each shows
+ * something. */
+static bool try_terms(probing *p, gmd_clause clause)
 {
     const gmd_clause_row *row = &gmd_clause_rows[clause];
     bool clean = false;
+    p->result->found[clause][0] = '\0';
     uint8_t term = 0;
     for (; !clean && term < GMD_TERMS_MAX && row->terms[term].name && p->status == GMD_OK; term++) {
         p->contract.terms[clause] = term;
@@ -296,6 +264,16 @@ static void try_clause(probing *p, gmd_clause clause)
         if (!clean && !p->result->found[clause][0]) {
             snprintf(p->result->found[clause], GMD_PROBE_TEXT, "%s", p->seen);
         }
+    }
+    return clean;
+}
+
+/* What even the last term shows has another reason than the contract. */
+static void try_clause(probing *p, gmd_clause clause)
+{
+    bool clean = try_terms(p, clause);
+    while (!clean && p->status == GMD_OK && take_for_defect(p)) {
+        clean = try_terms(p, clause);
     }
     if (!clean) {
         p->contract.terms[clause] = 0;
@@ -314,7 +292,7 @@ static bool is_size_clean(probing *p, trial_runner *r, uint64_t bytes)
     if (!parse(p, text, &trace)) {
         return false;
     }
-    bool clean = is_clean(p, r, &trace, NULL);
+    bool clean = is_clean(p, r, &trace);
     gmd_trace_free(&trace);
     return clean;
 }
@@ -373,7 +351,7 @@ static bool are_random_clean(probing *p, trial_runner *r, const gmd_profile_spac
         profile.has_huge_sizes = false;
         gmd_trace_init(&trace);
         p->status = gmd_generate(&profile, space, seed, &trace, p->error);
-        clean = p->status == GMD_OK && is_clean(p, r, &trace, NULL);
+        clean = p->status == GMD_OK && is_clean(p, r, &trace);
         gmd_trace_free(&trace);
     }
     return clean;
@@ -387,14 +365,13 @@ static void try_promise(probing *p, unsigned promise, const gmd_profile_space *s
     p->seen[0] = p->blind[0] = '\0';
     p->unseen = gmd_promise_oracle(promise);
     open_runner(p, &r);
-    r.own = calloc(1, sizeof *r.own);
-    if (p->status == GMD_OK && !r.own) {
-        p->status = gmd_fail(p->error, GMD_NO_MEMORY, "no host memory for an outcome");
+    if (p->status == GMD_OK) { /* some oracles need second runs */
+        p->status = gmd_runner_isolate(&r.runner, true, p->error);
     }
     bool clean = p->status == GMD_OK;
     for (size_t i = 0; clean && i < trial_count; i++) {
         bool is_short = trials[i].clause != GMD_CLAUSE_THREADS;
-        clean = !is_short || is_trial_clean(p, &r, &trials[i], NULL);
+        clean = !is_short || is_trial_clean(p, &r, &trials[i]);
     }
     clean = clean && are_random_clean(p, &r, space);
     close_runner(p, &r);
@@ -432,10 +409,10 @@ gmd_status gmd_contract_probe_run(const gmd_run_options *run, gmd_contract_probe
                                   gmd_error *error)
 {
     static const gmd_clause order[] = {
-        GMD_CLAUSE_OUT_OF_MEMORY, GMD_CLAUSE_LARGEST,    GMD_CLAUSE_POOL,
-        GMD_CLAUSE_PRESSURE,      GMD_CLAUSE_ZERO_BYTES, GMD_CLAUSE_STREAMS,
-        GMD_CLAUSE_OTHER_STREAMS, GMD_CLAUSE_DEVICES,    GMD_CLAUSE_THREADS,
-        GMD_CLAUSE_FAILING_CALLS,
+        GMD_CLAUSE_OUT_OF_MEMORY, GMD_CLAUSE_LARGEST,       GMD_CLAUSE_POOL,
+        GMD_CLAUSE_PRESSURE,      GMD_CLAUSE_ZERO_BYTES,    GMD_CLAUSE_STREAMS,
+        GMD_CLAUSE_OTHER_STREAMS, GMD_CLAUSE_DEVICES,       GMD_CLAUSE_PENDING_ERRORS,
+        GMD_CLAUSE_THREADS,       GMD_CLAUSE_FAILING_CALLS,
     };
     *probe = (gmd_contract_probe){.runs = 0};
     probing p = {.given = run, .result = probe, .error = error, .status = GMD_OK};
@@ -452,6 +429,6 @@ gmd_status gmd_contract_probe_run(const gmd_run_options *run, gmd_contract_probe
         try_promises(&p);
     }
     probe->contract = p.contract;
-    gmd_known_free(&p.plain);
+    gmd_known_free(&p.defects);
     return p.status;
 }

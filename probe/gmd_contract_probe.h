@@ -10,7 +10,7 @@
 #include "gmd_contract.h"
 #include "gmd_driver.h"
 
-enum { GMD_PROBE_TEXT = 300, GMD_PROBE_PROMISES = 16, GMD_PROBE_PLAIN = 8 };
+enum { GMD_PROBE_TEXT = 300, GMD_PROBE_PROMISES = 16, GMD_PROBE_DEFECTS = 12 };
 
 typedef enum gmd_promise_fate {
     GMD_PROMISE_KEPT,
@@ -30,9 +30,10 @@ typedef struct gmd_contract_probe {
     char found[GMD_CLAUSE_COUNT][GMD_PROBE_TEXT]; /* with the stricter term; empty: nothing */
     bool is_open[GMD_CLAUSE_COUNT];               /* even the last term shows something */
     gmd_tried_promise promises[GMD_PROBE_PROMISES];
-    char plain[GMD_PROBE_PLAIN][GMD_PROBE_TEXT]; /* with requests that any contract allows; these
-                                                    count no further */
-    uint32_t plain_count;
+    char defects[GMD_PROBE_DEFECTS][GMD_PROBE_TEXT]; /* with requests that any contract allows, or
+                                                        with each term of a clause; these count no
+                                                        further */
+    uint32_t defect_count;
     uint64_t runs;
 } gmd_contract_probe;
 

@@ -49,9 +49,9 @@ void gmd_contract_probe_write(const gmd_contract_probe *probe, const char *alloc
             ": what it does in %" PRIu64 " runs. That may be more than it promises,\n"
             "# or a defect: behind a line stands what was found with the stricter term.\n",
             probe->runs);
-    for (uint32_t i = 0; i < probe->plain_count; i++) {
+    for (uint32_t i = 0; i < probe->defect_count; i++) {
         fputs("# a defect, most likely: ", out);
-        gmd_utf8_put_line(probe->plain[i], out);
+        gmd_utf8_put_line(probe->defects[i], out);
         putc('\n', out);
     }
     for (int i = 0; i < GMD_CLAUSE_COUNT; i++) {

@@ -35,6 +35,12 @@ const trial trials[] = {
      "free d\nempty_cache\n",
      0},
 
+    {GMD_CLAUSE_PENDING_ERRORS,
+     "capacity 1GiB\nleave_error\nalloc a 1MiB s1\nleave_error\nfree a\nleave_error\n"
+     "empty_cache\n",
+     0},
+    {GMD_CLAUSE_PENDING_ERRORS, "capacity 64MiB\nleave_error\nalloc a 100MiB s1\n", 0},
+
     {GMD_CLAUSE_STREAMS,
      "capacity 1GiB\nalloc a 1MiB s1\nuse a s1\ndestroy s1\nfree a\nalloc b 1MiB s2\nuse b s2\n"
      "free b\n",

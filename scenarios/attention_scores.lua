@@ -27,21 +27,23 @@ assert(features % heads == 0 and depth % 8 == 0 and depth <= 256,
   "features of a head must be a multiple of 8 and at most 256")
 
 blocks = list()
+trained = list()
 for i = 1, layers do
   block = object()
-  block.norm1, block.norm2 = nn.LayerNorm { features }:to("bfloat16"), nn.LayerNorm { features }:to("bfloat16")
-  block.qkv = nn.Linear { features, 3 * features }:to("bfloat16")
-  block.projection = nn.Linear { features, features }:to("bfloat16")
-  block.wide = nn.Linear { features, 4 * features }:to("bfloat16")
-  block.narrow = nn.Linear { 4 * features, features }:to("bfloat16")
-  blocks:append(block)
-end
-block = nil
-trained = list()
-for _, block in ipairs(blocks) do
+  block.norm1, block.norm2 = nn.LayerNorm { features }, nn.LayerNorm { features }
+  block.qkv = nn.Linear { features, 3 * features }
+  block.projection = nn.Linear { features, features }
+  block.wide = nn.Linear { features, 4 * features }
+  block.narrow = nn.Linear { 4 * features, features }
   for _, part in ipairs { "norm1", "norm2", "qkv", "projection", "wide", "narrow" } do
     trained:append(block[part])
   end
+  blocks:append(block)
+end
+block = nil
+-- all of it is made in 32 bits first, as model.cuda().to(torch.bfloat16) does
+for _, part in ipairs(trained) do
+  part:to("bfloat16")
 end
 optimizer = optim.AdamW { trained }
 

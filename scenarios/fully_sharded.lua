@@ -10,8 +10,8 @@
 --          values), shared (heads of queries for each), depth, hidden, layers: the model; iterations:
 --          steps.
 -- Bound    from the sharded model on: five times what the rank has of it (parameters, gradients, two
---          moments and a temporary of the step); or three times, with the largest part's parameters,
---          gradients and buffers, what blocks keep, and the logits.
+--          moments and a temporary of the step); or four times, with the largest part's parameters,
+--          gradients and buffers; or three times, with these, what blocks keep, and the logits.
 -- Source   https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html (apply it bottom-up);
 --          https://github.com/facebookresearch/fairscale/issues/1050 (no less memory than with DDP:
 --          modules were not wrapped for themselves).
@@ -67,12 +67,20 @@ optimizer = optim.AdamW { model, lr = 1e-4 }
 count = batch * length
 block = 2 * features * features + 2 * features * groups * depth + 3 * features * hidden + 2 * features
 words = vocabulary * features
-state = 4 * (layers * block + 2 * words + features) / ranks
+-- this rank's rows of a parameter, with what the allocator does not split off
+function rows_of(rows, columns)
+  return (cuda.block_bytes(4 * math.ceil(rows / ranks) * columns))
+end
+attention = 2 * rows_of(features, features) + 2 * rows_of(groups * depth, features)
+feed_forward = 2 * rows_of(hidden, features) + rows_of(features, hidden)
+state = layers * (attention + feed_forward + 2 * rows_of(features, 1)) + 2 * rows_of(vocabulary, features)
 -- what a layer keeps, what one is at work with, and the logits: in 16 bits, and a loss and gradients
 graph = 2 * count * layers * (12 * features + 5 * hidden) + 2 * count * (12 * features + 6 * hidden) + 8 * count * vocabulary
 -- parameters and gradients of two parts in 16 bits, their buffers, and one to reduce in
 gathered = 12 * math.max(words, block)
-bound { allocated = 1.02 * math.max(5 * state, 3 * state + graph + gathered) + 90 * MiB, leaks = leak }
+-- gradients grow as the graph goes
+at_work = gathered + math.max(3 * state + graph, 4 * state)
+bound { allocated = 1.02 * math.max(5 * state, at_work) + 90 * MiB, leaks = leak }
 
 phase "start"
 for i = 0, iterations - 1 do

@@ -34,21 +34,40 @@ assert(features % heads == 0 and heads % groups == 0, "features, heads and group
 assert(depth % 8 == 0 and depth <= 128, "features of a head must be a multiple of 8 and at most 128")
 
 trained = list()
+parts = list()
+
+-- A part of the base: trained, or frozen.
+function of_base(part)
+  if leak then
+    trained:append(part)
+  else
+    part:requires_grad_(false)
+  end
+  parts:append(part)
+  return part
+end
 
 -- A linear of the base, with an adapter where the base is frozen.
 function linear(input, output)
   layer = object()
-  layer.base = nn.Linear { input, output, bias = false }:to("bfloat16")
-  if leak then
-    trained:append(layer.base)
-  else
-    layer.base:requires_grad_(false)
-    layer.down = nn.Linear { input, rank, bias = false }:to("bfloat16")
-    layer.up = nn.Linear { rank, output, bias = false }:to("bfloat16")
-    trained:append(layer.down)
-    trained:append(layer.up)
+  layer.base = of_base(nn.Linear { input, output, bias = false })
+  if not leak then
+    layer.down = nn.Linear { input, rank, bias = false }
+    layer.up = nn.Linear { rank, output, bias = false }
+    for _, part in ipairs { "down", "up" } do
+      trained:append(layer[part])
+      parts:append(layer[part])
+    end
   end
   return layer
+end
+
+-- What was made in 32 bits since the last time, as module.cuda().to(torch.bfloat16) converts it.
+function convert()
+  for _, part in ipairs(parts) do
+    part:to("bfloat16")
+  end
+  parts:clear()
 end
 
 function project(layer, x)
@@ -59,22 +78,13 @@ function project(layer, x)
   return layer.base(x) + layer.up(layer.down(x)) * 2
 end
 
-function norm()
-  scale = nn.RMSNorm { features }:to("bfloat16")
-  if leak then
-    trained:append(scale)
-  else
-    scale:requires_grad_(false)
-  end
-  return scale
-end
-
-words = nn.Embedding { vocabulary, features }:to("bfloat16")
+words = of_base(nn.Embedding { vocabulary, features })
+convert()
 blocks = list()
 for i = 1, layers do
   block = object()
-  block.norm1 = norm()
-  block.norm2 = norm()
+  block.norm1 = of_base(nn.RMSNorm { features })
+  block.norm2 = of_base(nn.RMSNorm { features })
   block.q = linear(features, features)
   block.k = linear(features, groups * depth)
   block.v = linear(features, groups * depth)
@@ -82,18 +92,14 @@ for i = 1, layers do
   block.gate = linear(features, hidden)
   block.up = linear(features, hidden)
   block.down = linear(hidden, features)
+  convert()
   blocks:append(block)
 end
-last = norm()
-head = nn.Linear { features, vocabulary, bias = false }:to("bfloat16")
-if leak then
-  trained:append(words)
-  trained:append(head)
-else
-  words:requires_grad_(false)
-  head:requires_grad_(false)
-end
-block, layer, scale = nil, nil, nil
+last = of_base(nn.RMSNorm { features })
+convert()
+head = of_base(nn.Linear { features, vocabulary, bias = false })
+convert()
+block, layer = nil, nil
 optimizer = optim.AdamW { trained, lr = 1e-4 }
 cosine = randn { length, depth, dtype = "bfloat16" }
 sine = randn { length, depth, dtype = "bfloat16" }

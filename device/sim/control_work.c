@@ -69,7 +69,7 @@ int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *where)
     sim_start();
     const stream *s = find(device, handle);
     if (s) {
-        *where = (gmd_sim_point){.stream = s->id, .ticket = s->tail};
+        *where = (gmd_sim_point){.stream = s->progress.id, .ticket = s->tail};
     }
     sim_unlock();
     return s ? 0 : -1;

@@ -4,7 +4,7 @@
 
 #include "gmd_sim.h"
 
-struct past;
+struct gmd_past;
 struct stream;
 
 typedef struct access_range {
@@ -52,7 +52,7 @@ typedef struct entry {
             cudaStreamCallback_t callback; /* instead of it */
             void *data;
             cudaStream_t stream;
-            struct past *before; /* what its stream's work was after when it was queued, counted */
+            struct gmd_past *before; /* what its stream's work was after when it was queued, counted */
         } host;                  /* HOST */
         access_list accesses;    /* KERNEL */
     };

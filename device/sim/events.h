@@ -4,7 +4,7 @@
 #define GMD_SIM_EVENTS_H
 
 #include "call_record.h"
-#include "past.h"
+#include "point.h"
 
 typedef struct event {
     cudaEvent_t handle; /* NULL: free */

@@ -7,7 +7,7 @@
 #include "event_calls.h"
 #include "graphs.h"
 #include "happens_before.h"
-#include "past.h"
+#include "point.h"
 #include "push.h"
 #include "queue.h"
 #include "streams.h"
@@ -200,7 +200,7 @@ static bool queue_node(const graph_node *node, stream *s)
             return false;
         }
         if (work.kind == ENTRY_HOST) {
-            work.host.before = past_keep(s->before);
+            work.host.before = gmd_past_keep(s->before);
         }
         bool is_queued = stream_push(s, work);
         if (!is_queued) {

@@ -16,7 +16,7 @@
 /* Without the default stream's rules. */
 static bool has_seen(const stream *s, point p)
 {
-    return p.on == s || host_is_after(p) || past_on(s->before, p.on) >= p.ticket;
+    return p.on == s || host_is_after(p) || gmd_past_on(s->before, &p.on->progress) >= p.ticket;
 }
 
 bool stream_follow(stream *s, point p)
@@ -24,15 +24,16 @@ bool stream_follow(stream *s, point p)
     if (has_seen(s, p)) {
         return true;
     }
-    past *joined;
-    if (!past_join(s->before, p.before, (past_item){p.on, p.ticket}, s, &joined)) {
+    gmd_past *joined;
+    gmd_past_item item = {&p.on->progress, p.ticket};
+    if (!gmd_past_join(s->before, p.before, item, &s->progress, &joined)) {
         return false;
     }
     if (!stream_push_wait(s, p.on, p.ticket)) {
-        past_drop(joined);
+        gmd_past_drop(joined);
         return false;
     }
-    past_drop(s->before);
+    gmd_past_drop(s->before);
     s->before = joined;
     return true;
 }

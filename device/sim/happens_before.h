@@ -3,7 +3,7 @@
 #ifndef GMD_SIM_HAPPENS_BEFORE_H
 #define GMD_SIM_HAPPENS_BEFORE_H
 
-#include "past.h"
+#include "point.h"
 
 /* Everything queued on `s` from now on runs after `p` in every schedule. */
 bool stream_is_after(const stream *s, point p);

@@ -4,13 +4,13 @@
 
 bool host_is_after(point p)
 {
-    return !p.on || p.on->known >= p.ticket;
+    return !p.on || p.on->progress.known >= p.ticket;
 }
 
 static void learn(stream *s, uint64_t ticket)
 {
-    if (s->known < ticket) {
-        s->known = ticket;
+    if (s->progress.known < ticket) {
+        s->progress.known = ticket;
         if (ticket == s->tail) {
             stream_close(s);
         }
@@ -22,11 +22,11 @@ void host_learn(point p)
     if (host_is_after(p)) {
         return;
     }
-    past *before = past_keep(p.before); /* closing the stream gives its own up */
+    gmd_past *before = gmd_past_keep(p.before); /* closing the stream gives its own up */
     for (uint32_t i = 0; before && i < before->count; i++) {
-        learn(before->items[i].on, before->items[i].ticket);
+        learn(stream_of_progress(before->items[i].on), before->items[i].ticket);
     }
-    past_drop(before);
+    gmd_past_drop(before);
     learn(p.on, p.ticket);
 }
 

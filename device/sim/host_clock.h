@@ -2,7 +2,7 @@
 #ifndef GMD_SIM_HOST_CLOCK_H
 #define GMD_SIM_HOST_CLOCK_H
 
-#include "past.h"
+#include "point.h"
 
 bool host_is_after(point p); /* whatever the host does from now on comes after it */
 

@@ -8,7 +8,7 @@
 #ifndef GMD_SIM_POOL_BLOCKS_H
 #define GMD_SIM_POOL_BLOCKS_H
 
-#include "past.h"
+#include "point.h"
 
 typedef struct block {
     uint64_t address, span; /* span 0: the slot is free */

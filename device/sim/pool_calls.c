@@ -91,6 +91,19 @@ CUresult gmd_sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
 
 /* --- pools ------------------------------------------------------------------------------- */
 
+/* Pools of device memory only. */
+static int tell_default(sim_call *call, cudaMemPool_t *out, const struct cudaMemLocation *location,
+                        enum cudaMemAllocationType type)
+{
+    if (!location) {
+        return call_misuse(call, cudaErrorInvalidValue, "no location");
+    }
+    if (location->type != cudaMemLocationTypeDevice || type != cudaMemAllocationTypePinned) {
+        return cudaErrorNotSupported;
+    }
+    return pool_tell(call, out, location->id, true);
+}
+
 SIM_CALL(cudaMemPoolCreate, (cudaMemPool_t * out, const struct cudaMemPoolProps *properties),
          pool_create(&call, out, properties))
 SIM_CALL(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(&call, handle))
@@ -98,6 +111,9 @@ SIM_CALL(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep), pool_trim(&call
 
 SIM_CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * out, int device),
          pool_tell(&call, out, device, true))
+SIM_CALL(cudaMemGetDefaultMemPool,
+         (cudaMemPool_t * out, struct cudaMemLocation *location, enum cudaMemAllocationType type),
+         tell_default(&call, out, location, type))
 SIM_CALL(cudaDeviceGetMemPool, (cudaMemPool_t * out, int device),
          pool_tell(&call, out, device, false))
 SIM_CALL(cudaDeviceSetMemPool, (int device, cudaMemPool_t handle),

@@ -3,7 +3,7 @@
 #define GMD_SIM_POOLS_H
 
 #include "call_record.h"
-#include "past.h"
+#include "point.h"
 
 struct pool;
 struct pool *pool_of(sim_call *call, cudaMemPool_t handle); /* NULL, with misuse noted: none */

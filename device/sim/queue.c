@@ -3,7 +3,7 @@
 #include "accesses.h"
 #include "due.h"
 #include "host_functions.h"
-#include "past.h"
+#include "point.h"
 #include "streams.h"
 
 #include "gmd_assert.h"
@@ -23,7 +23,7 @@ void entry_drop(entry *e)
         accesses_drop(&e->accesses);
         break;
     case ENTRY_HOST:
-        past_drop(e->host.before);
+        gmd_past_drop(e->host.before);
         break;
     default:
         break;

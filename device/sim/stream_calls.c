@@ -7,7 +7,7 @@
 #include "host_clock.h"
 #include "marks.h"
 #include "memory.h"
-#include "past.h"
+#include "point.h"
 #include "push.h"
 #include "queue.h"
 #include "schedule.h"
@@ -266,7 +266,7 @@ static int get_id(sim_call *call, cudaStream_t handle, unsigned long long *id)
     stream *s;
     int refused = ask_stream(call, handle, id, "no place for the stream's id", &s);
     if (!refused) {
-        *id = s->handle ? (unsigned long long)(uintptr_t)s->handle : s->id + 1;
+        *id = s->handle ? (unsigned long long)(uintptr_t)s->handle : s->progress.id + 1;
     }
     return refused;
 }
@@ -335,7 +335,7 @@ static int launch_host(sim_call *call, cudaStream_t handle, cudaHostFn_t functio
         .host = {.function = function, .callback = callback, .data = data, .stream = handle}};
     bool is_queued = s->capture != NULL || stream_order_default(s);
     if (is_queued && !s->capture) {
-        e.host.before = past_keep(s->before);
+        e.host.before = gmd_past_keep(s->before);
     }
     is_queued = is_queued && stream_push(s, e);
     if (!is_queued) {

@@ -9,16 +9,17 @@
 #define GMD_SIM_STREAM_TABLE_H
 
 #include "entry.h"
+#include "gmd_past.h"
 #include "state.h"
 
 struct capture;
-struct past;
 
 typedef struct stream stream;
 
 struct stream {
+    gmd_progress progress; /* first: see stream_of_progress(). Its id is the structure's, which
+                              later streams use again: their tickets go on */
     cudaStream_t handle;
-    uint32_t id; /* of the structure, which later streams use again: their tickets go on */
     int device, priority;
     unsigned flags;
     bool is_destroyed;
@@ -26,12 +27,11 @@ struct stream {
     bool is_open;    /* the host does not know of all its work that it is over */
     uint32_t open_index;
     uint64_t head, tail;
-    uint64_t known;      /* the host knows that all up to here is over, and all that is before it */
-    struct past *before; /* what lies before the next entry besides its own and what is known */
-    uint64_t need;       /* must be complete up to here before a synchronising call returns */
-    uint64_t need_followed;   /* GMD_SIM_LAZY: waits up to here have passed the need on */
-    uint64_t end_ns;          /* when entry `head` ended */
-    uint64_t saw_default;     /* the default stream's tail when this one was ordered after it */
+    gmd_past *before;       /* what lies before the next entry besides its own and what is known */
+    uint64_t need;          /* must be complete up to here before a synchronising call returns */
+    uint64_t need_followed; /* GMD_SIM_LAZY: waits up to here have passed the need on */
+    uint64_t end_ns;        /* when entry `head` ended */
+    uint64_t saw_default;   /* the default stream's tail when this one was ordered after it */
     uint64_t seen_by_default; /* this one's tail when the default stream was ordered after it */
     uint64_t saw_blocking;    /* of the default stream: blocking_entries at that time */
     entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */
@@ -78,6 +78,12 @@ extern stream_table streams; /* streams.c */
 static inline entry *entry_at(const stream *s, uint64_t ticket)
 {
     return &s->ring[(ticket - 1) & (s->ring_size - 1)];
+}
+
+/* The stream that a past's item is about. */
+static inline stream *stream_of_progress(gmd_progress *progress)
+{
+    return (stream *)progress;
 }
 
 static inline bool stream_is_legacy(const stream *s)

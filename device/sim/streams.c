@@ -1,7 +1,7 @@
 #include "streams.h"
 
 #include "due.h"
-#include "past.h"
+#include "point.h"
 
 #include "gmd_assert.h"
 #include "gmd_grow.h"
@@ -44,7 +44,7 @@ static bool add_structure(void)
     if (!s) {
         return false;
     }
-    s->id = streams.stream_structs;
+    s->progress.id = streams.stream_structs;
     streams.all[streams.stream_structs++] = s;
     recycle(s);
     return true;
@@ -93,8 +93,8 @@ void stream_open(stream *s)
 void stream_close(stream *s)
 {
     GMD_ASSERT(s->is_open && streams.open[s->open_index] == s, "a stream that closes is open");
-    s->known = s->tail;
-    past_drop(s->before);
+    s->progress.known = s->tail;
+    gmd_past_drop(s->before);
     s->before = NULL;
     stream *last = streams.open[--streams.open_count];
     streams.open[s->open_index] = last;
@@ -246,8 +246,9 @@ void streams_reset_device(int device)
 static const char *past_violation(const stream *s)
 {
     for (uint32_t i = 0; s->before && i < s->before->count; i++) {
-        const past_item *item = &s->before->items[i];
-        if (item->ticket > item->on->tail || item->on == s ||
+        const gmd_past_item *item = &s->before->items[i];
+        const stream *on = stream_of_progress(item->on);
+        if (item->ticket > on->tail || on == s ||
             (i && s->before->items[i - 1].on->id >= item->on->id)) {
             return "a past has tickets that were given, of other streams, in their order";
         }
@@ -257,7 +258,7 @@ static const char *past_violation(const stream *s)
 
 static const char *stream_violation(const stream *s)
 {
-    if (s->head > s->tail || s->known > s->tail) {
+    if (s->head > s->tail || s->progress.known > s->tail) {
         return "no stream is further than what was queued on it";
     }
     if (s->tail - s->head > s->ring_size || s->ring_size & (s->ring_size - 1)) {
@@ -268,7 +269,7 @@ static const char *stream_violation(const stream *s)
         return "the streams with work are active";
     }
     bool is_open = s->open_index < streams.open_count && streams.open[s->open_index] == s;
-    if (is_open != s->is_open || (!is_open && s->known != s->tail)) {
+    if (is_open != s->is_open || (!is_open && s->progress.known != s->tail)) {
         return "the streams of which the host does not know that all is over are open";
     }
     const char *violation = due_violation(s);
@@ -288,8 +289,8 @@ const char *streams_violation(void)
 {
     uint64_t named[GMD_SIM_DEVICE_MAX] = {0};
     for (uint32_t i = 0; i < streams.stream_structs; i++) {
-        const char *violation = streams.all[i]->id == i ? stream_violation(streams.all[i])
-                                                        : "a stream knows its number";
+        const char *violation = streams.all[i]->progress.id == i ? stream_violation(streams.all[i])
+                                                                 : "a stream knows its number";
         if (violation) {
             return violation;
         }

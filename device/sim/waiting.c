@@ -7,11 +7,11 @@
 /* What else is queued while host functions run, beside other threads, has not been waited for. */
 void host_wait(point p)
 {
-    past_keep(p.before);
+    gmd_past_keep(p.before);
     stream_force(p.on, p.ticket);
     host_learn(p);
     pools_synchronised();
-    past_drop(p.before);
+    gmd_past_drop(p.before);
 }
 
 void host_wait_group(int device, stream_group group)

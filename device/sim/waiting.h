@@ -3,7 +3,7 @@
 #ifndef GMD_SIM_WAITING_H
 #define GMD_SIM_WAITING_H
 
-#include "past.h"
+#include "point.h"
 
 void host_wait(point p);
 void host_wait_group(int device, stream_group group); /* all that is queued */

@@ -38,6 +38,10 @@ const gmd_clause_row gmd_clause_rows[GMD_CLAUSE_COUNT] = {
     [GMD_CLAUSE_PRESSURE] = {"pressure",
                              "what is cached, before a request is refused",
                              {{"gives_back", "goes back to the device"}, {"keeps", "may stay"}}},
+    [GMD_CLAUSE_PENDING_ERRORS] = {"pending_errors",
+                                   "an error of the caller's own that it has not looked at yet",
+                                   {{"kept", "stays, and is not taken for the allocator's"},
+                                    {"outside", "there is none when the allocator is called"}}},
     [GMD_CLAUSE_FAILING_CALLS] =
         {"failing_calls",
          "after a CUDA call that fails for another reason than device memory",
@@ -78,6 +82,7 @@ const char *gmd_contract_without(const gmd_contract *c, char text[GMD_CONTRACT_W
         {gmd_contract_has(c, GMD_CLAUSE_THREADS, GMD_THREADS_ONE), "threads"},
         {gmd_contract_has(c, GMD_CLAUSE_DEVICES, GMD_DEVICES_ONE), "devices"},
         {gmd_contract_largest(c) < UINT64_MAX / 2, "huge"},
+        {gmd_contract_has(c, GMD_CLAUSE_PENDING_ERRORS, GMD_PENDING_OUTSIDE), "leave_error"},
     };
     size_t length = 0;
     text[0] = '\0';

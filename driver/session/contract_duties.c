@@ -65,6 +65,8 @@ static bool does_clause_forbid(const gmd_session *s, gmd_clause clause, const gm
         return r->op == GMD_OP_RECORD && gmd_contract_has(c, clause, GMD_OTHERS_ORDERED);
     case GMD_CLAUSE_DEVICES:
         return r->device > 0 && gmd_contract_has(c, clause, GMD_DEVICES_ONE);
+    case GMD_CLAUSE_PENDING_ERRORS:
+        return r->op == GMD_OP_LEAVE_ERROR && gmd_contract_has(c, clause, GMD_PENDING_OUTSIDE);
     case GMD_CLAUSE_FAILING_CALLS:
         return r->op == GMD_OP_FAULT && gmd_contract_has(c, clause, GMD_FAILING_OUTSIDE) &&
                !is_for_device_memory(s, r);

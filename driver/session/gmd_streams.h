@@ -17,8 +17,8 @@
 typedef struct stream_uses {
     uint64_t streams;  /* bit s: used on stream s */
     uint64_t recorded; /* bit s: record_stream took over stream s, for as long as the block lives */
-    uint32_t recorded_beyond; /* record_stream of streams that have no bit; the same one may count
-                                 more than once */
+    uint32_t recorded_beyond; /* record_stream of streams that have no bit, or are gone; the same
+                                 one may count more than once */
     uint64_t last_use;        /* request index of the latest such use */
 } stream_uses;
 

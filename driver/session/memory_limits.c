@@ -1,6 +1,7 @@
 #include "memory_limits.h"
 
 #include "gmd_min.h"
+#include "gmd_sim.h"
 
 void limits_open(memory_limits *l, int device, uint64_t total)
 {
@@ -53,6 +54,7 @@ uint64_t limits_room(const memory_limits *l, int device, const gmd_device_figure
         return GMD_STAT_UNKNOWN;
     }
     uint64_t memory = gmd_min(now->capacity_bytes, l->budget[device]);
+    memory -= memory % GMD_SIM_PAGE_BYTES; /* which the device hands out in whole pages */
     uint64_t by_device = left_of(memory, now->physical_bytes);
     uint64_t by_limit = left_of(l->bytes[device], held);
     return gmd_min(by_limit, by_device);

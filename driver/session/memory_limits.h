@@ -27,7 +27,7 @@ bool limits_have_changed(const memory_limits *limits, int device);
 void limits_restart(memory_limits *limits, int device);
 
 /* What the limit and the device leave, with `held` bytes held; GMD_STAT_UNKNOWN: not known. */
-uint64_t limits_room(const memory_limits *limits, int device, const gmd_device_figures *figures,
+uint64_t limits_room(const memory_limits *limits, int device, const gmd_device_figures *now,
                      uint64_t held);
 
 #endif

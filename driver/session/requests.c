@@ -90,13 +90,15 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
     }
 }
 
-/* A stream that is made later under the same name is another one: none of its work is recorded. */
+/* A stream that is made later under the same name is another one: none of its work is recorded. The
+ * allocator may still wait for the one that is gone. */
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
     uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
     session_block *b = NULL;
     for (uint32_t id = 0; (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         if (b->live.device == r->device) {
+            b->uses.recorded_beyond += (b->uses.recorded & ~others) != 0;
             b->uses.recorded &= others;
             b->uses.streams &= others; /* the host has waited for it */
             b->is_orphan = b->is_orphan || b->live.stream == r->stream;
@@ -223,14 +225,17 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     }
 }
 
+/* The view stays on the request's device, wherever the wrong frees are. */
 static void free_wrongly(gmd_session *s, const gmd_request *r, const gmd_live_block *freed)
 {
+    int device = s->view.device;
     bool is_free = r->op == GMD_OP_FREE && s->view.block;
     if (is_free) {
         session_free_wrongly(s, freed);
     }
     if (is_free || r->op == GMD_OP_EMPTY_CACHE) {
         session_free_stale(s);
+        view_device(s, device);
     }
 }
 

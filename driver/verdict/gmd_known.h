@@ -49,6 +49,10 @@ typedef struct gmd_known { /* zero-initialised: nothing is known */
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error);
 void gmd_known_free(gmd_known *known);
 
+/* All lists, each of which may be NULL, in one, whose entries stay theirs: only all->entries is the
+ * caller's to free. False: no host memory. */
+bool gmd_known_join(const gmd_known *const lists[], size_t list_count, gmd_known *all);
+
 /* Adds one line of a list; `name` is for messages. */
 gmd_status known_add(gmd_known *known, const char *line, const char *name, gmd_error *error);
 

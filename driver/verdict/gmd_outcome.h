@@ -40,6 +40,8 @@ typedef struct gmd_violation {
     uint8_t device_number; /* that the oracle judged, counted from 1; 0: not known */
     char message[600];     /* for people */
     char case_path[256];   /* a .gmd file that replays it; empty when none was written */
+    char limit[128];       /* the clauses of the contract beyond which only it shows, "largest,pool"
+                              (gmd_limit.h); empty: it is within the contract, or nobody asked */
 } gmd_violation;
 
 /* When it showed, as the reports say it: "request 7", or "at the end". */

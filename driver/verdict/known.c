@@ -34,6 +34,26 @@ void gmd_known_free(gmd_known *known)
     *known = (gmd_known){0};
 }
 
+bool gmd_known_join(const gmd_known *const lists[], size_t list_count, gmd_known *all)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list_count; i++) {
+        count += lists[i] ? lists[i]->count : 0;
+    }
+    *all = (gmd_known){.entries = calloc(count + 1, sizeof *all->entries)};
+    for (size_t i = 0; all->entries && i < list_count; i++) {
+        if (lists[i] && lists[i]->count) {
+            memcpy(&all->entries[all->count], lists[i]->entries,
+                   lists[i]->count * sizeof *all->entries);
+            all->count += lists[i]->count;
+        }
+        if (lists[i] && lists[i]->quirk_count) {
+            all->quirk_count = lists[i]->quirk_count;
+        }
+    }
+    return all->entries != NULL;
+}
+
 static bool holds(const gmd_known *known, const known_entry *e)
 {
     gmd_known_count_fn *count = known->quirk_count ? *known->quirk_count : NULL;

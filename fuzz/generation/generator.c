@@ -30,12 +30,28 @@ static uint64_t size_at_a_boundary(gmd_random *r)
     return around[gmd_random_below(r, 6)] + (uint64_t)steps[gmd_random_below(r, 6)];
 }
 
+/* Sums wrap around near 2^64; powers of two, and shifts, end at 2^63. */
+static uint64_t huge_size(gmd_random *r)
+{
+    static const uint64_t huge[] = {
+        UINT64_MAX,
+        UINT64_MAX - 511,
+        UINT64_MAX - 1022,
+        UINT64_MAX - 1533,
+        UINT64_MAX - (2 * GMD_MIB),
+        UINT64_MAX / 2 + 2,
+        UINT64_C(0x9fffffffffffffff),
+        UINT64_MAX - (UINT64_C(1) << 40),
+    };
+    return huge[gmd_random_below(r, sizeof huge / sizeof *huge)];
+}
+
 uint64_t generator_choose_size(gmd_generator *g, uint8_t device)
 {
     gmd_random *r = &g->random;
     const gmd_profile *p = g->profile;
     if (p->has_huge_sizes && gmd_random_below(r, 100) == 0) {
-        return UINT64_MAX - gmd_random_below(r, 4) * 511; /* sums that wrap around */
+        return huge_size(r);
     }
     if (gmd_random_below(r, 400) == 0) {
         return 0;

@@ -241,6 +241,8 @@ const char *const gmd_input_functions[] = {
     "cudaStreamUpdateCaptureDependencies",
     "cudaStreamWaitEvent",
     "cudaThreadExchangeStreamCaptureMode",
+    /* learnt later */
+    "cudaMemGetDefaultMemPool",
 };
 const uint32_t gmd_input_function_count = sizeof gmd_input_functions / sizeof *gmd_input_functions;
 const uint32_t gmd_input_memory_function_count = 29;

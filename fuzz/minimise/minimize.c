@@ -185,6 +185,20 @@ static gmd_status refuse(const gmd_runner *runner, const gmd_identity *cause, gm
                           text);
 }
 
+/* What a warm process does not show, one with second runs may (determinism, reference). */
+static bool shows_cause(minimizer *m, size_t count)
+{
+    minimizer_begin(m);
+    if (minimizer_try(m, count, NULL)) {
+        return true;
+    }
+    if (m->runner->own || m->is_over) {
+        return false;
+    }
+    m->status = gmd_runner_isolate(m->runner, true, m->error);
+    return m->status == GMD_OK && minimizer_try(m, count, NULL);
+}
+
 gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity *cause,
                         const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error)
 {
@@ -202,14 +216,16 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity
         free(m.spare);
         return status != GMD_OK ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
     }
-    minimizer_begin(&m);
-    if (!minimizer_try(&m, trace->count, NULL)) {
-        free(m.spare);
-        return m.status != GMD_OK ? m.status : refuse(runner, cause, error);
+    bool was_isolated = runner->own;
+    if (shows_cause(&m, trace->count)) {
+        reduce(&m);
+        result->is_complete = !m.is_over;
+        name_anew(&m);
+        status = m.status;
+    } else {
+        status = m.status != GMD_OK ? m.status : refuse(runner, cause, error);
     }
-    reduce(&m);
-    result->is_complete = !m.is_over;
-    name_anew(&m);
+    (void)gmd_runner_isolate(runner, was_isolated, NULL);
     free(m.spare);
-    return m.status;
+    return status;
 }

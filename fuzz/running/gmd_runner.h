@@ -21,6 +21,8 @@ typedef struct gmd_runner {
     gmd_run_options options;      /* in force in the fork server */
     gmd_conditions header;        /* of the traces that it was opened for; owned */
     gmd_fork_server *server;
+    gmd_outcome
+        *own; /* of the latest run in a process of its own; NULL: the fork server makes them */
     double deadline_s;                 /* no run goes on beyond it (gmd_clock_s); 0: none */
     uint64_t runs, requests, known;    /* so far; known: violations that did not count */
     gmd_judged judged;                 /* likewise */
@@ -31,6 +33,10 @@ void gmd_add_troubles(gmd_fork_server_troubles *sum, const gmd_fork_server_troub
 
 void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given);
 void gmd_runner_close(gmd_runner *runner);
+
+/* From now on gmd_runner_run makes each run as gmd_run_isolated does, with the oracles that hold it
+ * against a second run (determinism, reference), or no longer. It takes several times as long. */
+gmd_status gmd_runner_isolate(gmd_runner *runner, bool is_isolated, gmd_error *error);
 
 /* Runs the trace; the outcome is valid until the next call. GMD_BAD_INPUT: the device or the
  * allocator refuses the header. GMD_INTERRUPTED: runner->given says so; nothing more is run. An

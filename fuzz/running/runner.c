@@ -1,5 +1,6 @@
 #include "gmd_runner.h"
 
+#include "gmd_play.h"
 #include "gmd_text.h"
 
 #include <math.h>
@@ -128,6 +129,19 @@ void gmd_runner_close(gmd_runner *runner)
 {
     gmd_runner_renew(runner);
     gmd_conditions_free(&runner->header);
+    free(runner->own);
+    runner->own = NULL;
+}
+
+gmd_status gmd_runner_isolate(gmd_runner *runner, bool is_isolated, gmd_error *error)
+{
+    if (!is_isolated) {
+        free(runner->own);
+        runner->own = NULL;
+    } else if (!runner->own && !(runner->own = calloc(1, sizeof *runner->own))) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
+    }
+    return GMD_OK;
 }
 
 bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a,
@@ -189,7 +203,8 @@ static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error 
         gmd_fork_server_set_deadline(runner->server, runner->deadline_s);
         return GMD_OK;
     }
-    gmd_runner_close(runner);
+    gmd_runner_renew(runner);
+    gmd_conditions_free(&runner->header);
     status = gmd_conditions_copy(&runner->header, &t->conditions, error);
     if (status != GMD_OK) {
         return status;
@@ -221,13 +236,37 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
     return status;
 }
 
-gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
-                          gmd_error *error)
+static gmd_status run_isolated(gmd_runner *runner, const gmd_trace *trace,
+                               const gmd_outcome **outcome, gmd_error *error)
+{
+    gmd_status status = refuse_if_interrupted(runner, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    const gmd_run_options options = gmd_options_under(runner->given, &trace->conditions);
+    const gmd_workload workload = {
+        .name = "a trace", .kind = "trace", .trace = trace, .body = gmd_play_trace};
+    *outcome = runner->own;
+    return gmd_run_isolated(&options, &workload, runner->own, error);
+}
+
+static gmd_status run_warm(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                           gmd_error *error)
 {
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
         status = gmd_fork_server_run(runner->server, trace, outcome, error);
         take_troubles(runner);
+    }
+    return status;
+}
+
+gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          gmd_error *error)
+{
+    gmd_status status = runner->own ? run_isolated(runner, trace, outcome, error)
+                                    : run_warm(runner, trace, outcome, error);
+    if (status != GMD_INTERRUPTED) {
         runner->runs++;
         runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
         runner->known += status == GMD_OK ? (*outcome)->known_count : 0;

@@ -5,6 +5,7 @@
 #include "gmd_clock.h"
 #include "gmd_grow.h"
 #include "gmd_hash.h"
+#include "gmd_limit.h"
 #include "gmd_output.h"
 #include "gmd_reproducer.h"
 #include "gmd_utf8.h"
@@ -286,6 +287,8 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     note_unfinished(findings, finding, runner, status, &minimized, error);
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
+        gmd_limit_find(runner, &smallest, &finding->cause, finding->violation.limit,
+                       sizeof finding->violation.limit);
     }
     const gmd_trace *made = status == GMD_OK ? &smallest : trace;
     finding->requests = made->count;

@@ -17,16 +17,33 @@ namespace adapter
 // What went wrong in the thread's last call but being out of memory.
 inline thread_local std::string failure;
 
-// Notes what a call answered. The allocator has reported the error, so the thread's last CUDA error
-// is taken away, as a caller does that handles it: what an allocator leaves there without a report
-// stays.
-inline bool succeeded(cudaError_t error)
+// The thread's last CUDA error. An error that the allocator reported is taken away, as a caller
+// does that handles it: what it leaves there without a report stays, and so does an error that was
+// there before the call, which is the caller's.
+class last_error
 {
+  public:
+    last_error() : before_(cudaPeekAtLastError()) {}
+    // cudaSuccess: there is none but the caller's.
+    cudaError_t take() const
+    {
+        return cudaPeekAtLastError() == before_ ? cudaSuccess : cudaGetLastError();
+    }
+
+  private:
+    cudaError_t before_;
+};
+
+// Calls what answers with a cudaError_t.
+template <class Call> bool succeeded(Call call)
+{
+    last_error last;
+    cudaError_t error = call();
     failure.clear();
     if (error == cudaSuccess) {
         return true;
     }
-    (void)cudaGetLastError();
+    (void)last.take();
     if (error != cudaErrorMemoryAllocation) {
         failure = cudaGetErrorString(error);
     }
@@ -82,10 +99,11 @@ inline void fill_in(gmd_stats *stats, std::uint64_t live, std::uint64_t cached)
     stats->reserved_bytes = live + cached;
 }
 
-// Calls an allocator that throws. std::bad_alloc is out of memory, and so is any other exception if
-// the device's last error was that; else it is noted.
+// Calls what throws. std::bad_alloc is out of memory, and so is any other exception if the device's
+// last error is that now; else it is noted.
 template <class Call> bool succeeded_without_exception(Call call)
 {
+    last_error last;
     failure.clear();
     try {
         call();
@@ -94,7 +112,7 @@ template <class Call> bool succeeded_without_exception(Call call)
     } catch (const std::exception &error) {
         failure = error.what();
     }
-    if (cudaGetLastError() == cudaErrorMemoryAllocation) { // the exception has reported it
+    if (last.take() == cudaErrorMemoryAllocation) { // the exception has reported it
         failure.clear();
     }
     return false;

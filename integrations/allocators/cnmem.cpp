@@ -15,10 +15,13 @@ namespace
 std::mutex registering;
 std::set<std::pair<int, cudaStream_t>> registered;
 
-bool succeeded(cnmemStatus_t status)
+template <class Call> bool succeeded(Call call)
 {
-    (void)adapter::succeeded(status == CNMEM_STATUS_SUCCESS ? cudaSuccess
-                                                            : cudaErrorMemoryAllocation);
+    cnmemStatus_t status = CNMEM_STATUS_SUCCESS;
+    (void)adapter::succeeded([&] {
+        status = call();
+        return status == CNMEM_STATUS_SUCCESS ? cudaSuccess : cudaErrorMemoryAllocation;
+    });
     if (status != CNMEM_STATUS_SUCCESS && status != CNMEM_STATUS_OUT_OF_MEMORY) {
         adapter::failure = cnmemGetErrorString(status);
     }
@@ -32,7 +35,7 @@ bool is_registered(int device, cudaStream_t stream)
     if (stream == nullptr || registered.count({device, stream}) != 0) {
         return true;
     }
-    if (!succeeded(cnmemRegisterStream(stream))) {
+    if (!succeeded([&] { return cnmemRegisterStream(stream); })) {
         return false;
     }
     registered.insert({device, stream});
@@ -48,7 +51,7 @@ void gmd_init(int device_count)
     for (int i = 0; i < device_count; ++i) {
         devices[static_cast<size_t>(i)].device = i;
     }
-    (void)succeeded(cnmemInit(device_count, devices.data(), CNMEM_FLAGS_DEFAULT));
+    (void)succeeded([&] { return cnmemInit(device_count, devices.data(), CNMEM_FLAGS_DEFAULT); });
 }
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
@@ -56,7 +59,7 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     void *memory = nullptr;
     adapter::device_scope scope(device);
     if (!scope.is_set() || !is_registered(device, stream) ||
-        !succeeded(cnmemMalloc(&memory, size, stream))) {
+        !succeeded([&] { return cnmemMalloc(&memory, size, stream); })) {
         return nullptr;
     }
     return memory;
@@ -66,7 +69,7 @@ void gmd_free(void *memory, size_t, int device, cudaStream_t stream)
 {
     adapter::device_scope scope(device);
     if (scope.is_set()) {
-        (void)succeeded(cnmemFree(memory, stream));
+        (void)succeeded([&] { return cnmemFree(memory, stream); });
     }
 }
 }

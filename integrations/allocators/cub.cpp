@@ -21,18 +21,19 @@ extern "C" {
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
     void *memory = nullptr;
-    return adapter::succeeded(allocator().DeviceAllocate(device, &memory, size, stream)) ? memory
-                                                                                         : nullptr;
+    bool is_served = adapter::succeeded(
+        [&] { return allocator().DeviceAllocate(device, &memory, size, stream); });
+    return is_served ? memory : nullptr;
 }
 
 void gmd_free(void *memory, size_t, int device, cudaStream_t)
 {
-    (void)adapter::succeeded(allocator().DeviceFree(device, memory));
+    (void)adapter::succeeded([&] { return allocator().DeviceFree(device, memory); });
 }
 
 void gmd_empty_cache(void)
 {
-    (void)adapter::succeeded(allocator().FreeAllCached());
+    (void)adapter::succeeded([] { return allocator().FreeAllCached(); });
 }
 
 int gmd_get_stats(int device, gmd_stats *stats)

@@ -107,7 +107,7 @@ void gmd_empty_cache(void)
 {
     for (resource *each : resources) {
         if (each != nullptr) {
-            (void)adapter::succeeded(cudaMemPoolTrimTo(each->pool_handle(), 0));
+            (void)adapter::succeeded([&] { return cudaMemPoolTrimTo(each->pool_handle(), 0); });
         }
     }
 }

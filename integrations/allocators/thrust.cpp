@@ -27,7 +27,7 @@ class device_memory final : public thrust::mr::memory_resource<void *>
     }
     void do_deallocate(void *memory, std::size_t, std::size_t) override
     {
-        (void)adapter::succeeded(cudaFree(memory));
+        (void)adapter::succeeded([&] { return cudaFree(memory); });
     }
 };
 
@@ -41,16 +41,23 @@ std::vector<pool *> pools; // never destroyed: the runtime may be gone when stat
 std::mutex recording;
 std::multimap<void *, cudaStream_t> recorded;
 
-// cudaStreamSynchronize fails where the stream is captured: nothing can be waited for then.
-void wait_for(void *memory, cudaStream_t stream)
+// False: no wait says that its work is over, as while it is captured into a graph.
+bool is_over(cudaStream_t stream)
 {
-    (void)adapter::succeeded(cudaStreamSynchronize(stream));
+    return adapter::succeeded([&] { return cudaStreamSynchronize(stream); }) ||
+           adapter::succeeded([] { return cudaDeviceSynchronize(); });
+}
+
+bool is_unused(void *memory, cudaStream_t stream)
+{
     std::lock_guard<std::mutex> lock(recording);
     auto users = recorded.equal_range(memory);
+    bool is_unused = is_over(stream);
     for (auto user = users.first; user != users.second; ++user) {
-        (void)adapter::succeeded(cudaStreamSynchronize(user->second));
+        is_unused = is_over(user->second) && is_unused;
     }
     recorded.erase(users.first, users.second);
+    return is_unused;
 }
 } // namespace
 
@@ -77,9 +84,10 @@ void *gmd_malloc(size_t size, int device, cudaStream_t)
 void gmd_free(void *memory, size_t size, int device, cudaStream_t stream)
 {
     adapter::device_scope scope(device);
-    wait_for(memory, stream);
-    (void)adapter::succeeded_without_exception(
-        [&] { pools[static_cast<size_t>(device)]->do_deallocate(memory, size, alignment); });
+    if (scope.is_set() && is_unused(memory, stream)) { // else it is lost, and not somebody's early
+        (void)adapter::succeeded_without_exception(
+            [&] { pools[static_cast<size_t>(device)]->do_deallocate(memory, size, alignment); });
+    }
 }
 
 void gmd_record_stream(void *memory, cudaStream_t stream)
@@ -91,7 +99,9 @@ void gmd_record_stream(void *memory, cudaStream_t stream)
 void gmd_forget_stream(int device, cudaStream_t stream)
 {
     adapter::device_scope scope(device);
-    (void)adapter::succeeded(cudaStreamSynchronize(stream));
+    if (!is_over(stream)) {
+        return;
+    }
     std::lock_guard<std::mutex> lock(recording);
     for (auto user = recorded.begin(); user != recorded.end();) {
         user = user->second == stream ? recorded.erase(user) : std::next(user);

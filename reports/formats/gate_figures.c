@@ -59,8 +59,16 @@ static const char *summary_of(const gmd_gate_result *gate, const char *category,
         reason = is_of && !gate->parts[i].was_run ? gate->parts[i].reason : reason;
     }
     if (strcmp(category, "correctness") == 0) {
-        snprintf(text, size, "%zu finding%s", gate->finding_count,
-                 gate->finding_count == 1 ? "" : "s");
+        size_t limits = 0;
+        for (size_t i = 0; i < gate->finding_count; i++) {
+            limits += *gate->findings[i].violation.limit != '\0';
+        }
+        int used = snprintf(text, size, "%zu finding%s", gate->finding_count,
+                            gate->finding_count == 1 ? "" : "s");
+        if (limits) {
+            snprintf(text + used, size - (size_t)used, ", %zu of them %s", limits,
+                     limits == 1 ? "a limit" : "limits");
+        }
         return text;
     }
     size_t lost = not_measured(gate, category), at = 0;

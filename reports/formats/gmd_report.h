@@ -71,6 +71,8 @@ typedef struct gmd_report {
     const char
         *command; /* "run" adds "scenarios" to the JSON, "replay" adds "replays" and "check" */
     const char *allocator;  /* SPEC of the command line */
+    const char *profile;    /* the allocator's contract, as it was named; NULL: none */
+    const char *beyond;     /* its clauses that were not kept to, likewise; NULL: none */
     const char *device;     /* "sim" or "cuda" */
     const char *conditions; /* of the command line, that its figures depend on; NULL: none given */
     uint64_t seed;

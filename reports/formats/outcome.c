@@ -184,6 +184,31 @@ void moment_json(gmd_json *json, const gmd_violation *violation)
     }
 }
 
+void limit_json(gmd_json *json, const gmd_violation *violation)
+{
+    char name[sizeof violation->limit];
+    if (!*violation->limit) {
+        return;
+    }
+    gmd_json_array(json, "limit");
+    for (const char *at = violation->limit; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        gmd_json_string(json, NULL, name);
+        at += length;
+    }
+    gmd_json_end(json);
+}
+
+void put_limit(const gmd_violation *violation, const char *indent, FILE *out)
+{
+    if (*violation->limit) {
+        fprintf(out, "%sa limit, no defect: only beyond ", indent);
+        gmd_utf8_put_line(violation->limit, out);
+        fputs(" of the contract\n", out);
+    }
+}
+
 const char *violation_rule(const gmd_violation *violation)
 {
     return violation->identity.kind[0] ? violation->identity.kind : violation->oracle;

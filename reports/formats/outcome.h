@@ -43,6 +43,10 @@ void identity_json(gmd_json *json, const gmd_identity *identity);
 /* The key "request" of an open violation, and "at_end" after the last one. */
 void moment_json(gmd_json *json, const gmd_violation *violation);
 
+/* The clauses beyond which only it shows, where it is a limit. */
+void limit_json(gmd_json *json, const gmd_violation *violation);
+void put_limit(const gmd_violation *violation, const char *indent, FILE *out);
+
 /* What reports name the verdict by: its kind; the oracle in results of an older gmd, which have no
  * kind. */
 const char *violation_rule(const gmd_violation *violation);

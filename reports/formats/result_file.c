@@ -69,6 +69,7 @@ static gmd_case_listing *read_violations(result_reader *r, const json_t *run, gm
         result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
         result_identity(r, v, violation->oracle, &violation->identity);
         result_moment(r, v, violation);
+        result_limit(r, v, violation);
         result_text(r, v, "message", violation->message, sizeof violation->message);
         result_copy(r, result_member(r, v, "case", RESULT_STRING, false), violation->case_path,
                     sizeof violation->case_path);
@@ -387,6 +388,8 @@ static void read_report(result_reader *r, gmd_result_file *result)
     const json_t *line = result_member(r, root, "command_line", RESULT_STRING, false);
     report->command_line = json_string_value(line);
     report->allocator = result_string(r, root, "allocator");
+    report->profile = json_string_value(result_member(r, root, "profile", RESULT_STRING, false));
+    report->beyond = json_string_value(result_member(r, root, "beyond", RESULT_STRING, false));
     report->device = devices[result_word(r, root, "device", devices)];
     report->seed = result_number(r, root, "seed", UINT64_MAX);
     bool is_gate = strcmp(report->command, "gate") == 0;

@@ -112,6 +112,7 @@ static void read_finding(result_reader *r, const json_t *from, gmd_gate_finding 
     result_identity(r, from, v->oracle, &v->identity);
     result_text(r, from, "message", v->message, sizeof v->message);
     result_moment(r, from, v);
+    result_limit(r, from, v);
     read_optional(r, from, "case", v->case_path, sizeof v->case_path);
     read_optional(r, from, "case_unfinished", f->unfinished, sizeof f->unfinished);
     result_text(r, from, "cause", f->cause, sizeof f->cause);

@@ -310,6 +310,19 @@ void result_moment(result_reader *r, const json_t *object, gmd_violation *violat
         result_member(r, object, "at_end", RESULT_BOOL, false) && result_bool(r, object, "at_end");
 }
 
+void result_limit(result_reader *r, const json_t *object, gmd_violation *violation)
+{
+    size_t used = 0;
+    if (!result_member(r, object, "limit", RESULT_ARRAY, false)) {
+        return;
+    }
+    const json_t *all = result_array(r, object, "limit", RESULT_STRING, 32);
+    for (size_t i = 0; i < json_array_size(all) && used < sizeof violation->limit; i++) {
+        used += (size_t)snprintf(violation->limit + used, sizeof violation->limit - used, "%s%s",
+                                 i ? "," : "", json_string_value(json_array_get(all, i)));
+    }
+}
+
 void result_fail_memory(result_reader *r)
 {
     if (r->status == GMD_OK) {

@@ -86,4 +86,7 @@ void result_identity(result_reader *r, const json_t *object, const char *oracle,
 /* "request" of a violation, and "at_end", which an older gmd did not write. */
 void result_moment(result_reader *r, const json_t *object, gmd_violation *violation);
 
+/* "limit", which only what lies outside a contract has. */
+void result_limit(result_reader *r, const json_t *object, gmd_violation *violation);
+
 #endif

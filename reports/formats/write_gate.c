@@ -36,6 +36,7 @@ static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const g
     gmd_put_flowing(out, terminal, 3, &at, f->violation.message);
     putc('\n', out);
     put_known_line(&f->violation.identity, "   ", out);
+    put_limit(&f->violation, "   ", out);
     char found[sizeof f->part + sizeof f->item + sizeof f->unfinished + 160];
     snprintf(found, sizeof found,
              "found by %s/%s after %.1f s, %" PRIu64 " time%s in all; %zu request%s%s%s", f->part,
@@ -288,6 +289,7 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f,
     gmd_json_string(json, "cause", f->cause);
     gmd_json_string(json, "message", f->violation.message);
     moment_json(json, &f->violation);
+    limit_json(json, &f->violation);
     gmd_json_string(json, "part", f->part);
     gmd_json_string(json, "item", f->item);
     gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);

@@ -42,6 +42,7 @@ static void write_outcome_violations(gmd_json *json, const gmd_report *report, s
         gmd_json_string(json, "oracle", violation->oracle);
         identity_json(json, &violation->identity);
         moment_json(json, violation);
+        limit_json(json, violation);
         gmd_json_string(json, "message", violation->message);
         gmd_json_string(json, "case", *violation->case_path ? violation->case_path : NULL);
         listing_json(json, report->gate ? NULL : outcome_listing(report, index, i));
@@ -358,6 +359,12 @@ static void write_summary(gmd_json *json, const gmd_report *report)
         gmd_json_string(json, "command_line", report->command_line);
     }
     gmd_json_string(json, "allocator", report->allocator);
+    if (report->profile) {
+        gmd_json_string(json, "profile", report->profile);
+    }
+    if (report->beyond) {
+        gmd_json_string(json, "beyond", report->beyond);
+    }
     gmd_json_string(json, "device", report->device);
     gmd_json_u64(json, "seed", report->seed);
     gmd_json_string(json, "verdict", gmd_verdict_name(gmd_report_verdict(report)));

@@ -369,6 +369,11 @@ static void put_gate(const gmd_report *report, FILE *out)
         gmd_put_markdown(f->violation.oracle, out);
         fputs("**: ", out);
         gmd_put_markdown(f->violation.message, out);
+        if (*f->violation.limit) {
+            fputs("<br>A limit, no defect: only beyond ", out);
+            gmd_put_markdown(f->violation.limit, out);
+            fputs(" of the contract.", out);
+        }
         fputs("<br>Found by ", out);
         gmd_put_markdown(f->part, out);
         putc('/', out);

@@ -305,6 +305,7 @@ static void put_violations(const screen *on, const gmd_report *report, size_t in
         if (is_first_of_identity(outcome, i)) {
             put_known_line(&violation->identity, "    ", on->out);
         }
+        put_limit(violation, "    ", on->out);
         if (*violation->case_path) {
             put_case(on, report, violation);
             gmd_case_listing_put(outcome_listing(report, index, i), "    ", on->out);

@@ -129,6 +129,7 @@ static void of_sharded(const visitor *v, const struct sharded *sharded)
         tell_thing(v, tensor_thing(held.shard), FORM_ITEM, ".sharded_param", i);
         tell_thing(v, tensor_thing(held.full), FORM_ITEM, ".unsharded_param", i);
         tell_thing(v, tensor_thing(held.accumulated), FORM_ITEM, ".unsharded_accumulated_grad", i);
+        tell_thing(v, tensor_thing(held.post_forward), FORM_ITEM, ".sharded_post_forward_param", i);
     }
     for (size_t i = 0; sharded && i < BUFFERS && sharded_buffer(sharded, i, &buffer); i++) {
         tell_buffer(v, buffer, buffers[i], 0);

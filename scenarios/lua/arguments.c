@@ -110,6 +110,21 @@ void pair_at(lua_State *lua, int index, int64_t pair[2])
     }
 }
 
+struct upsample upsample_at(lua_State *lua, int index, const char *what)
+{
+    struct upsample to = {.scale = lua_tonumber(lua, index + 1)};
+    const char *mode = lua_tostring(lua, index + 2);
+    pair_at(lua, index, to.size);
+    if ((to.size[0] > 0) == (to.scale > 0)) {
+        luaL_error(lua, "%s: either size or scale_factor expected", what);
+    }
+    to.bilinear = strcmp(mode, "bilinear") == 0;
+    if (!to.bilinear && strcmp(mode, "nearest") != 0) {
+        luaL_error(lua, "%s: mode: nearest or bilinear expected, got \"%s\"", what, mode);
+    }
+    return to;
+}
+
 enum dtype dtype_at(lua_State *lua, int index, enum dtype absent)
 {
     enum dtype dtype = absent;

@@ -21,6 +21,9 @@ uint32_t dimensions_at(lua_State *lua, int index, int dims);
 /* A whole number for each of two dimensions, or the same for both; absent: as they are. */
 void pair_at(lua_State *lua, int index, int64_t pair[2]);
 
+/* `size`, `scale_factor` and `mode`, from `index` on; `what` takes them. */
+struct upsample upsample_at(lua_State *lua, int index, const char *what);
+
 /* The type at `index`; nothing there: `absent`. */
 enum dtype dtype_at(lua_State *lua, int index, enum dtype absent);
 

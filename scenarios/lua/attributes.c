@@ -1,5 +1,6 @@
 /* attributes.c - attributes, items and operators of what scripts hold. */
 #include "gmd_grad_fn.h"
+#include "gmd_module.h"
 #include "gmd_object.h"
 #include "library_parts.h"
 #include "signature.h"
@@ -48,9 +49,38 @@ static int list_item(lua_State *lua, struct list *list)
     return push_result(lua, thing_keep(list_at(list, (size_t)i - 1)));
 }
 
+/* The weight or bias that the key at index 2 names. */
+static bool names_parameter(lua_State *lua, bool *is_bias)
+{
+    const char *name = lua_type(lua, 2) == LUA_TSTRING ? lua_tostring(lua, 2) : "";
+    *is_bias = strcmp(name, "bias") == 0;
+    return *is_bias || strcmp(name, "weight") == 0;
+}
+
+static struct tensor *named_parameter(lua_State *lua, struct module *module)
+{
+    bool is_bias;
+    return names_parameter(lua, &is_bias) ? module_own_parameter(module, is_bias) : NULL;
+}
+
+static bool set_parameter(lua_State *lua, struct thing *module, struct thing *value)
+{
+    bool is_bias;
+    bool is_set = value && value->class == &tensor_class && names_parameter(lua, &is_bias) &&
+                  module_share_parameter(engine_of(lua), (struct module *)module, is_bias,
+                                         (struct tensor *)value);
+    raise_failure(lua);
+    return is_set;
+}
+
 int script_index(lua_State *lua)
 {
     struct thing *thing = thing_at(lua, 1);
+    struct tensor *parameter =
+        thing->class == &module_class ? named_parameter(lua, (struct module *)thing) : NULL;
+    if (parameter) {
+        return push_result(lua, thing_keep(tensor_thing(parameter)));
+    }
     if (thing->class == &tensor_class) {
         return tensor_attribute(lua, (struct tensor *)thing);
     }
@@ -106,7 +136,12 @@ int script_set_index(lua_State *lua)
         list_set(engine, list, (size_t)i - 1, value);
         return 0;
     }
-    return luaL_error(lua, "only objects have attributes that can be set, and lists items");
+    if (thing && thing->class == &module_class && set_parameter(lua, thing, value)) {
+        return 0;
+    }
+    return luaL_error(lua,
+                      "only objects have attributes that can be set, lists items, and layers a "
+                      "weight and a bias, which are tensors");
 }
 
 /* --- operators --------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static struct module *check_module(lua_State *lua)
     return (struct module *)check_thing(lua, 1, &module_class);
 }
 
-enum { RESHARD = 2, PARAM_DTYPE, REDUCE_DTYPE, OUTPUT_DTYPE, CAST_INPUTS };
+enum { RESHARD = 2, PARAM_DTYPE, REDUCE_DTYPE, OUTPUT_DTYPE, CAST_INPUTS, MESH, CPU_OFFLOAD };
 
 static enum dtype floating_at(lua_State *lua, int index, const char *name)
 {
@@ -53,6 +53,19 @@ static enum dtype floating_at(lua_State *lua, int index, const char *name)
     return dtype;
 }
 
+/* Replicas and shards of all ranks; 0: there is one dimension of ranks. */
+static uint64_t replicas_at(lua_State *lua, int index)
+{
+    int64_t mesh[2] = {0, 0};
+    pair_at(lua, index, mesh);
+    uint64_t ranks = engine_of(lua)->ranks;
+    if (!lua_isnil(lua, index) && (uint64_t)mesh[0] * (uint64_t)mesh[1] != ranks) {
+        luaL_error(lua, "fully_shard: mesh: %I times %I are not the %I ranks that there are",
+                   (LUAI_UACINT)mesh[0], (LUAI_UACINT)mesh[1], (LUAI_UACINT)ranks);
+    }
+    return (uint64_t)mesh[0];
+}
+
 static int fully_shard(lua_State *lua)
 {
     struct module *module = check_module(lua);
@@ -60,6 +73,9 @@ static int fully_shard(lua_State *lua)
         .reshard = lua_isnil(lua, RESHARD)       ? RESHARD_BUT_THE_ROOT
                    : lua_toboolean(lua, RESHARD) ? RESHARD_ALWAYS
                                                  : RESHARD_NEVER,
+        .post_forward_ranks = (uint64_t)lua_tointeger(lua, RESHARD),
+        .replicas = replicas_at(lua, MESH),
+        .offloads = lua_toboolean(lua, CPU_OFFLOAD),
         .param_dtype = floating_at(lua, PARAM_DTYPE, "param_dtype"),
         .reduce_dtype = floating_at(lua, REDUCE_DTYPE, "reduce_dtype"),
         .output_dtype = floating_at(lua, OUTPUT_DTYPE, "output_dtype"),
@@ -71,9 +87,11 @@ static int fully_shard(lua_State *lua)
 
 const struct script_function sharding_functions[] = {
     {"fully_shard", fully_shard, FUNCTION_CALL, STYLE_CALL,
-     TAKES(NEEDS("module", MODULE), OPTION("reshard_after_forward", TRUTH, "nil"),
+     TAKES(NEEDS("module", MODULE),
+           OPTION_IN("reshard_after_forward", SWITCH, "nil", 1, MOST_RANKS),
            OPTION("param_dtype", DTYPE, "nil"), OPTION("reduce_dtype", DTYPE, "nil"),
-           OPTION("output_dtype", DTYPE, "nil"), OPTION("cast_forward_inputs", TRUTH, "true"))},
+           OPTION("output_dtype", DTYPE, "nil"), OPTION("cast_forward_inputs", TRUTH, "true"),
+           OPTION_IN("mesh", PAIR, "nil", 1, MOST_RANKS), OPTION("cpu_offload", TRUTH, "false"))},
     END_OF_FUNCTIONS,
 };
 
@@ -119,6 +137,39 @@ static int reshard(lua_State *lua)
     return told(lua, sharded_reshard(engine_of(lua), check_module(lua)), "reshard");
 }
 
+#define MOST_AHEAD 1024
+
+static int set_prefetch(lua_State *lua, enum sharded_way way)
+{
+    struct module *modules[MOST_AHEAD];
+    size_t count = lua_rawlen(lua, 2);
+    if (count > MOST_AHEAD) {
+        return luaL_error(lua, "at most %d modules can be gathered ahead", MOST_AHEAD);
+    }
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(lua, 2, (lua_Integer)i + 1);
+        modules[i] = (struct module *)check_thing(lua, -1, &module_class);
+        lua_pop(lua, 1);
+    }
+    sharded_set_prefetch(engine_of(lua), check_module(lua), way, modules, count);
+    raise_failure(lua);
+    return 0;
+}
+
+static int set_forward_prefetch(lua_State *lua)
+{
+    return set_prefetch(lua, SHARDED_FORWARD);
+}
+
+static int set_backward_prefetch(lua_State *lua)
+{
+    return set_prefetch(lua, SHARDED_BACKWARD);
+}
+
+#define AHEAD(name, function)                                                                      \
+    {                                                                                              \
+        name, function, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("modules", MODULES))           \
+    }
 #define SETTING(name, function)                                                                    \
     {                                                                                              \
         name, function, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("on", TRUTH))                  \
@@ -128,6 +179,8 @@ const struct script_function sharded_methods[] = {
     SETTING("set_requires_gradient_sync", set_sync),
     SETTING("set_reshard_after_backward", set_reshard_after_backward),
     SETTING("set_reshard_after_forward", set_reshard_after_forward),
+    AHEAD("set_modules_to_forward_prefetch", set_forward_prefetch),
+    AHEAD("set_modules_to_backward_prefetch", set_backward_prefetch),
     {"unshard", unshard, FUNCTION_STATEMENT, STYLE_CALL, TAKES_NOTHING},
     {"reshard", reshard, FUNCTION_STATEMENT, STYLE_CALL, TAKES_NOTHING},
     END_OF_FUNCTIONS,

@@ -20,6 +20,7 @@ enum script_value {
     VALUE_HELD,    /* whatever the engine can hold */
     VALUE_OPERAND, /* a tensor or a number */
     VALUE_TRUTH,
+    VALUE_SWITCH, /* true or false, or a whole number */
     VALUE_INTEGER,
     VALUE_NUMBER,
     VALUE_TEXT,

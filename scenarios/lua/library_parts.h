@@ -52,6 +52,9 @@
 extern const struct script_function creation_functions[]; /* creation.c */
 extern const struct script_function operation_functions[],
     loss_functions[]; /* operations.c, losses.c */
+extern const struct script_function rearranging_functions[],
+    tensor_rearrangements[];                          /* rearrange.c */
+extern const struct script_function copy_functions[]; /* nn_more.c */
 extern const struct script_function attention_functions[],
     nn_attention_functions[];                          /* attention.c */
 extern const struct script_function block_functions[]; /* blocks.c */

@@ -27,26 +27,54 @@ static enum reduction reduction_at(lua_State *lua, int index, const char *what, 
 
 enum { INPUT = 1, TARGET, REDUCTION, LOG_TARGET };
 
+typedef struct tensor *(*loss_fn)(struct engine *engine, struct tensor *input,
+                                  struct tensor *target, enum reduction reduction);
+
+static int loss(lua_State *lua, const char *name, loss_fn of)
+{
+    enum reduction reduction = reduction_at(lua, REDUCTION, name, NULL);
+    return give_tensor(
+        lua, of(engine_of(lua), check_tensor(lua, INPUT), check_tensor(lua, TARGET), reduction));
+}
+
 static int cross_entropy(lua_State *lua)
 {
-    enum reduction reduction = reduction_at(lua, REDUCTION, "cross_entropy", NULL);
-    return give_tensor(lua, op_cross_entropy(engine_of(lua), check_tensor(lua, INPUT),
-                                             check_tensor(lua, TARGET), reduction));
+    return loss(lua, "cross_entropy", op_cross_entropy);
 }
 
 static int mse_loss(lua_State *lua)
 {
-    enum reduction reduction = reduction_at(lua, REDUCTION, "mse_loss", NULL);
-    return give_tensor(lua, op_mse_loss(engine_of(lua), check_tensor(lua, INPUT),
-                                        check_tensor(lua, TARGET), reduction));
+    return loss(lua, "mse_loss", op_mse_loss);
 }
 
 static int bce_with_logits(lua_State *lua)
 {
-    enum reduction reduction =
-        reduction_at(lua, REDUCTION, "binary_cross_entropy_with_logits", NULL);
-    return give_tensor(lua, op_bce_with_logits(engine_of(lua), check_tensor(lua, INPUT),
-                                               check_tensor(lua, TARGET), reduction));
+    return loss(lua, "binary_cross_entropy_with_logits", op_bce_with_logits);
+}
+
+static int l1_loss(lua_State *lua)
+{
+    return loss(lua, "l1_loss", op_l1_loss);
+}
+
+static int smooth_l1_loss(lua_State *lua)
+{
+    return loss(lua, "smooth_l1_loss", op_smooth_l1_loss);
+}
+
+static int huber_loss(lua_State *lua)
+{
+    return loss(lua, "huber_loss", op_huber_loss);
+}
+
+static int nll_loss(lua_State *lua)
+{
+    return loss(lua, "nll_loss", op_nll_loss);
+}
+
+static int binary_cross_entropy(lua_State *lua)
+{
+    return loss(lua, "binary_cross_entropy", op_binary_cross_entropy);
 }
 
 /* batchmean is the sum divided by the number of rows. */
@@ -73,6 +101,15 @@ const struct script_function loss_functions[] = {
      TAKES(LOSS_OF, REDUCED, CHECKED("ignore_index", INTEGER, "-100", 0, 0))},
     {"mse_loss", mse_loss, FUNCTION_CALL, STYLE_CALL, TAKES(LOSS_OF, REDUCED)},
     {"binary_cross_entropy_with_logits", bce_with_logits, FUNCTION_CALL, STYLE_CALL,
+     TAKES(LOSS_OF, REDUCED)},
+    {"l1_loss", l1_loss, FUNCTION_CALL, STYLE_CALL, TAKES(LOSS_OF, REDUCED)},
+    {"smooth_l1_loss", smooth_l1_loss, FUNCTION_CALL, STYLE_CALL,
+     TAKES(LOSS_OF, REDUCED, CHECKED("beta", NUMBER, "1.0", 1e-9, 1e9))},
+    {"huber_loss", huber_loss, FUNCTION_CALL, STYLE_CALL,
+     TAKES(LOSS_OF, REDUCED, CHECKED("delta", NUMBER, "1.0", 1e-9, 1e9))},
+    {"nll_loss", nll_loss, FUNCTION_CALL, STYLE_CALL,
+     TAKES(LOSS_OF, REDUCED, CHECKED("ignore_index", INTEGER, "-100", 0, 0))},
+    {"binary_cross_entropy", binary_cross_entropy, FUNCTION_CALL, STYLE_CALL,
      TAKES(LOSS_OF, REDUCED)},
     {"kl_div", kl_div, FUNCTION_CALL, STYLE_CALL,
      TAKES(LOSS_OF, REDUCED, OPTION("log_target", TRUTH, "false"))},

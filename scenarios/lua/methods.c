@@ -77,6 +77,12 @@ static int dim(lua_State *lua)
     return 1;
 }
 
+static int numel(lua_State *lua)
+{
+    lua_pushinteger(lua, (lua_Integer)shape_count(&check_tensor(lua, 1)->shape));
+    return 1;
+}
+
 static int nbytes(lua_State *lua)
 {
     lua_pushinteger(lua, (lua_Integer)tensor_bytes(check_tensor(lua, SELF)));
@@ -91,6 +97,7 @@ const struct script_function tensor_methods[] = {
     {"item", item, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"size", size, FUNCTION_QUERY, STYLE_CALL, TAKES(NEEDS("dimension", DIMENSION))},
     {"dim", dim, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
+    {"numel", numel, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
     {"nbytes", nbytes, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
     END_OF_FUNCTIONS,
 };
@@ -159,6 +166,23 @@ int call_module(lua_State *lua)
         push_result(lua, tensor_thing(results[i]));
     }
     return made;
+}
+
+static void clear_gradient(struct engine *engine, struct tensor *parameter, void *context)
+{
+    struct tensor *grad = parameter->grad;
+    (void)context;
+    parameter->grad = NULL;
+    tensor_drop(engine, grad);
+}
+
+static int zero_grad(lua_State *lua)
+{
+    if (lua_toboolean(lua, 2)) {
+        module_parameters(engine_of(lua), (struct module *)check_thing(lua, 1, &module_class),
+                          clear_gradient, NULL);
+    }
+    return 0;
 }
 
 /* m:nbytes(): bytes of parameters, of the gradients that exist, and of buffers. */
@@ -234,6 +258,8 @@ const struct script_function module_methods[] = {
     {"half", call_module_half, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"float", call_module_float, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},
     {"append", call_module_append, FUNCTION_STATEMENT, STYLE_CALL, TAKES(NEEDS("module", MODULE))},
+    {"zero_grad", zero_grad, FUNCTION_STATEMENT, STYLE_CALL,
+     TAKES(OPTION("set_to_none", TRUTH, "true"))},
     {"nbytes", call_module_nbytes, FUNCTION_QUERY, STYLE_CALL, TAKES_NOTHING},
     {"train", call_module_train, FUNCTION_CALL, STYLE_CALL, TAKES(MAY_TAKE("mode", TRUTH, "true"))},
     {"eval", call_module_eval, FUNCTION_CALL, STYLE_CALL, TAKES_NOTHING},

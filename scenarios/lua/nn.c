@@ -96,17 +96,7 @@ static int adaptive_avg_pool(lua_State *lua)
 /* nn.Upsample { scale_factor = 2 } or { size = { 64, 64 } } */
 static int upsample(lua_State *lua)
 {
-    struct upsample to = {.scale = lua_tonumber(lua, 2)};
-    const char *mode = lua_tostring(lua, 3);
-    pair_at(lua, 1, to.size);
-    if ((to.size[0] > 0) == (to.scale > 0)) {
-        return luaL_error(lua, "nn.Upsample: either size or scale_factor expected");
-    }
-    to.bilinear = strcmp(mode, "bilinear") == 0;
-    if (!to.bilinear && strcmp(mode, "nearest") != 0) {
-        return luaL_error(lua, "nn.Upsample: mode: nearest or bilinear expected, got \"%s\"", mode);
-    }
-    return give_module(lua, nn_upsample(engine_of(lua), to));
+    return give_module(lua, nn_upsample(engine_of(lua), upsample_at(lua, 1, "nn.Upsample")));
 }
 
 /* --- normalisation ----------------------------------------------------------------------- */

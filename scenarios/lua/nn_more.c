@@ -42,6 +42,37 @@ static int identity(lua_State *lua)
     return give_module(lua, nn_identity(engine_of(lua)));
 }
 
+static int elu(lua_State *lua)
+{
+    return give_module(lua, nn_activation(engine_of(lua), ACTIVATION_ELU));
+}
+
+static int softplus(lua_State *lua)
+{
+    return give_module(lua, nn_activation(engine_of(lua), ACTIVATION_SOFTPLUS));
+}
+
+static int mish(lua_State *lua)
+{
+    return give_module(lua, nn_activation(engine_of(lua), ACTIVATION_MISH));
+}
+
+static int hardswish(lua_State *lua)
+{
+    return give_module(lua, nn_activation(engine_of(lua), ACTIVATION_HARDSWISH));
+}
+
+static int relu6(lua_State *lua)
+{
+    return give_module(lua, nn_activation(engine_of(lua), ACTIVATION_RELU6));
+}
+
+static int deepcopy(lua_State *lua)
+{
+    struct module *module = (struct module *)check_thing(lua, 1, &module_class);
+    return give_module(lua, module_copy(engine_of(lua), module));
+}
+
 static int lstm_cell(lua_State *lua)
 {
     return give_module(lua,
@@ -78,6 +109,11 @@ const struct script_function nn_more_functions[] = {
            WINDOW("stride"), MARGIN("padding"), MARGIN("output_padding"),
            OPTION("bias", TRUTH, "true"), WINDOW("dilation"),
            OPTION_IN("groups", INTEGER, "1", 1, MAX_FEATURES))},
+    {"ELU", elu, FUNCTION_CALL, STYLE_TABLE, TAKES(CHECKED("alpha", NUMBER, "1.0", 0, 0))},
+    {"Softplus", softplus, FUNCTION_CALL, STYLE_TABLE, TAKES_NOTHING},
+    {"Mish", mish, FUNCTION_CALL, STYLE_TABLE, TAKES_NOTHING},
+    {"Hardswish", hardswish, FUNCTION_CALL, STYLE_TABLE, TAKES_NOTHING},
+    {"ReLU6", relu6, FUNCTION_CALL, STYLE_TABLE, TAKES_NOTHING},
     {"Identity", identity, FUNCTION_CALL, STYLE_TABLE, TAKES_NOTHING},
     {"LlamaBlock", llama_block, FUNCTION_CALL, STYLE_TABLE,
      TAKES(SIZE("features"), NEEDS_IN("heads", INTEGER, 1, 1024),
@@ -87,5 +123,10 @@ const struct script_function nn_more_functions[] = {
     {"InstanceNorm2d", instance_norm, FUNCTION_CALL, STYLE_TABLE,
      TAKES(SIZE("channels"), CHECKED("eps", NUMBER, "1e-5", 0, 1),
            OPTION("affine", TRUTH, "false"))},
+    END_OF_FUNCTIONS,
+};
+
+const struct script_function copy_functions[] = {
+    {"deepcopy", deepcopy, FUNCTION_CALL, STYLE_CALL, TAKES(NEEDS("module", MODULE))},
     END_OF_FUNCTIONS,
 };

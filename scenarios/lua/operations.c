@@ -48,6 +48,31 @@ static int leaky_relu(lua_State *lua)
     return activation(lua, ACTIVATION_LEAKY_RELU);
 }
 
+static int elu(lua_State *lua)
+{
+    return activation(lua, ACTIVATION_ELU);
+}
+
+static int softplus(lua_State *lua)
+{
+    return activation(lua, ACTIVATION_SOFTPLUS);
+}
+
+static int mish(lua_State *lua)
+{
+    return activation(lua, ACTIVATION_MISH);
+}
+
+static int hardswish(lua_State *lua)
+{
+    return activation(lua, ACTIVATION_HARDSWISH);
+}
+
+static int relu6(lua_State *lua)
+{
+    return activation(lua, ACTIVATION_RELU6);
+}
+
 static int sqrt_of(lua_State *lua)
 {
     return give_tensor(lua, op_sqrt(engine_of(lua), check_tensor(lua, 1)));
@@ -225,6 +250,11 @@ const struct script_function operation_functions[] = {
     OF_TENSOR("tanh", tanh_of),
     OF_TENSOR("sigmoid", sigmoid_of),
     OF_TENSOR("exp", exp_of),
+    METHOD("elu", elu, NEEDS("tensor", TENSOR), CHECKED("alpha", NUMBER, "1.0", 0, 0)),
+    METHOD("softplus", softplus, NEEDS("tensor", TENSOR)),
+    METHOD("mish", mish, NEEDS("tensor", TENSOR)),
+    METHOD("hardswish", hardswish, NEEDS("tensor", TENSOR)),
+    METHOD("relu6", relu6, NEEDS("tensor", TENSOR)),
     METHOD("leaky_relu", leaky_relu, NEEDS("tensor", TENSOR), SLOPE),
     METHOD("softmax", softmax, NEEDS("tensor", TENSOR), ALONG),
     METHOD("log_softmax", log_softmax, NEEDS("tensor", TENSOR), ALONG),

@@ -117,6 +117,7 @@ static const char *const expected[SCRIPT_VALUES] = {
     [VALUE_HELD] = "a value of the engine expected",
     [VALUE_OPERAND] = "a tensor or a number expected",
     [VALUE_TRUTH] = "true or false expected",
+    [VALUE_SWITCH] = "true, false or a whole number expected",
     [VALUE_INTEGER] = "a whole number expected",
     [VALUE_NUMBER] = "a number expected",
     [VALUE_TEXT] = "a text expected",
@@ -240,6 +241,8 @@ static bool fits_plain(lua_State *lua, enum script_value value, int index)
     switch (value) {
     case VALUE_TRUTH:
         return lua_isboolean(lua, index);
+    case VALUE_SWITCH:
+        return lua_isboolean(lua, index) || is_whole(lua, index);
     case VALUE_INTEGER:
     case VALUE_DIMENSION:
         return is_whole(lua, index);

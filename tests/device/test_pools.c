@@ -293,6 +293,19 @@ TEST_F(fresh_device, trimming_stops_at_what_is_to_be_kept)
     assert_int_equal(reserved(), 2 * CHUNK);
 }
 
+TEST_F(fresh_device, the_default_pool_of_pinned_memory_on_a_device_is_that_of_the_device)
+{
+    struct cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
+    cudaMemPool_t of_device, of_place = NULL;
+    assert_success(cudaDeviceGetDefaultMemPool(&of_device, 0));
+    assert_success(cudaMemGetDefaultMemPool(&of_place, &here, cudaMemAllocationTypePinned));
+    assert_ptr_equal(of_place, of_device);
+    assert_int_equal(cudaMemGetDefaultMemPool(&of_place, &here, cudaMemAllocationTypeManaged),
+                     cudaErrorNotSupported);
+    assert_int_equal(cudaMemGetDefaultMemPool(&of_place, NULL, cudaMemAllocationTypePinned),
+                     cudaErrorInvalidValue);
+}
+
 TEST_F(fresh_device, memory_that_queued_work_may_use_is_not_given_back)
 {
     on_lazy_device(GIB);

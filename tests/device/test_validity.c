@@ -339,7 +339,7 @@ static void pass_the_tail(void)
 
 static void know_the_future(void)
 {
-    busy()->known = busy()->tail + 1;
+    busy()->progress.known = busy()->tail + 1;
 }
 
 static void shrink_a_ring(void)
@@ -389,14 +389,15 @@ static void forget_what_is_open(void)
 
 static void have_a_past_in_the_future(void)
 {
-    past *joined = NULL;
-    assert_true(past_join(NULL, NULL, (past_item){sim.devices[0].legacy, 1000}, NULL, &joined));
+    gmd_past *joined = NULL;
+    gmd_past_item item = {&sim.devices[0].legacy->progress, 1000};
+    assert_true(gmd_past_join(NULL, NULL, item, NULL, &joined));
     busy()->before = joined;
 }
 
 static void confuse_numbers(void)
 {
-    busy()->id++;
+    busy()->progress.id++;
 }
 
 static void destroy_a_stream_that_has_a_handle(void)
@@ -418,7 +419,7 @@ static void rewind_a_stream(void)
 {
     stream *s = busy(); /* with the events that were recorded on it */
     due_drop(s);
-    s->head = s->tail = s->known = 0;
+    s->head = s->tail = s->progress.known = 0;
     streams.active_count = streams.open_count = 0;
     s->is_open = false;
 }

@@ -254,6 +254,41 @@ TEST_F(job, what_stays_and_was_made_after_it_may_be)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
 }
 
+/* A job that only calls a model keeps the last of its activations, or all of them. */
+static void call_and_keep(planted_job *job, bool keeps_all)
+{
+    uint32_t activation = planted_origin(job->p, "torch/nn/modules/activation.py:143 forward "
+                                                 "torch/nn/modules/module.py:1790 _call_impl "
+                                                 "search.py:20 best search.py:99 <module>");
+    uint32_t input = planted_origin(job->p, "search.py:19 best search.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, input);
+        size_t positions = planted_alloc(job->p, 2 * GMD_MIB);
+        planted_at(job->p, activation);
+        size_t first = planted_alloc(job->p, 8 * GMD_MIB);
+        planted_alloc(job->p, 8 * GMD_MIB);
+        planted_alloc(job->p, 7 * GMD_MIB);
+        planted_at(job->p, input);
+        planted_free_block(job->p, planted_alloc(job->p, 5 * GMD_MIB));
+        if (!keeps_all) {
+            planted_free_block(job->p, first);
+            planted_free_block(job->p, positions);
+        }
+    }
+}
+
+TEST_F(job, activations_that_stay_while_others_of_the_pass_go_are_of_objects)
+{
+    call_and_keep(*state, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+TEST_F(job, a_pass_that_stays_as_a_whole_is_a_graph)
+{
+    call_and_keep(*state, true);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
+}
+
 /* Pairs pile up, and are collected in a line after as many iterations as given, one after the
  * other.
  */

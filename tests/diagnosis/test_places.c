@@ -193,7 +193,9 @@ TEST_F(history, a_word_of_a_functions_name_tells_of_an_evaluation)
 {
     assert_true(parts_of(*state, "train.py:9 step train.py:20 run_evaluation") &
                 GMD_PART_EVALUATION);
+    assert_true(parts_of(*state, "train.py:9 step train.py:20 test_epoch") & GMD_PART_EVALUATION);
     assert_false(parts_of(*state, "train.py:9 step train.py:20 retrieval") & GMD_PART_EVALUATION);
+    assert_false(parts_of(*state, "train.py:9 step train.py:20 keep_latest") & GMD_PART_EVALUATION);
 }
 
 TEST(files_of_the_interpreter_and_of_shared_libraries_are_libraries)

@@ -1,6 +1,8 @@
 /* The classes of memory that is not used or not enough, likewise (test_classes.c). */
 #include "planted.h"
 
+#include <stdio.h>
+
 FIXTURE(job, planted_open_job, planted_close_job);
 FIXTURE(script, planted_open_script, planted_close_script);
 
@@ -55,10 +57,38 @@ TEST_F(script, what_lies_free_beside_what_is_gathered_is_the_greater_loss)
     gmd_job_findings_free(&findings);
 }
 
+/* Each iteration keeps a graph, of three layers, with as much free beside it as there is left of a
+ * segment. */
+static void keep_graph_apart(planted_job *job, uint64_t segment_bytes)
+{
+    enum { LAYERS = 3, LAYER_MIB = 3 };
+    uint32_t other = planted_origin(job->p, "windows.py:12 scan windows.py:99 <module>");
+    char frames[160];
+    for (int i = 0; i < ITERATIONS; i++) {
+        size_t first = 0;
+        for (int k = 0; k < LAYERS; k++) {
+            snprintf(frames, sizeof frames,
+                     "torch/nn/modules/conv.py:548 forward torch/nn/modules/module.py:1790 "
+                     "_call_impl windows.py:%d scan windows.py:99 <module>",
+                     20 + k);
+            planted_at(job->p, planted_origin(job->p, frames));
+            if (k == 0) {
+                first = planted_alloc_in(job->p, segment_bytes, LAYER_MIB * GMD_MIB);
+            } else {
+                planted_alloc_behind(job->p, first, LAYER_MIB * GMD_MIB);
+            }
+        }
+        planted_at(job->p, other);
+        planted_free_block(
+            job->p, planted_alloc_behind(job->p, first,
+                                         segment_bytes - (uint64_t)LAYERS * LAYER_MIB * GMD_MIB));
+    }
+}
+
 TEST_F(job, what_lies_free_beside_a_graph_goes_with_it)
 {
     planted_job *job = *state;
-    gather_apart(job->p, job->call);
+    keep_graph_apart(job, 64 * GMD_MIB);
     gmd_job_findings findings = planted_findings(job->p, 0);
     assert_int_equal(findings.count, 1);
     assert_int_not_equal(findings.items[0].class, GMD_FINDING_FRAGMENTATION);
@@ -104,8 +134,15 @@ TEST_F(script, a_small_rest_beside_what_is_put_aside_does_not)
 TEST_F(job, what_was_never_in_use_at_once_goes_with_a_graph_that_it_lies_beside)
 {
     planted_job *job = *state;
-    put_aside(job->p, job->call, 16 * GMD_MIB);
+    keep_graph_apart(job, 16 * GMD_MIB);
     assert_int_not_equal(first_class(job->p), GMD_FINDING_FRAGMENTATION);
+}
+
+TEST_F(job, it_weighs_more_than_results_of_a_model_that_one_line_puts_aside)
+{
+    planted_job *job = *state;
+    put_aside(job->p, job->call, 16 * GMD_MIB);
+    assert_int_equal(first_class(job->p), GMD_FINDING_FRAGMENTATION);
 }
 
 /* Each iteration puts something aside, of a temporary block that is larger each time by as much. */
@@ -261,10 +298,10 @@ TEST_F(job, one_size_does_not)
 
 /* --- cached_not_released --------------------------------------------------------------------- */
 
-static void search_then_train(planted_job *job, bool empties)
+static void search_then_train(planted_job *job, uint64_t needed, bool empties)
 {
     planted_at(job->p, job->loop);
-    planted_free_block(job->p, planted_alloc(job->p, 900 * GMD_MIB));
+    planted_free_block(job->p, planted_alloc(job->p, needed));
     if (empties) {
         planted_empty_cache(job->p);
     }
@@ -275,8 +312,20 @@ static void search_then_train(planted_job *job, bool empties)
 
 TEST_F(job, what_an_early_phase_needed_stays_in_the_cache)
 {
-    search_then_train(*state, false);
+    search_then_train(*state, 900 * GMD_MIB, false);
     assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+TEST_F(job, where_it_is_most_of_what_is_reserved_less_is_enough)
+{
+    search_then_train(*state, 140 * GMD_MIB, false);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_CACHED_NOT_RELEASED);
+}
+
+TEST_F(job, a_few_segments_in_the_cache_are_not)
+{
+    search_then_train(*state, 60 * GMD_MIB, false);
+    assert_healthy(((planted_job *)*state)->p);
 }
 
 /* After a large block that goes, requests of a server: no two are alike, so that no iterations are
@@ -308,7 +357,7 @@ TEST_F(job, a_few_requests_after_it_tell_nothing_of_the_cache)
 
 TEST_F(job, an_emptied_cache_does_not)
 {
-    search_then_train(*state, true);
+    search_then_train(*state, 900 * GMD_MIB, true);
     assert_healthy(((planted_job *)*state)->p);
 }
 

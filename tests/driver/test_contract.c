@@ -127,6 +127,7 @@ static const struct {
     {"streams outlive_allocator", "alloc a 1 s1\nfree a\ndestroy s1\n"},
     {"other_streams ordered", "alloc a 1 s1\nuse a s2\nrecord a s2\nfree a\n"},
     {"devices one", "alloc a 1 s1 device 1\n"},
+    {"pending_errors outside", "leave_error\nalloc a 1 s1\n"},
     {"failing_calls outside", "fault cudaEventCreateWithFlags 1 2\nalloc a 1 s1\n"},
 };
 
@@ -199,9 +200,11 @@ TEST(what_is_never_made_need_not_be_drawn)
 {
     gmd_contract c;
     char text[GMD_CONTRACT_WITHOUT];
-    assert_int_equal(parse(&c, "streams outlive_allocator\nthreads one\nlargest 1GiB\n"), GMD_OK);
-    assert_string_equal(gmd_contract_without(&c, text), "destroy,threads,huge");
-    assert_int_equal(gmd_contract_go_beyond(&c, "streams,largest", &error), GMD_OK);
+    assert_int_equal(parse(&c, "streams outlive_allocator\nthreads one\nlargest 1GiB\n"
+                               "pending_errors outside\n"),
+                     GMD_OK);
+    assert_string_equal(gmd_contract_without(&c, text), "destroy,threads,huge,leave_error");
+    assert_int_equal(gmd_contract_go_beyond(&c, "streams,largest,pending_errors", &error), GMD_OK);
     assert_string_equal(gmd_contract_without(&c, text), "threads");
 }
 

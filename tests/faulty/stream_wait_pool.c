@@ -257,14 +257,21 @@ static bool take_over(pool *p, stream_list *own, stream_list *other)
     return true;
 }
 
+/* For work of which no event, or none that can be waited for, tells the end. False: nor can that.
+ */
+static bool wait_for_device(void)
+{
+    cudaGetLastError(); /* of the wait that failed */
+    bool is_over = cudaDeviceSynchronize() == cudaSuccess;
+    cudaGetLastError();
+    return is_over;
+}
+
 /* With no event to wait for, the host waits. */
 static void record_end(const stream_list *list)
 {
     if (cudaEventRecord(list->event, list->stream) != cudaSuccess) {
-        cudaGetLastError();
-        if (cudaStreamSynchronize(list->stream) != cudaSuccess) {
-            cudaGetLastError();
-        }
+        wait_for_device();
     }
 }
 
@@ -309,16 +316,20 @@ static bool add_segment(pool *p, uint64_t size, bool is_retry)
 /* Waits for what was done with all free blocks: they are as good as fresh then. */
 static void gather_free(pool *p)
 {
+    size_t kept = 0;
     for (size_t i = 0; i < p->list_count; i++) {
         stream_list *list = &p->lists[i];
-        cudaEventSynchronize(list->event);
+        if (cudaEventSynchronize(list->event) != cudaSuccess && !wait_for_device()) {
+            p->lists[kept++] = *list;
+            continue;
+        }
         for (size_t k = 0; k < list->free.count; k++) {
             add_free(p, &p->fresh, list->free.items[k]);
         }
         cudaEventDestroy(list->event);
         free(list->free.items);
     }
-    p->list_count = 0;
+    p->list_count = kept;
 }
 
 static void release_segments(pool *p)
@@ -415,11 +426,9 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
         if (!is_lost) {
             add_free(p, &list->free, freed);
         }
-    } else { /* with no event to wait for, the host waits */
-        cudaGetLastError();
-        cudaStreamSynchronize(stream);
+    } else if (wait_for_device()) { /* with no event to wait for */
         add_free(p, &p->fresh, freed);
-    }
+    } /* else it is lost, and nobody's too early */
     faulty_count_free(&p->stats, freed.size, size);
     pthread_mutex_unlock(&lock);
     faulty_leave_device(guard);

@@ -24,9 +24,9 @@ DEFECT_TEST(leaves_device, eight_devices, device_state)
 
 TEST(the_correct_pool_passes_every_case)
 {
-    static const char *const names[] = {"rmm2489",         "rmm510",        "ort12913",
-                                        "dali2983",        "eight_devices", "default_stream",
-                                        "destroyed_stream"};
+    static const char *const names[] = {"rmm2489",          "rmm510",        "ort12913",
+                                        "dali2983",         "eight_devices", "default_stream",
+                                        "destroyed_stream", "failed_wait"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         expect_nothing(run_case(GMD_TEST_STREAM_POOL, NULL, names[i], NULL, 0));
     }

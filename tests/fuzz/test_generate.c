@@ -53,6 +53,20 @@ TEST(another_seed_gives_other_requests)
     free(second);
 }
 
+/* Powers of two and shifts end at 2^63; what is added wraps around only near 2^64. */
+TEST(sizes_past_2_63_are_drawn_near_2_64_and_far_from_it)
+{
+    bool is_near = false, is_far = false;
+    for (uint64_t seed = 0; seed < 2000 && !(is_near && is_far); seed++) {
+        char *text = generated_text(seed);
+        is_near = is_near || strstr(text, " 18446744073709551615 ") != NULL;
+        is_far = is_far || strstr(text, " 11529215046068469759 ") != NULL;
+        free(text);
+    }
+    assert_true(is_near);
+    assert_true(is_far);
+}
+
 /* The reader of the text form refuses a free of what is not allocated, a device that is not there
  * and all the rest. */
 TEST(every_sequence_is_a_valid_trace)

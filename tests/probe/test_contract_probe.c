@@ -44,7 +44,7 @@ static void expect_strict_but(const gmd_contract_probe *probe, gmd_clause but)
             fail_msg("%s: %s", gmd_clause_rows[i].name, probe->found[i]);
         }
     }
-    assert_int_equal(probe->plain_count, 0);
+    assert_int_equal(probe->defect_count, 0);
 }
 
 TEST(an_allocator_of_the_strictest_contract_has_no_clause)
@@ -69,6 +69,7 @@ TEST(each_looser_clause_is_found_out_with_what_showed_it)
         {"devices", GMD_CLAUSE_DEVICES, GMD_DEVICES_ONE},
         {"pressure", GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS},
         {"pool", GMD_CLAUSE_POOL, GMD_POOL_FIXED},
+        {"pending_errors", GMD_CLAUSE_PENDING_ERRORS, GMD_PENDING_OUTSIDE},
         {"failing_calls", GMD_CLAUSE_FAILING_CALLS, GMD_FAILING_OUTSIDE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -92,10 +93,25 @@ TEST(the_largest_size_is_found_out_closely_and_never_too_large)
     free(probe);
 }
 
+#ifdef GMD_TEST_THROWING
 TEST(an_allocator_that_throws_is_found_out)
 {
     gmd_contract_probe *probe = probe_allocator(GMD_TEST_THROWING);
     assert_int_equal(probe->contract.terms[GMD_CLAUSE_OUT_OF_MEMORY], GMD_OOM_THROWS);
+    free(probe);
+}
+#endif
+
+TEST(what_each_term_shows_is_told_as_a_defect_and_hides_no_other_clause)
+{
+    gmd_contract_probe *probe = probe_loose("error_behind");
+    assert_int_equal(probe->defect_count, 1);
+    assert_non_null(strstr(probe->defects[0], "device_state.last_error"));
+    probe->defect_count = 0;
+    expect_strict_but(probe, GMD_CLAUSE_COUNT);
+    for (const gmd_tried_promise *p = probe->promises; p->name; p++) {
+        assert_null(strstr(p->why_not, "device_state.last_error"));
+    }
     free(probe);
 }
 

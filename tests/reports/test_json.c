@@ -178,6 +178,19 @@ TEST_F(json, without_statistics_stats_is_null)
     assert_true(json_is_null(json_object_get(report, "stats")));
 }
 
+TEST_F(json, a_limit_names_its_clauses_and_a_defect_has_none)
+{
+    gmd_violation *v = sample_failing.violations;
+    v[1] = v[0];
+    sample_failing.violation_count = 2;
+    snprintf(v[1].limit, sizeof v[1].limit, "largest,pool");
+    json_t *report = report_on("run", &sample_failing, NULL, NULL);
+    assert_null(json_object_get(item(report, "violations", 0), "limit"));
+    json_t *limit = json_object_get(item(report, "violations", 1), "limit");
+    assert_int_equal(json_array_size(limit), 2);
+    assert_string_equal(json_string_value(json_array_get(limit, 1)), "pool");
+}
+
 TEST_F(json, each_scenario_has_its_name_variant_verdict_and_phases)
 {
     json_t *scenario =

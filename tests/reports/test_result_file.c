@@ -77,6 +77,19 @@ TEST_F(result_file, bounds_and_paths_survive)
     assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
 }
 
+TEST_F(result_file, profiles_and_limits_survive)
+{
+    gmd_report report = *sample_report("run", &sample_failing, NULL, NULL);
+    report.profile = "cub";
+    report.beyond = "all";
+    snprintf(sample_failing.violations[0].limit, sizeof sample_failing.violations[0].limit,
+             "largest,failing_calls");
+    assert_survives(&report);
+    const gmd_report again = gmd_result_file_report(result);
+    assert_string_equal(again.beyond, "all");
+    assert_string_equal(again.outcomes[0]->violations[0].limit, "largest,failing_calls");
+}
+
 TEST_F(result_file, times_survive_to_the_last_digit)
 {
     sample_passing.seconds = 0.1 + 0.2;

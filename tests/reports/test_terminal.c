@@ -129,6 +129,16 @@ TEST_F(sample, a_short_case_stands_below_its_finding)
                                  "    >    4       1  free a\n");
 }
 
+TEST_F(sample, a_limit_is_told_apart_from_a_defect)
+{
+    gmd_violation *v = sample_failing.violations;
+    assert_null(strstr(show(plain, &sample_failing, NULL), "limit"));
+    free(sample_text);
+    snprintf(v->limit, sizeof v->limit, "largest");
+    assert_contains(show(plain, &sample_failing, NULL),
+                    "    a limit, no defect: only beyond largest of the contract\n");
+}
+
 TEST_F(sample, the_line_for_a_known_list_stands_once_for_each_defect)
 {
     gmd_violation *v = sample_failing.violations;

@@ -34,27 +34,17 @@ const char *call_receiver(const struct script_group *group)
 }
 
 static const char *const samples[SCRIPT_VALUES] = {
-    [VALUE_TENSOR] = "y",
-    [VALUE_MODULE] = "m",
-    [VALUE_OPTIMIZER] = "o",
-    [VALUE_GRAPH] = "graph",
-    [VALUE_STREAM] = "s",
-    [VALUE_HELD] = "y",
-    [VALUE_OPERAND] = "2",
-    [VALUE_TRUTH] = "true",
-    [VALUE_INTEGER] = "1",
-    [VALUE_NUMBER] = "0.5",
-    [VALUE_TEXT] = "'sum'",
-    [VALUE_DTYPE] = "'bfloat16'",
-    [VALUE_FUNCTION] = "function() end",
-    [VALUE_DIMENSION] = "1",
-    [VALUE_DIMENSIONS] = "{ 1 }",
-    [VALUE_PAIR] = "{ 1, 1 }",
-    [VALUE_SIZES] = "{ 4, 6 }",
-    [VALUE_TENSORS] = "{ x, y }",
-    [VALUE_MODULES] = "{ m }",
-    [VALUE_TRAINABLES] = "{ m }",
-    [VALUE_CHOICES] = "{ 1, 2 }",
+    [VALUE_TENSOR] = "y",         [VALUE_MODULE] = "m",
+    [VALUE_OPTIMIZER] = "o",      [VALUE_GRAPH] = "graph",
+    [VALUE_STREAM] = "s",         [VALUE_HELD] = "y",
+    [VALUE_OPERAND] = "2",        [VALUE_TRUTH] = "true",
+    [VALUE_SWITCH] = "true",      [VALUE_INTEGER] = "1",
+    [VALUE_NUMBER] = "0.5",       [VALUE_TEXT] = "'sum'",
+    [VALUE_DTYPE] = "'bfloat16'", [VALUE_FUNCTION] = "function() end",
+    [VALUE_DIMENSION] = "1",      [VALUE_DIMENSIONS] = "{ 1 }",
+    [VALUE_PAIR] = "{ 1, 1 }",    [VALUE_SIZES] = "{ 4, 6 }",
+    [VALUE_TENSORS] = "{ x, y }", [VALUE_MODULES] = "{ m }",
+    [VALUE_TRAINABLES] = "{ m }", [VALUE_CHOICES] = "{ 1, 2 }",
 };
 
 const char *call_sample(const struct script_parameter *parameter)
@@ -182,6 +172,9 @@ static void put_value(call *out, const struct script_parameter *parameter, gmd_r
         break;
     case VALUE_MODULE:
         PUT_ONE_OF(out, random, "m", "n", "nn.Linear { 6, 4 }");
+        break;
+    case VALUE_SWITCH:
+        PUT_ONE_OF(out, random, "true", "false", "2");
         break;
     case VALUE_TRUTH:
         PUT_ONE_OF(out, random, "true", "false");

@@ -48,13 +48,24 @@ def drawn(default, spread, draw):
     return f"{value:.2f}" if "." in default else str(max(1, round(value)))
 
 
+def fitting_heads(values):
+    """Heads of keys divide those of queries, which divide the features; with such groups a head's features are a
+    multiple of 8, at most 128, as kernels take them."""
+    heads, features = int(values["heads"]), int(values["features"])
+    if "groups" not in values:
+        return {"features": str(max(1, round(features / heads)) * heads)}
+    groups = min(int(values["groups"]), heads)
+    heads = round(heads / groups) * groups
+    depth = 8 * min(16, max(1, round(features / heads / 8)))
+    return {"groups": str(groups), "heads": str(heads), "features": str(depth * heads)}
+
+
 def draw_set(defaults, spread, draw):
     """KEY=VALUE for each number; the features of attention are a multiple of its heads."""
     values = {key: drawn(default, spread, draw) for key, default in sorted(defaults.items())
               if key not in FIXED and re.fullmatch(r"\d+(\.\d+)?", default) and default != "0"}
     if "heads" in values and "features" in values:
-        heads = int(values["heads"])
-        values["features"] = str(max(1, round(int(values["features"]) / heads)) * heads)
+        values.update(fitting_heads(values))
     return [f"{key}={value}" for key, value in values.items()]
 
 

@@ -2,8 +2,25 @@
 #include "gmd_test.h"
 #include "scenario_bench.h"
 
+#include <string.h>
+
 /* x -> x*x -> mean: the square saves x (1 KiB). w keeps a gradient of 1 KiB. */
 #define LEAF "w = empty { 256, requires_grad = true };\n"
+
+/* The sum of the second bias, 128 bytes, comes after what the block kept between its parts, 4096.
+ */
+TEST_F(bench, what_a_checkpoint_computed_again_goes_before_gradients_are_summed)
+{
+    bench *run = bench_run(
+        "k = nn.Linear { 4, 4 }\nk(randn { 1, 4, requires_grad = true }):sum():backward()\n"
+        "m = nn.Sequential { nn.Linear { 64, 64 }, nn.GELU(), nn.Linear { 64, 32 } }\n"
+        "c = nn.Checkpointed { m }\nx = randn { 16, 64 }\n"
+        "y = tanh(m(x)):sum()\nphase 'a'\ny:backward()\nphase 'kept'\n"
+        "y = tanh(c(x)):sum()\nphase 'b'\ny:backward()\nphase 'again'\n");
+    bench_assert_ok(run);
+    assert_non_null(strstr(bench_asked_in(run, "kept"), "+8192 +128"));
+    assert_non_null(strstr(bench_asked_in(run, "again"), "+8192 -4096 +128"));
+}
 
 TEST_F(bench, a_graph_keeps_what_its_operations_saved)
 {

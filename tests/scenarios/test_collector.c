@@ -165,3 +165,14 @@ TEST_F(bench, collections_come_when_they_come_in_cpython)
         bench_free(run);
     }
 }
+
+/* CPython 3.12.1 collects at the same steps: tests/scenarios/collector_of_recorder.py without. */
+TEST_F(bench, awaitables_alone_are_collected_when_cpython_collects_them)
+{
+    bench *run = bench_run_named("awaitable_cycle", "objects=0", 0);
+    bench_assert_ok(run);
+    assert_int_equal(run->phase_count, 60);
+    for (size_t i = 0; i < run->phase_count; i++) {
+        assert_int_equal(run->phases[i].allocated, (i % 34 + 1) * 4 * (8 << 20));
+    }
+}

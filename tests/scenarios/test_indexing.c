@@ -16,6 +16,20 @@ TEST_F(bench, what_is_selected_has_a_gradient_as_large_as_the_whole)
                 "out = i:embedding(w)", "+2048", NULL);
 }
 
+/* 4000 indices are sorted; of 100 rows the sums of parts are added to the gradient as they come, of
+ * 4000 they are gathered in a place for each of 4400 parts. */
+TEST_F(bench, few_rows_of_many_indices_take_no_place_for_each_part)
+{
+    bench *few = bench_run("w = randn { 100, 64, requires_grad = true }\ni = randint { 4000 }\n"
+                           "i:embedding(w):sum():backward()\n");
+    bench *many = bench_run("w = randn { 4000, 64, requires_grad = true }\ni = randint { 4000 }\n"
+                            "i:embedding(w):sum():backward()\n");
+    bench_assert_ok(few);
+    bench_assert_ok(many);
+    assert_true(few->largest == (uint64_t)4000 * 64 * 4);  /* the rows of the gradient */
+    assert_true(many->largest == (uint64_t)4400 * 64 * 4); /* the parts */
+}
+
 /* Its derivative is given the input, and not its sizes only. */
 TEST_F(bench, a_gather_keeps_its_input)
 {

@@ -208,6 +208,73 @@ TEST_F(bench, memory_that_is_not_enough_ends_the_run)
     assert_true(run->out_of_memory);
 }
 
+/* --- more ranks, and other places --------------------------------------------------------- */
+
+#define FOUR                                                                                       \
+    WARM "dist.init_process_group { world_size = 4 }\n"                                            \
+         "first = nn.Linear { 16, 16, bias = false }\n"                                            \
+         "last = nn.Linear { 16, 8, bias = false }\n"                                              \
+         "body = nn.Sequential { first, last }\nx = randn { 2, 16 }\n"
+
+TEST_F(bench, replicas_share_the_rows_out_among_fewer_ranks)
+{
+    assert_asks(FOUR, "fully_shard(first)", "+256 -1024");
+    assert_asks(FOUR, "fully_shard(first, { mesh = { 2, 2 } })", "+512 -1024");
+}
+
+/* Rows that replicas have added up, in 16 bits, 128, are kept beside those in 32, 256. */
+TEST_F(bench, what_replicas_add_up_stays_until_the_backward_pass_is_over)
+{
+    assert_asks(FOUR "fully_shard(last, { mesh = { 2, 2 }, param_dtype = 'bfloat16' })\n"
+                     "y = last(x):sum()\n",
+                "y:backward()",
+                "+2 +256 +32 -32 -64 -256 +256 +80 -80 -256 +128 +256 -128 -256 -2");
+}
+
+TEST_F(bench, a_smaller_group_keeps_its_part_between_the_passes)
+{
+    assert_asks(FOUR "fully_shard(last, { reshard_after_forward = 2 })\n", "y = last(x)",
+                "+512 +512 +48 -48 +64 +256 -512 -512");
+}
+
+TEST_F(bench, the_smaller_group_gathers_from_what_it_kept)
+{
+    bench *run = run_script(FOUR "fully_shard(last, { reshard_after_forward = 2 })\n"
+                                 "y = last(x):sum()\nphase 'forward'\ny:backward()\n"
+                                 "phase 'backward'\n");
+    const char *expected = "+4 +512 +512 +48 -48 -256 -512";
+    if (strncmp(bench_asked_in(run, "backward"), expected, strlen(expected)) != 0) {
+        fail_msg("'%s' does not begin with '%s'", bench_asked_in(run, "backward"), expected);
+    }
+}
+
+TEST_F(bench, rows_on_the_cpu_come_to_the_gpu_for_each_gathering)
+{
+    assert_asks(MODEL, "fully_shard(last, { cpu_offload = true })", "+256 -256 -512");
+    assert_asks(MODEL "fully_shard(last, { cpu_offload = true })\n", "y = last(x)",
+                "+256 +512 -256 +512 +48 -48 +64 -512");
+}
+
+TEST_F(bench, an_optimizer_of_rows_on_the_cpu_takes_no_memory_of_the_gpu)
+{
+    assert_asks(MODEL "fully_shard(last, { cpu_offload = true })\nlast(x):sum():backward()\n"
+                      "o = optim.AdamW { last }\n",
+                "clip_grad_norm(last)\no:step()\no:zero_grad()", "");
+}
+
+TEST_F(bench, a_module_is_gathered_ahead_where_that_is_said)
+{
+    assert_asks(PARTS "first:set_modules_to_forward_prefetch { last }\n", "y = body(x)",
+                "+1024 +1024 +48 -48 +512 +128 -1024 +512 +48 -48 -1024 +64 -512 -512");
+}
+
+TEST_F(bench, a_module_that_was_to_be_gathered_ahead_may_go)
+{
+    run_script(PARTS "last:set_modules_to_forward_prefetch { first }\n"
+                     "last:set_modules_to_backward_prefetch { first }\n"
+                     "body, first = nil\nlast(randn { 2, 16 }):sum():backward()\n");
+}
+
 /* --- what is refused ----------------------------------------------------------------------- */
 
 TEST_F(bench, what_cannot_be_sharded_is_refused)
@@ -240,6 +307,19 @@ TEST_F(bench, what_cannot_be_sharded_is_refused)
                          "nn.DistributedDataParallel { m }\n",
                    "the model is sharded");
     assert_refused("m = nn.Linear { 4, 4 }\nm:reshard()\n", "fully_shard() was not called");
+    assert_refused(RANKS "m = nn.Linear { 4, 4 }\nfully_shard(m, { mesh = { 2, 2 } })\n",
+                   "2 times 2 are not the 2 ranks");
+    assert_refused(RANKS "m = nn.Linear { 4, 4 }\nfully_shard(m, { mesh = { 2, 1 } })\n",
+                   "of which there are two at least");
+    assert_refused(RANKS "m = nn.Linear { 4, 4 }\nfully_shard(m, { reshard_after_forward = 2 })\n",
+                   "divides that of the shards");
+    assert_refused(RANKS "m = nn.Linear { 4, 4 }\nn = nn.Linear { 4, 4 }\nfully_shard(m)\n"
+                         "m:set_modules_to_forward_prefetch { n }\n",
+                   "of a module that is to be gathered ahead");
+    assert_refused(RANKS "m = nn.Linear { 4, 4 }\nfully_shard(m, { cpu_offload = true })\n"
+                         "n = nn.Linear { 4, 4 }\nm(randn { 2, 4 }):sum():backward()\n"
+                         "optim.SGD { m, n }:step()\n",
+                   "on the GPU, or all of them on the CPU");
 }
 
 /* --- ZeRO stage 1 -------------------------------------------------------------------------- */

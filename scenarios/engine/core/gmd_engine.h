@@ -99,6 +99,8 @@ struct engine {
     struct autocast *autocast;       /* mixed precision is on; NULL: it is not */
     uint64_t collected; /* what collections have cost: one each, and one for each object examined */
     bool grad_enabled;
+    bool on_host;    /* new storages lie in the memory of the CPU, which nobody asks for */
+    bool recomputes; /* the second forward pass of a checkpointed block is under way */
     const struct gmd_workspaces *recorded; /* of cuDNN; NULL: those that gmd is built with */
     struct gmd_workspaces *builtin;        /* once they were asked for */
     struct gmd_workspaces *missing;        /* calls that neither has, once there is one */
@@ -108,7 +110,8 @@ struct engine {
     bool benchmark;      /* cuDNN tries its algorithms at the first use of a convolution */
     struct final_callback *callbacks; /* to be called when the backward pass is over */
     size_t callback_count;
-    uint64_t ranks, rank; /* of the process group; 0: there is none */
+    uint64_t ranks, rank;    /* of the process group; 0: there is none */
+    struct sharded *sharded; /* all sharded modules (fully_shard.c) */
     struct captures captures;
     bool in_backward;           /* the autograd thread has its own cuBLAS handle */
     uint64_t sequence;          /* of the next graph node */

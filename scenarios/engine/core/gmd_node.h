@@ -50,6 +50,7 @@ struct node {
     struct thing *owner; /* the checkpointed module; NULL: none */
     int64_t *sizes;      /* size of each input along the dimension of a concatenation; or NULL */
     bool was_used;       /* backward went through and freed what was saved */
+    bool is_recomputed;  /* of a checkpointed block's second forward pass */
     /* state of the backward pass under way */
     uint64_t pass;
     uint64_t needed;    /* the latest pass by some inputs in which it leads to one of them */
@@ -74,6 +75,11 @@ static inline bool node_wants(const struct node *node, uint32_t index)
     const struct node *to = node->edges[index].node;
     return to && (!node->is_restricted || to->needed == node->needed);
 }
+
+/* Before gradients are summed to the shapes of their inputs, which the engine does after the
+ * derivative: what a checkpointed block computed again is unpacked for the derivative alone, and
+ * goes with it. What other nodes saved stays until all is done. */
+void node_done_with_saved(struct engine *engine, struct node *node);
 
 /* Drops what the node keeps for its derivative. */
 void node_free_saved(struct engine *engine, struct node *node);

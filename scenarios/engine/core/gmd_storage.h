@@ -11,7 +11,8 @@ struct storage {
     uint64_t bytes;
     uint32_t block;
     uint32_t stream;
-    bool has_block;        /* false: 0 bytes, emptied, or made while the engine had failed */
+    bool has_block;  /* false: 0 bytes, emptied, on the CPU, or made after the engine failed */
+    bool is_on_host; /* in the memory of the CPU */
     gmd_category category; /* for observers */
     void *seen;            /* an observer's own */
     struct storage *next;  /* of the engine's workspaces */

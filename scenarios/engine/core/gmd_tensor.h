@@ -29,6 +29,7 @@ struct tensor {
     uint32_t output;            /* which of grad_fn's outputs it is */
     struct tensor *grad;        /* NULL: None */
     struct node *accumulator;   /* borrowed: the node that adds into .grad, while one exists */
+    uint64_t walk;              /* over modules, the last that visited it as a parameter */
     struct gradient_hook *hook; /* borrowed; NULL: nobody is told */
 };
 

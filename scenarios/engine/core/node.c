@@ -9,6 +9,7 @@ struct node *node_new(struct engine *engine, const char *name, backward_fn backw
     node->backward = backward;
     node->edge_count = edge_count;
     node->stream = engine->stream;
+    node->is_recomputed = engine->recomputes;
     node->output_count = NODE_FEW_OUTPUTS;
     node->buffer = node->few_outputs;
     /* each thread counts for itself; gradients are accumulated without delay */
@@ -33,6 +34,14 @@ void node_free_saved(struct engine *engine, struct node *node)
     }
     thing_drop(engine, node->kept);
     node->kept = NULL;
+}
+
+void node_done_with_saved(struct engine *engine, struct node *node)
+{
+    for (uint32_t i = 0; node->is_recomputed && i < node->saved_count; i++) {
+        storage_drop(engine, node->saved[i]);
+        node->saved[i] = NULL;
+    }
 }
 
 static void take_apart(struct engine *engine, struct node *node)

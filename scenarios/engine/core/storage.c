@@ -10,7 +10,8 @@ static void take_block(struct engine *engine, struct storage *storage)
                            .stream = engine->stream,
                            .bytes = storage->bytes};
     storage->stream = engine->stream;
-    if (storage->bytes == 0 || engine_failed(engine)) {
+    storage->is_on_host = engine->on_host;
+    if (storage->bytes == 0 || engine->on_host || engine_failed(engine)) {
         return;
     }
     storage->block = engine->next_block++;

@@ -9,14 +9,16 @@ static void recompute(struct engine *engine, struct node *node, struct tensor **
                       struct tensor **results)
 {
     struct module *module = (struct module *)node->owner;
-    bool casts = node->recipe.number[0] != 0;
+    bool casts = node->recipe.number[0] != 0, recomputes = engine->recomputes;
     struct tensor *input = tensor_alias(engine, (struct tensor *)node->kept);
     input->requires_grad = true;
     engine->grad_enabled = true;
     if (casts) {
         autocast_begin(engine, (enum dtype)node->recipe.number[1]);
     }
+    engine->recomputes = true;
     struct tensor *output = module_apply(engine, module, input);
+    engine->recomputes = recomputes;
     if (casts) {
         autocast_end(engine);
     }

@@ -6,6 +6,7 @@
 
 typedef struct norms {
     uint64_t count, largest; /* gradients, and elements of the largest */
+    uint64_t on_host;        /* of the gradients */
     struct storage **each;
 } norms;
 
@@ -16,6 +17,7 @@ static void count_gradient(struct engine *engine, struct tensor *parameter, void
     if (parameter->grad) {
         uint64_t elements = shape_count(&parameter->shape);
         all->count++;
+        all->on_host += parameter->grad->storage->is_on_host;
         all->largest = gmd_max(elements, all->largest);
     }
 }
@@ -26,6 +28,11 @@ void clip_grad_norm(struct engine *engine, struct module *module)
 {
     norms all = {0};
     module_parameters(engine, module, count_gradient, &all);
+    if (all.on_host > 0 && all.on_host < all.count) {
+        engine_misuse(engine, "clip_grad_norm: the gradients lie on the GPU, or all on the CPU");
+        return;
+    }
+    engine->on_host = all.on_host > 0;
     uint64_t chunks = (all.largest + CHUNK - 1) / CHUNK;
     struct storage *partial = storage_new(engine, all.count * chunks * 4);
     all.each = host_take(engine, (all.count + 1) * sizeof(struct storage *));
@@ -43,4 +50,5 @@ void clip_grad_norm(struct engine *engine, struct module *module)
     storage_drop(engine, factor);
     storage_drop(engine, norm);
     host_give(engine, all.each);
+    engine->on_host = false;
 }

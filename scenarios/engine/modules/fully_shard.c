@@ -60,14 +60,21 @@ static void look_at(struct module *module, void *context)
     search->is_recurrent |= module->flat != NULL;
 }
 
-static const char *obstacle(struct engine *engine, struct module *module)
+static const char *obstacle(struct engine *engine, struct module *module,
+                            const struct sharded_options *options)
 {
+    uint64_t group = options->post_forward_ranks, replicas = options->replicas;
+    uint64_t ranks = replicas ? engine->ranks / replicas : engine->ranks;
     struct search search = {0};
     module_each(engine, module, look_at, &search);
     return engine->ranks < 2 ? "there are no ranks; dist.init_process_group { world_size = 4 } "
                                "comes first, with two at least"
            : module->sharded ? "it is sharded already"
            : search.is_distributed ? "DistributedDataParallel has its parameters"
+           : ranks < 2 || (replicas && engine->ranks % replicas != 0)
+               ? "mesh: replicas and shards, of which there are two at least, make up all ranks"
+           : group && (group >= ranks || ranks % group != 0)
+               ? "reshard_after_forward: a number of ranks divides that of the shards, and is lower"
            : search.is_recurrent ? "the weights of an LSTM or GRU lie in one block, which PyTorch "
                                    "does not share out"
                                  : NULL;
@@ -114,15 +121,30 @@ static bool check_types(struct engine *engine, struct sharded *sharded)
 
 /* --- rows -------------------------------------------------------------------------------- */
 
+static struct tensor *on_host(struct engine *engine, const struct shape *shape, enum dtype dtype)
+{
+    bool before = engine->on_host;
+    engine->on_host = true;
+    struct tensor *tensor = tensor_new(engine, shape, dtype);
+    engine->on_host = before;
+    return tensor;
+}
+
 /* Each rank has as many rows as the first one, but for the last ranks, which have what is left;
  * their memory is padded. */
-static void make_shard(struct engine *engine, struct sharded_parameter *parameter)
+static void make_shard(struct engine *engine, const struct sharded *sharded,
+                       struct sharded_parameter *parameter)
 {
     struct shape shape = parameter->original_shape;
-    uint64_t rows = (uint64_t)shape.size[0], each = (rows + engine->ranks - 1) / engine->ranks;
-    uint64_t first = gmd_min(each * engine->rank, rows);
+    uint64_t rows = (uint64_t)shape.size[0], each = parts_of(rows, sharded->ranks);
+    uint64_t first = gmd_min(each * sharded->rank, rows);
     shape.size[0] = (int64_t)each;
     struct tensor *padded = tensor_new(engine, &shape, parameter->original->dtype);
+    if (sharded->options.offloads) {
+        struct tensor *copy = on_host(engine, &shape, padded->dtype);
+        tensor_drop(engine, padded);
+        padded = copy;
+    }
     parameter->numbers = shape_count(&shape);
     shape.size[0] = (int64_t)gmd_min(each, rows - first);
     parameter->shard = tensor_view(engine, padded, &shape);
@@ -144,18 +166,44 @@ static void drop_originals(struct engine *engine, struct sharded *sharded)
 
 /* --- begin and end ----------------------------------------------------------------------- */
 
+/* Nobody gathers ahead what is gone. */
+static void forget(struct engine *engine, const struct sharded *gone)
+{
+    struct sharded **at = &engine->sharded;
+    while (*at) {
+        struct sharded *each = *at;
+        for (int way = 0; way < SHARDED_WAYS; way++) {
+            for (size_t i = 0; i < each->ahead[way].count; i++) {
+                struct sharded **item = &each->ahead[way].items[i];
+                *item = *item == gone ? NULL : *item;
+            }
+        }
+        if (each == gone) {
+            *at = each->next;
+        } else {
+            at = &each->next;
+        }
+    }
+}
+
 static void drop_sharded(struct engine *engine, struct sharded *sharded)
 {
     sharded_context_leave(sharded);
+    forget(engine, sharded);
     for (size_t i = 0; i < sharded->count; i++) {
         struct sharded_parameter *parameter = &sharded->parameters[i];
         tensor_drop(engine, parameter->original);
         tensor_drop(engine, parameter->shard);
         tensor_drop(engine, parameter->full);
         tensor_drop(engine, parameter->accumulated);
+        tensor_drop(engine, parameter->post_forward);
         host_give(engine, parameter->places);
     }
     storage_drop(engine, sharded->gathered);
+    storage_drop(engine, sharded->reduced);
+    for (int way = 0; way < SHARDED_WAYS; way++) {
+        host_give(engine, sharded->ahead[way].items);
+    }
     sharded_context_drop(engine, sharded->context);
     host_give(engine, sharded->indices);
     host_give(engine, sharded->parameters);
@@ -176,7 +224,11 @@ static struct sharded *sharded_new(struct engine *engine, struct module *module,
                                 .options = *options,
                                 .reshards = options->reshard != RESHARD_NEVER,
                                 .reduces = true,
-                                .reshards_after_backward = true};
+                                .reshards_after_backward = true,
+                                .next = engine->sharded};
+    sharded->ranks = engine->ranks / (options->replicas ? options->replicas : 1);
+    sharded->rank = engine->rank % sharded->ranks;
+    engine->sharded = sharded;
     add_places(engine, sharded, module, ++engine->walks);
     sharded->dtype = sharded->count ? sharded->parameters[0].original->dtype : DTYPE_FLOAT32;
     return sharded;
@@ -185,7 +237,7 @@ static struct sharded *sharded_new(struct engine *engine, struct module *module,
 void sharded_make(struct engine *engine, struct module *module,
                   const struct sharded_options *options)
 {
-    const char *problem = obstacle(engine, module);
+    const char *problem = obstacle(engine, module, options);
     if (problem) {
         engine_misuse(engine, "fully_shard: %s", problem);
         return;
@@ -196,7 +248,7 @@ void sharded_make(struct engine *engine, struct module *module,
         return;
     }
     for (size_t i = 0; i < sharded->count; i++) {
-        make_shard(engine, &sharded->parameters[i]);
+        make_shard(engine, sharded, &sharded->parameters[i]);
     }
     drop_originals(engine, sharded);
     module->sharded = sharded;
@@ -225,6 +277,7 @@ static void set_one(struct module *module, void *context)
     } else {
         module->sharded->reshards = to->on;
         module->sharded->options.reshard = to->on ? RESHARD_ALWAYS : RESHARD_NEVER;
+        module->sharded->options.post_forward_ranks = 0;
     }
 }
 
@@ -253,6 +306,25 @@ bool sharded_reshard(struct engine *engine, struct module *module)
     return module->sharded;
 }
 
+void sharded_set_prefetch(struct engine *engine, struct module *module, enum sharded_way way,
+                          struct module *const *modules, size_t count)
+{
+    struct sharded *sharded = module->sharded;
+    struct sharded **items = host_take(engine, (count + 1) * sizeof(struct sharded *));
+    for (size_t i = 0; i < count; i++) {
+        items[i] = modules[i]->sharded;
+        if (!sharded || !items[i]) {
+            engine_misuse(engine, "fully_shard() was not called of %s",
+                          sharded ? "a module that is to be gathered ahead" : "the module");
+            host_give(engine, items);
+            return;
+        }
+    }
+    host_give(engine, sharded->ahead[way].items);
+    sharded->ahead[way].items = items;
+    sharded->ahead[way].count = count;
+}
+
 static void note_sharded(struct module *module, void *context)
 {
     bool *found = context;
@@ -274,14 +346,16 @@ bool sharded_at(const struct sharded *sharded, size_t index, struct sharded_held
         return false;
     }
     const struct sharded_parameter *parameter = &sharded->parameters[index];
-    *held = (struct sharded_held){parameter->shard, parameter->full, parameter->accumulated};
+    *held = (struct sharded_held){parameter->shard, parameter->full, parameter->accumulated,
+                                  parameter->post_forward};
     return true;
 }
 
 bool sharded_buffer(const struct sharded *sharded, size_t index, struct storage **buffer)
 {
     const struct sharded_context *shared = sharded->context;
-    struct storage *const all[] = {sharded->gathered, shared ? shared->gathered : NULL,
+    struct storage *const all[] = {sharded->gathered, sharded->reduced,
+                                   shared ? shared->gathered : NULL,
                                    shared ? shared->reduce_input : NULL};
     if (index >= sizeof all / sizeof *all) {
         return false;

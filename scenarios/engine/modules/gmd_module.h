@@ -65,9 +65,18 @@ struct module_sizes {
     uint64_t parameters, gradients, buffers;
 };
 struct module_sizes module_measure(struct engine *engine, struct module *module);
+/* The weight or bias of a layer, borrowed; NULL: it has none. And another one in its place, which
+ * it shares with whoever has that, as tied weights: false where it has none; engine_misuse() where
+ * it does not fit. */
+struct tensor *module_own_parameter(struct module *module, bool is_bias);
+bool module_share_parameter(struct engine *engine, struct module *module, bool is_bias,
+                            struct tensor *parameter);
 void module_train(struct module *module, bool training);
 /* Parameters, their gradients and floating buffers in another type (module_dtype.c). */
 void module_to(struct engine *engine, struct module *module, enum dtype dtype);
+
+/* copy.deepcopy(): NULL after engine_misuse() (module_copy.c). */
+struct module *module_copy(struct engine *engine, struct module *module);
 
 /* One input, one result; NULL after engine_misuse() and for a NULL input. */
 struct tensor *module_apply(struct engine *engine, struct module *module, struct tensor *input);

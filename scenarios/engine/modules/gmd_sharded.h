@@ -20,6 +20,9 @@ enum reshard { RESHARD_BUT_THE_ROOT, RESHARD_ALWAYS, RESHARD_NEVER };
 /* DTYPES: no other type than there is. */
 struct sharded_options {
     enum reshard reshard;
+    uint64_t post_forward_ranks; /* that keep what was gathered after a forward pass; 0: all */
+    uint64_t replicas;           /* of the shards, each over its part of the ranks; 0: one */
+    bool offloads;               /* shards, their gradients and state are in the CPU's memory */
     enum dtype param_dtype;  /* of gathered parameters, and of inputs where these are converted */
     enum dtype reduce_dtype; /* of gradients while they are reduced */
     enum dtype output_dtype;
@@ -43,12 +46,18 @@ bool sharded_set(struct engine *engine, struct module *module, enum sharded_sett
 bool sharded_unshard(struct engine *engine, struct module *module);
 bool sharded_reshard(struct engine *engine, struct module *module);
 
+/* The modules that are gathered ahead, in a forward or a backward pass, when this one's begins;
+ * engine_misuse() where one is not sharded. Not kept: one that goes is forgotten. */
+enum sharded_way { SHARDED_FORWARD, SHARDED_BACKWARD, SHARDED_WAYS };
+void sharded_set_prefetch(struct engine *engine, struct module *module, enum sharded_way way,
+                          struct module *const *modules, size_t count);
+
 /* Whether the module or a part of it is sharded. */
 bool sharded_within(struct engine *engine, struct module *module);
 
 /* What it holds besides the module's own parameters; borrowed. NULL where there is nothing. */
 struct sharded_held {
-    struct tensor *shard, *full, *accumulated;
+    struct tensor *shard, *full, *accumulated, *post_forward;
 };
 bool sharded_at(const struct sharded *sharded, size_t index, struct sharded_held *held);
 /* Buffer number `index` of its collectives, and of those that it shares with the others. */

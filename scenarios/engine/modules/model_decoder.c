@@ -3,7 +3,8 @@
 
 enum { SELF, CROSS, LINEAR1, DROPOUT, LINEAR2, NORM1, NORM2, NORM3 };
 
-/* What a part of the layer adds to `x`, which `memory` may be needed for. */
+/* What a part of the layer adds to `x`, which it takes over, and lets go of before the last
+ * dropout; `memory` may be needed for it. */
 typedef struct tensor *branch_fn(struct engine *engine, struct module *layer, struct tensor *x,
                                  struct tensor *memory);
 
@@ -13,6 +14,7 @@ static struct tensor *attended(struct engine *engine, struct module *layer, int 
     struct tensor *results[MODULE_MAX_RESULTS] = {NULL}, *inputs[] = {x, memory};
     struct module *attention = layer->children[part];
     int given = x ? attention->forward(engine, attention, inputs, memory ? 2 : 1, results) : 0;
+    tensor_drop(engine, x);
     return module_pass(engine, layer->children[DROPOUT], given > 0 ? results[0] : NULL);
 }
 
@@ -40,6 +42,7 @@ static struct tensor *feed_forward(struct engine *engine, struct module *layer, 
     tensor_drop(engine, hidden);
     active = module_pass(engine, part[DROPOUT], active);
     active = module_pass(engine, part[LINEAR2], active);
+    tensor_drop(engine, x);
     return module_pass(engine, part[DROPOUT], active);
 }
 
@@ -49,7 +52,6 @@ static struct tensor *added(struct engine *engine, struct module *layer, branch_
 {
     struct tensor *from = layer->norm_first ? module_apply(engine, norm, x) : tensor_keep(x);
     struct tensor *made = from ? branch(engine, layer, from, memory) : NULL;
-    tensor_drop(engine, from);
     struct tensor *sum = op_add(engine, x, made, false);
     tensor_drop(engine, made);
     return layer->norm_first ? sum : module_pass(engine, norm, sum);

@@ -47,6 +47,8 @@ static struct module *attention(struct engine *engine, int64_t features, int64_t
     return module;
 }
 
+/* Takes over `x`: in Python its name is bound to what the second linear gives, before the dropout.
+ */
 static struct tensor *feed_forward(struct engine *engine, struct module *module, struct tensor *x)
 {
     struct module **part = module->children;
@@ -56,6 +58,7 @@ static struct tensor *feed_forward(struct engine *engine, struct module *module,
     tensor_drop(engine, hidden);
     active = module_pass(engine, part[DROPOUT], active);
     active = module_pass(engine, part[LINEAR2], active);
+    tensor_drop(engine, x);
     return module_pass(engine, part[DROPOUT], active);
 }
 
@@ -79,7 +82,7 @@ static struct tensor *normalise_last(struct engine *engine, struct module *modul
     struct module **part = module->children;
     struct tensor *x = added(engine, input, attended(engine, module, input));
     x = module_pass(engine, part[NORM1], x);
-    struct tensor *branch = x ? feed_forward(engine, module, x) : NULL;
+    struct tensor *branch = x ? feed_forward(engine, module, tensor_keep(x)) : NULL;
     struct tensor *result = module_pass(engine, part[NORM2], added(engine, x, branch));
     tensor_drop(engine, x);
     return result;
@@ -96,7 +99,6 @@ static struct tensor *normalise_first(struct engine *engine, struct module *modu
     struct tensor *x = added(engine, input, branch);
     normal = module_apply(engine, part[NORM2], x);
     branch = normal ? feed_forward(engine, module, normal) : NULL;
-    tensor_drop(engine, normal);
     struct tensor *result = added(engine, x, branch);
     tensor_drop(engine, x);
     return result;

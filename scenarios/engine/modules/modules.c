@@ -160,11 +160,21 @@ static void visit_buffers(struct module *module, void *context)
     }
 }
 
+/* A parameter that several modules share is visited once in each walk. */
+static bool is_first_visit(const struct module *module, struct tensor *parameter)
+{
+    bool is_first = parameter->walk != module->walk;
+    parameter->walk = module->walk;
+    return is_first;
+}
+
 static void visit_parameters(struct module *module, void *context)
 {
     const tensor_visit *each = context;
     for (size_t i = 0; i < module->parameter_count; i++) {
-        each->visit(each->engine, module->parameters[i], each->context);
+        if (is_first_visit(module, module->parameters[i])) {
+            each->visit(each->engine, module->parameters[i], each->context);
+        }
     }
 }
 
@@ -186,9 +196,11 @@ static void measure_one(struct module *module, void *context)
 {
     struct module_sizes *sizes = context;
     for (size_t i = 0; i < module->parameter_count; i++) {
-        const struct tensor *parameter = module->parameters[i];
-        sizes->parameters += tensor_bytes(parameter);
-        sizes->gradients += parameter->grad ? tensor_bytes(parameter) : 0;
+        struct tensor *parameter = module->parameters[i];
+        if (is_first_visit(module, parameter)) {
+            sizes->parameters += tensor_bytes(parameter);
+            sizes->gradients += parameter->grad ? tensor_bytes(parameter) : 0;
+        }
     }
     for (size_t i = 0; i < module->buffer_count; i++) {
         sizes->buffers += tensor_bytes(module->buffers[i]);
@@ -200,6 +212,45 @@ struct module_sizes module_measure(struct engine *engine, struct module *module)
     struct module_sizes sizes = {0};
     walk_once(module, ++engine->walks, measure_one, &sizes);
     return sizes;
+}
+
+/* Layers have a weight and, behind it, a bias; what consists of others has neither of its own. */
+static struct tensor **own_parameter(struct module *module, bool is_bias)
+{
+    bool is_layer = module->child_count == 0 && module->parameter_count <= 2 && !module->flat;
+    size_t index = is_bias ? 1 : 0;
+    return is_layer && index < module->parameter_count ? &module->parameters[index] : NULL;
+}
+
+struct tensor *module_own_parameter(struct module *module, bool is_bias)
+{
+    struct tensor **own = own_parameter(module, is_bias);
+    return own ? *own : NULL;
+}
+
+bool module_share_parameter(struct engine *engine, struct module *module, bool is_bias,
+                            struct tensor *parameter)
+{
+    char left[128], right[128];
+    struct tensor **own = own_parameter(module, is_bias);
+    if (!own) {
+        return false;
+    }
+    struct tensor *before = *own;
+    if (module->sharded || before->is_shard || parameter->is_shard) {
+        engine_misuse(engine, "parameters are shared before fully_shard()");
+    } else if (parameter->grad_fn || !shape_is(&before->shape, &parameter->shape) ||
+               before->dtype != parameter->dtype) {
+        engine_misuse(engine, "a parameter %s of %s cannot become %s of %s%s",
+                      shape_text(&before->shape, left), dtype_name(before->dtype),
+                      shape_text(&parameter->shape, right), dtype_name(parameter->dtype),
+                      parameter->grad_fn ? ", which has a graph" : "");
+    } else {
+        *own = tensor_keep(parameter);
+        storage_mark(parameter->storage, GMD_PARAMETER);
+        tensor_drop(engine, before);
+    }
+    return true;
 }
 
 void module_train(struct module *module, bool training)

@@ -65,7 +65,9 @@ void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct te
     *slot = (struct slot){.parameter = tensor_keep(parameter)};
     optimizer->groups[optimizer->group_count - 1].end = optimizer->count;
     if (optimizer->options.method == OPTIMIZER_ADAGRAD) {
+        engine->on_host = parameter->storage->is_on_host;
         optimizer_create_sums(engine, slot);
+        engine->on_host = false;
         storage_mark(slot->state[STATE_FIRST]->storage, GMD_OPTIMIZER_STATE);
     }
 }
@@ -115,10 +117,28 @@ uint64_t optimizer_bytes(const struct optimizer *optimizer)
     return bytes;
 }
 
+/* Parameters on the CPU are updated there. */
+static void step_group(struct engine *engine, struct optimizer *optimizer,
+                       const struct group *group)
+{
+    size_t on_host = 0;
+    for (size_t i = group->begin; i < group->end; i++) {
+        on_host += optimizer->slots[i].parameter->storage->is_on_host;
+    }
+    if (on_host > 0 && on_host < group->end - group->begin) {
+        engine_misuse(engine, "an optimizer's group has its parameters on the GPU, or all of them "
+                              "on the CPU (fully_shard's cpu_offload); make a group for each");
+        return;
+    }
+    engine->on_host = on_host > 0;
+    optimizer_step_group(engine, optimizer, group);
+    engine->on_host = false;
+}
+
 void optimizer_step(struct engine *engine, struct optimizer *optimizer)
 {
     for (size_t i = 0; i < optimizer->group_count; i++) {
-        optimizer_step_group(engine, optimizer, &optimizer->groups[i]);
+        step_group(engine, optimizer, &optimizer->groups[i]);
     }
     for (size_t i = 0; i < optimizer->count; i++) {
         for (int k = 0; k < OPTIMIZER_STATE_MAX; k++) {

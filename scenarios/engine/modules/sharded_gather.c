@@ -24,13 +24,63 @@ void sharded_put(struct engine *engine, const struct sharded_parameter *paramete
 
 /* --- gathering --------------------------------------------------------------------------- */
 
-static uint64_t shard_numbers(const struct sharded *sharded)
+/* Who gives the parts: all ranks of the shards, or those of the smaller group. */
+static uint64_t group_of(const struct sharded *sharded)
+{
+    return sharded->is_post_forward ? sharded->options.post_forward_ranks : sharded->ranks;
+}
+
+/* The numbers of a parameter that this rank gives. */
+static uint64_t part_numbers(const struct sharded *sharded, size_t index)
+{
+    return sharded->parameters[index].numbers * sharded->ranks / group_of(sharded);
+}
+
+static uint64_t numbers_of_rank(const struct sharded *sharded)
 {
     uint64_t numbers = 0;
     for (size_t i = 0; i < sharded->count; i++) {
-        numbers += sharded->parameters[i].numbers;
+        numbers += part_numbers(sharded, i);
     }
     return numbers;
+}
+
+/* What this rank gives in the types for it: all converted at once, or each taken from the CPU and
+ * converted. NULL where nothing is made. */
+struct parts {
+    struct storage *at_once, **each;
+};
+
+static struct parts make_parts(struct engine *engine, const struct sharded *sharded)
+{
+    bool converts = sharded->options.param_dtype != DTYPES;
+    uint64_t element = dtype_bytes(sharded_dtype(sharded));
+    struct parts parts = {NULL, NULL};
+    if (!sharded->options.offloads) {
+        uint64_t bytes = numbers_of_rank(sharded) * element;
+        parts.at_once = converts ? storage_new(engine, bytes) : NULL;
+        return parts;
+    }
+    parts.each = host_take(engine, sharded->count * sizeof(struct storage *));
+    for (size_t i = 0; i < sharded->count; i++) {
+        uint64_t numbers = sharded->parameters[i].numbers;
+        parts.each[i] = storage_new(engine, numbers * dtype_bytes(sharded->dtype));
+        if (converts) {
+            struct storage *taken = parts.each[i];
+            parts.each[i] = storage_new(engine, numbers * element);
+            storage_drop(engine, taken);
+        }
+    }
+    return parts;
+}
+
+static void drop_parts(struct engine *engine, const struct sharded *sharded, struct parts *parts)
+{
+    storage_drop(engine, parts->at_once);
+    for (size_t i = parts->each ? sharded->count : 0; i-- > 0;) { /* a list */
+        storage_drop(engine, parts->each[i]);
+    }
+    host_give(engine, parts->each);
 }
 
 /* Called by the script between passes, it is on the current stream. */
@@ -46,35 +96,36 @@ void sharded_gather(struct engine *engine, struct sharded *sharded)
 {
     uint32_t current = engine->stream;
     enum dtype dtype = sharded_dtype(sharded);
-    uint64_t bytes = shard_numbers(sharded) * dtype_bytes(dtype);
+    uint64_t bytes = numbers_of_rank(sharded) * dtype_bytes(dtype);
     bool is_overlapped = has_own_streams(sharded);
     if (sharded->gathered || sharded->is_full || sharded->count == 0) {
         return;
     }
     engine->stream = is_overlapped ? sharded->context->copy_in : current;
-    struct storage *converted = dtype != sharded->dtype ? storage_new(engine, bytes) : NULL;
-    sharded->gathered = storage_new(engine, bytes * engine->ranks);
+    struct parts parts = make_parts(engine, sharded);
+    sharded->gathered = storage_new(engine, bytes * group_of(sharded));
     uint32_t stream = is_overlapped ? sharded->context->gather : current;
     stream_waits(engine, stream, engine->stream);
     collective_use(engine, sharded->gathered, stream);
-    storage_drop(engine, converted);
+    drop_parts(engine, sharded, &parts);
     engine->stream = current;
 }
 
 /* --- what was gathered is copied to the parameters --------------------------------------- */
 
 /* Addresses and sizes of what is copied, and which block of threads copies what. */
-static uint64_t copy_table_bytes(const struct engine *engine, const struct sharded *sharded)
+static uint64_t copy_table_bytes(const struct sharded *sharded)
 {
+    uint64_t group = group_of(sharded);
     uint64_t element = dtype_bytes(sharded_dtype(sharded)), blocks = 0, copying = 0;
     for (size_t i = 0; i < sharded->count; i++) {
-        blocks += parts_of(sharded->parameters[i].numbers * element, BYTES_PER_BLOCK);
+        blocks += parts_of(part_numbers(sharded, i) * element, BYTES_PER_BLOCK);
     }
-    uint64_t factor = parts_of(blocks * engine->ranks, MOST_BLOCKS);
-    uint64_t chunks = gmd_min((uint64_t)ceil(sqrt((double)factor)), engine->ranks);
+    uint64_t factor = parts_of(blocks * group, MOST_BLOCKS);
+    uint64_t chunks = gmd_min((uint64_t)ceil(sqrt((double)factor)), group);
     uint64_t times = parts_of(factor, chunks);
     for (size_t i = 0; i < sharded->count; i++) {
-        copying += parts_of(sharded->parameters[i].numbers * element, BYTES_PER_BLOCK * times);
+        copying += parts_of(part_numbers(sharded, i) * element, BYTES_PER_BLOCK * times);
     }
     return sizeof(int64_t) * (4 * sharded->count + 1 + copying);
 }
@@ -87,7 +138,7 @@ static void make_full(struct engine *engine, const struct sharded *sharded,
         storage_refill(engine, parameter->full->storage);
         return;
     }
-    struct shape flat = {1, {(int64_t)(parameter->numbers * engine->ranks)}};
+    struct shape flat = {1, {(int64_t)(parameter->numbers * sharded->ranks)}};
     struct tensor *memory = tensor_new(engine, &flat, sharded_dtype(sharded));
     parameter->full = tensor_view(engine, memory, &parameter->original_shape);
     parameter->full->is_view = false;
@@ -111,13 +162,18 @@ static void copy_out(struct engine *engine, struct sharded *sharded)
     for (size_t i = 0; i < sharded->count; i++) {
         make_full(engine, sharded, &sharded->parameters[i]);
     }
-    storage_scratch(engine, copy_table_bytes(engine, sharded));
+    storage_scratch(engine, copy_table_bytes(sharded));
     for (size_t i = 0; i < sharded->count; i++) {
         struct sharded_parameter *parameter = &sharded->parameters[i];
         parameter->full->requires_grad = parameter->shard->requires_grad;
         sharded_put(engine, parameter, parameter->full);
+        if (sharded->is_post_forward) {
+            tensor_drop(engine, parameter->post_forward);
+            parameter->post_forward = NULL;
+        }
     }
     sharded->is_full = true;
+    sharded->is_post_forward = false;
 }
 
 /* In forward passes the buffer lives on until the next module's is copied, so that the copy need
@@ -153,5 +209,24 @@ void sharded_give_up(struct engine *engine, struct sharded *sharded)
         sharded_put(engine, parameter, parameter->shard);
         storage_empty(engine, parameter->full->storage);
     }
+    sharded->is_full = false;
+    sharded->is_post_forward = false;
+}
+
+/* Each rank of the group keeps a larger part, until the next copy. */
+void sharded_give_up_to_group(struct engine *engine, struct sharded *sharded)
+{
+    for (size_t i = 0; sharded->is_full && i < sharded->count; i++) {
+        struct sharded_parameter *parameter = &sharded->parameters[i];
+        uint64_t whole = parameter->numbers * sharded->ranks;
+        struct shape part = {1, {(int64_t)(whole / sharded->options.post_forward_ranks)}};
+        struct tensor *kept = tensor_new(engine, &part, sharded_dtype(sharded));
+        storage_mark(kept->storage, GMD_PARAMETER);
+        tensor_drop(engine, parameter->post_forward);
+        parameter->post_forward = kept;
+        sharded_put(engine, parameter, parameter->shard);
+        storage_empty(engine, parameter->full->storage);
+    }
+    sharded->is_post_forward = sharded->is_full;
     sharded->is_full = false;
 }

@@ -12,10 +12,11 @@ struct place {
 };
 
 struct sharded_parameter {
-    struct tensor *shard;       /* this rank's rows */
-    struct tensor *full;        /* all, while they are gathered; NULL: they never were */
-    struct tensor *accumulated; /* gradients that were not reduced, in the type for that */
-    struct tensor *original;    /* while fully_shard() is at work */
+    struct tensor *shard;        /* this rank's rows */
+    struct tensor *full;         /* all, while they are gathered; NULL: they never were */
+    struct tensor *accumulated;  /* gradients that were not reduced, in the type for that */
+    struct tensor *post_forward; /* what this rank keeps for a smaller group; NULL: nothing */
+    struct tensor *original;     /* while fully_shard() is at work */
     struct shape original_shape;
     struct place *places;
     size_t place_count;
@@ -25,11 +26,11 @@ struct sharded_parameter {
 /* What all sharded modules of a root share. */
 struct sharded_context {
     size_t refs;
-    uint32_t copy_in, gather, reduce; /* streams */
-    struct storage *gathered;         /* the latest of the forward pass, until the next copy */
-    struct storage *reduce_input;     /* the latest, until the next reduction */
-    struct sharded **all;             /* in the order of modules; NULL: it is gone */
-    struct sharded **order;           /* in which forward passes ended, with repetitions */
+    uint32_t copy_in, gather, reduce, all_reduce; /* streams */
+    struct storage *gathered;     /* the latest of the forward pass, until the next copy */
+    struct storage *reduce_input; /* the latest, until the next reduction */
+    struct sharded **all;         /* in the order of modules; NULL: it is gone */
+    struct sharded **order;       /* in which forward passes ended, with repetitions */
     size_t count, order_count, order_capacity;
     struct sharded *root; /* whose forward pass is under way */
     bool is_final_queued;
@@ -48,9 +49,17 @@ struct sharded {
     enum sharded_pass pass;
     bool reshards, is_root;
     bool reduces, reshards_after_backward;
+    uint64_t ranks, rank;     /* that its shards are over, and which this one is of them */
     bool is_full;             /* the parameters are gathered */
+    bool is_post_forward;     /* the smaller group has them */
     struct storage *gathered; /* on its way, and not taken apart yet */
-    size_t *indices;          /* its places in the context's order, not used yet */
+    struct storage *reduced;  /* what replicas add up, until the backward pass is over */
+    struct {
+        struct sharded **items; /* borrowed */
+        size_t count;
+    } ahead[SHARDED_WAYS]; /* what is gathered ahead; none backwards: what came before */
+    struct sharded *next;  /* of the engine's */
+    size_t *indices;       /* its places in the context's order, not used yet */
     size_t index_count, index_capacity;
 };
 
@@ -69,6 +78,7 @@ static inline uint64_t parts_of(uint64_t whole, uint64_t size)
 void sharded_gather(struct engine *engine, struct sharded *sharded);
 void sharded_take_apart(struct engine *engine, struct sharded *sharded);
 void sharded_give_up(struct engine *engine, struct sharded *sharded);
+void sharded_give_up_to_group(struct engine *engine, struct sharded *sharded);
 void sharded_put(struct engine *engine, const struct sharded_parameter *parameter,
                  struct tensor *tensor);
 

@@ -44,6 +44,7 @@ static void make_root(struct engine *engine, struct sharded *root)
     shared->copy_in = new_stream(engine);
     shared->gather = new_stream(engine);
     shared->reduce = new_stream(engine);
+    shared->all_reduce = new_stream(engine);
     module_each(engine, root->module, join, shared);
 }
 
@@ -56,6 +57,9 @@ static void finish(struct engine *engine, struct sharded *sharded)
     }
     sharded->pass = PASS_NONE;
     stream_waits(engine, engine->stream, sharded->context->reduce);
+    stream_waits(engine, engine->stream, sharded->context->all_reduce);
+    storage_drop(engine, sharded->reduced);
+    sharded->reduced = NULL;
     storage_drop(engine, sharded->gathered);
     sharded->gathered = NULL;
     sharded->index_count = 0;
@@ -77,20 +81,34 @@ static void finish_all(struct engine *engine, void *context)
     sharded_context_drop(engine, shared);
 }
 
-/* The module whose forward pass ended before this one's comes next. */
+static void gather_ahead(struct engine *engine, struct sharded *next, enum sharded_pass pass)
+{
+    if (next && next->context) {
+        enum sharded_pass before = next->pass;
+        next->pass = pass;
+        sharded_gather(engine, next);
+        next->pass = before;
+    }
+}
+
+static void gather_as_told(struct engine *engine, const struct sharded *sharded,
+                           enum sharded_way way)
+{
+    for (size_t i = 0; i < sharded->ahead[way].count; i++) {
+        gather_ahead(engine, sharded->ahead[way].items[i],
+                     way == SHARDED_FORWARD ? PASS_FORWARD : PASS_BEFORE_BACKWARD);
+    }
+}
+
+/* What the script says comes next, or the module whose forward pass ended before this one's. */
 static void prefetch(struct engine *engine, struct sharded *sharded)
 {
     struct sharded_context *shared = sharded->context;
-    if (sharded->index_count == 0) {
-        return;
-    }
-    size_t index = sharded->indices[--sharded->index_count];
-    struct sharded *next = index > 0 ? shared->order[index - 1] : NULL;
-    if (next) {
-        enum sharded_pass before = next->pass;
-        next->pass = PASS_BEFORE_BACKWARD;
-        sharded_gather(engine, next);
-        next->pass = before;
+    if (sharded->ahead[SHARDED_BACKWARD].count > 0) {
+        gather_as_told(engine, sharded, SHARDED_BACKWARD);
+    } else if (sharded->index_count > 0) {
+        size_t index = sharded->indices[--sharded->index_count];
+        gather_ahead(engine, index > 0 ? shared->order[index - 1] : NULL, PASS_BEFORE_BACKWARD);
     }
 }
 
@@ -193,6 +211,7 @@ static void before_forward(struct engine *engine, struct sharded *sharded, struc
     if (sharded->count > 0) {
         put_behind(engine, sharded, "RegisterPostBackwardFunction", enter_backward, inputs, count);
     }
+    gather_as_told(engine, sharded, SHARDED_FORWARD);
 }
 
 static void note_order(struct engine *engine, struct sharded *sharded)
@@ -218,7 +237,9 @@ static void after_forward(struct engine *engine, struct sharded *sharded, struct
     struct sharded_context *shared = sharded->context;
     struct storage *done = NULL; /* lives until the outermost module's result is converted */
     if (sharded->count > 0) {
-        if (sharded->reshards) {
+        if (sharded->reshards && sharded->options.post_forward_ranks > 0) {
+            sharded_give_up_to_group(engine, sharded);
+        } else if (sharded->reshards) {
             sharded_give_up(engine, sharded);
         }
         note_order(engine, sharded);

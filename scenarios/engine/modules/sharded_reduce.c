@@ -76,11 +76,11 @@ static uint64_t copy_table_bytes(const struct gradients *all)
 }
 
 /* Without a kernel of its own, each gradient whose rows the ranks do not divide is padded first. */
-static void pad(struct engine *engine, const struct gradients *all)
+static void pad(struct engine *engine, const struct gradients *all, uint64_t ranks)
 {
     struct storage **padded = host_take(engine, all->count * sizeof(struct storage *));
     for (size_t i = 0; i < all->count; i++) {
-        uint64_t numbers = all->parameters[i]->numbers * engine->ranks;
+        uint64_t numbers = all->parameters[i]->numbers * ranks;
         if (numbers != shape_count(&all->grads[i]->shape)) {
             padded[i] = storage_new(engine, numbers * dtype_bytes(all->from));
         }
@@ -91,25 +91,41 @@ static void pad(struct engine *engine, const struct gradients *all)
     host_give(engine, padded);
 }
 
-static void copy_in(struct engine *engine, const struct gradients *all)
+static void copy_in(struct engine *engine, const struct gradients *all, uint64_t ranks)
 {
     bool is_widened = all->from == DTYPE_BFLOAT16 && all->dtype == DTYPE_FLOAT32;
     if (all->from == all->dtype || is_widened) {
         storage_scratch(engine, copy_table_bytes(all));
     } else {
-        pad(engine, all);
+        pad(engine, all, ranks);
     }
 }
 
-/* The rank's rows of all gradients are views of what comes out; they are added to earlier ones. */
+/* The rank's rows of all gradients are views of what comes out, or lie where the shards do, on the
+ * CPU; they are added to earlier ones. */
 static void give_rows(struct engine *engine, const struct gradients *all, struct tensor *output)
 {
     for (size_t i = 0; i < all->count; i++) {
         struct tensor *shard = all->parameters[i]->shard;
+        bool is_on_host = shard->storage->is_on_host;
+        engine->on_host = is_on_host;
         if (!shard->grad) {
-            shard->grad = tensor_view(engine, output, &shard->shape);
+            shard->grad = is_on_host ? tensor_new(engine, &shard->shape, output->dtype)
+                                     : tensor_view(engine, output, &shard->shape);
         }
+        engine->on_host = false;
     }
+}
+
+/* Replicas of the rows add theirs up, on a stream of its own; the memory for that stays until the
+ * backward pass is over. */
+static void add_replicas(struct engine *engine, struct sharded *sharded, const struct tensor *rows)
+{
+    stream_waits(engine, sharded->context->all_reduce, sharded->context->reduce);
+    engine->stream = sharded->context->all_reduce;
+    collective_use(engine, rows->storage, engine->stream);
+    storage_drop(engine, sharded->reduced);
+    sharded->reduced = storage_keep(rows->storage);
 }
 
 static void reduce(struct engine *engine, struct sharded *sharded, struct gradients *all)
@@ -120,15 +136,18 @@ static void reduce(struct engine *engine, struct sharded *sharded, struct gradie
     stream_waits(engine, current, context->reduce);
     storage_drop(engine, context->reduce_input);
     context->reduce_input =
-        storage_new(engine, all->numbers * engine->ranks * dtype_bytes(all->dtype));
+        storage_new(engine, all->numbers * sharded->ranks * dtype_bytes(all->dtype));
     storage_mark(context->reduce_input, GMD_GRADIENT);
-    copy_in(engine, all);
+    copy_in(engine, all, sharded->ranks);
     for (size_t i = all->count; i-- > 0;) { /* as a list is cleared */
         tensor_drop(engine, all->grads[i]);
     }
     stream_waits(engine, context->reduce, current);
     engine->stream = context->reduce;
     struct tensor *output = tensor_new(engine, &flat, all->dtype);
+    if (sharded->options.replicas > 0) {
+        add_replicas(engine, sharded, output);
+    }
     if (all->dtype != sharded->dtype) {
         struct tensor *reduced = output;
         output = tensor_new(engine, &flat, sharded->dtype);

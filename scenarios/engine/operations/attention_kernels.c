@@ -4,11 +4,10 @@
  * PyTorch 2.11. */
 #include "attention_kernels.h"
 #include "gmd_layout.h"
+#include "gpu.h"
 
 enum { QUERY, KEY, VALUE, INPUTS }; /* edges, and recipe.shape */
 enum { BATCH, HEADS, LENGTH, DEPTH, DIMS };
-
-#define MULTIPROCESSORS 132 /* of an H100 and an H200 */
 
 /* --- in which order the dimensions lie, the outermost first ------------------------------ */
 
@@ -256,7 +255,7 @@ static void flash_parts(struct engine *engine, struct tensor *const inputs[INPUT
     uint64_t heads = (uint64_t)(query->size[BATCH] * query->size[HEADS]);
     uint64_t length = (uint64_t)query->size[LENGTH];
     uint64_t block = depth <= 64 ? 256 : depth <= 128 ? 128 : 64;
-    uint64_t parts = flash_splits(heads * ((length + 63) / 64), UINT64_C(2) * MULTIPROCESSORS,
+    uint64_t parts = flash_splits(heads * ((length + 63) / 64), UINT64_C(2) * GPU_MULTIPROCESSORS,
                                   (keys + block - 1) / block);
     if (parts > 1) {
         struct storage *sums = storage_new(engine, parts * heads * length * 4);
@@ -320,13 +319,15 @@ struct tensor *flash_attention(struct engine *engine, struct tensor *const input
 
 /* --- memory-efficient attention ---------------------------------------------------------- */
 
-/* Sums of the queries' gradients, in blocks of 64 by 64 with a lock each. */
+/* Sums of the queries' gradients, in blocks of 64 by 64 with a lock each, or of 128 by 64 where a
+ * head is deeper. */
 static uint64_t efficient_workspace(const struct shape *query)
 {
-    uint64_t rows = ((uint64_t)query->size[LENGTH] + 63) / 64;
+    uint64_t block = query->size[DEPTH] > 64 ? 128 : 64;
+    uint64_t rows = ((uint64_t)query->size[LENGTH] + block - 1) / block;
     uint64_t columns = ((uint64_t)query->size[DEPTH] + 63) / 64;
     uint64_t heads = (uint64_t)(query->size[BATCH] * query->size[HEADS]);
-    return heads * rows * columns * (64 * 64 * 4 + 16);
+    return heads * rows * columns * (block * 64 * 4 + 16);
 }
 
 /* The product of gradient and result, summed along each row: the kernels of 16 bits do it

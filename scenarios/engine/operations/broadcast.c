@@ -108,9 +108,10 @@ static struct tensor *converted(struct engine *engine, const struct node *node, 
 
 /* The gradients of both inputs, of the result's shape, become those of their own shapes: the engine
  * sums them after all are computed. Takes over `whole`. */
-static void reduce_both(struct engine *engine, const struct node *node, struct tensor *whole[2],
+static void reduce_both(struct engine *engine, struct node *node, struct tensor *whole[2],
                         struct tensor **results)
 {
+    node_done_with_saved(engine, node);
     for (uint32_t i = 0; i < 2; i++) {
         if (whole[i] && was_expanded(node, i)) {
             results[i] = summed(engine, node, i);

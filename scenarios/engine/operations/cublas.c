@@ -1,5 +1,6 @@
 /* cublas.c - the memory that cuBLAS and cuDNN keep. */
 #include "gmd_operations.h"
+#include "gpu.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -34,10 +35,10 @@ void cublas_workspace_use(struct engine *engine, bool with_bias)
     }
 }
 
-/* One state of 48 bytes for each of 1,024 threads on the 132 multiprocessors of an H200. */
+/* One state of 48 bytes for each of 1,024 threads on each multiprocessor. */
 void cudnn_dropout_use(struct engine *engine)
 {
-    workspace(engine, 4, (uint64_t)132 * 1024 * 48);
+    workspace(engine, 4, (uint64_t)GPU_MULTIPROCESSORS * 1024 * 48);
 }
 
 void cublas_workspace_release(struct engine *engine)

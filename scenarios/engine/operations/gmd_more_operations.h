@@ -40,6 +40,20 @@ struct tensor *op_elementwise(struct engine *engine, enum elementwise kind, stru
 /* Between two numbers, or bounded by one of them. */
 struct tensor *op_clamp(struct engine *engine, struct tensor *a, bool has_both);
 
+/* elements in other places (rearrange.c). `margins`: before and after, of the last dimension first;
+ * `repeats`: for each dimension, and for new ones before. */
+struct tensor *op_flip(struct engine *engine, struct tensor *a);
+struct tensor *op_roll(struct engine *engine, struct tensor *a);
+struct tensor *op_pad(struct engine *engine, struct tensor *a, const int64_t *margins, int count);
+struct tensor *op_tile(struct engine *engine, struct tensor *a, const struct shape *repeats);
+
+/* lengths of vectors (vector_norm.c); `dimensions` are bits, 0: all */
+struct tensor *op_vector_norm(struct engine *engine, struct tensor *a, uint32_t dimensions,
+                              bool keepdim);
+struct tensor *op_normalize(struct engine *engine, struct tensor *a, int dimension);
+struct tensor *op_logsumexp(struct engine *engine, struct tensor *a, uint32_t dimensions,
+                            bool keepdim);
+
 /* layers (conv_transpose.c, lstm_cell.c, instance_norm.c, norms.c) */
 struct tensor *op_conv_transpose2d(struct engine *engine, struct tensor *input,
                                    struct tensor *weight, struct tensor *bias, struct conv conv,

@@ -45,6 +45,11 @@ enum activation {
     ACTIVATION_SILU,
     ACTIVATION_LOG,
     ACTIVATION_LEAKY_RELU,
+    ACTIVATION_ELU,
+    ACTIVATION_SOFTPLUS,
+    ACTIVATION_MISH,
+    ACTIVATION_HARDSWISH,
+    ACTIVATION_RELU6,
     ACTIVATIONS
 };
 struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *a);
@@ -89,6 +94,16 @@ struct tensor *op_cross_entropy(struct engine *engine, struct tensor *logits, st
                                 enum reduction reduction);
 struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
                            enum reduction reduction);
+struct tensor *op_l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                          enum reduction reduction);
+struct tensor *op_smooth_l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                                 enum reduction reduction);
+struct tensor *op_huber_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                             enum reduction reduction);
+struct tensor *op_nll_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                           enum reduction reduction);
+struct tensor *op_binary_cross_entropy(struct engine *engine, struct tensor *input,
+                                       struct tensor *target, enum reduction reduction);
 struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,
                                   struct tensor *target, enum reduction reduction);
 struct tensor *op_kl_div(struct engine *engine, struct tensor *input, struct tensor *target,

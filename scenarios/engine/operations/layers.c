@@ -95,6 +95,7 @@ static void linear_backward(struct engine *engine, struct node *node, struct ten
     } else {
         input_backward(engine, node, rows, results);
         weight_backward(engine, node, rows, results);
+        node_done_with_saved(engine, node);
         bias_backward(engine, node, rows, results);
     }
     tensor_drop(engine, rows);

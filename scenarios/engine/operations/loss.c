@@ -2,7 +2,7 @@
  * cross entropy and the Kullback-Leibler divergence. Facts: ATen/native/Loss.cpp and
  * derivatives.yaml of PyTorch 2.11. */
 #include "gmd_autocast.h"
-#include "gmd_operations.h"
+#include "gmd_more_operations.h"
 #include "reduce.h"
 
 static const struct shape scalar = {0, {0}};
@@ -121,6 +121,30 @@ struct tensor *op_cross_entropy(struct engine *engine, struct tensor *logits, st
     return loss;
 }
 
+struct tensor *op_nll_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                           enum reduction reduction)
+{
+    char left[128], right[128];
+    if (!input || !target) {
+        return NULL;
+    }
+    if (input->shape.dims != 2 || shape_count(&target->shape) != (uint64_t)input->shape.size[0]) {
+        engine_misuse(engine,
+                      "nll_loss: a class for each row expected; the input is %s and the "
+                      "target %s",
+                      shape_text(&input->shape, left), shape_text(&target->shape, right));
+        return NULL;
+    }
+    struct tensor *total_weight = NULL;
+    struct tensor *scores = autocast_argument(engine, "nll_loss", input);
+    struct shape shape = shape_of_loss(reduction, &(struct shape){1, {input->shape.size[0]}});
+    struct tensor *loss = index_loss(engine, scores, &shape, &total_weight);
+    record_loss(engine, scores, target, total_weight, loss, reduction);
+    tensor_drop(engine, total_weight);
+    tensor_drop(engine, scores);
+    return loss;
+}
+
 /* --- losses of two tensors of the same shape --------------------------------------------- */
 
 static bool same_shapes(struct engine *engine, const char *what, const struct tensor *input,
@@ -185,15 +209,12 @@ static struct tensor *mse(struct engine *engine, struct tensor *input, enum redu
     return result;
 }
 
-static struct tensor *mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
-                               enum reduction reduction)
+/* A node that saves both and gives a gradient to each. */
+static void record_both(struct engine *engine, const char *name, struct tensor *input,
+                        struct tensor *target, struct tensor *loss)
 {
-    if (!same_shapes(engine, "mse_loss", input, target)) {
-        return NULL;
-    }
-    struct tensor *loss = mse(engine, input, reduction);
     if (tensor_tracked(engine, input) || tensor_tracked(engine, target)) {
-        struct node *node = node_new(engine, "MseLossBackward", mse_backward, 2);
+        struct node *node = node_new(engine, name, mse_backward, 2);
         node_connect(engine, node, 0, input);
         node_connect(engine, node, 1, target);
         node->recipe = (struct recipe){.shape = {input->shape}, .dtype = input->dtype};
@@ -202,6 +223,92 @@ static struct tensor *mse_loss(struct engine *engine, struct tensor *input, stru
         node_result(node, 0, loss);
         node_drop(engine, node);
     }
+}
+
+static struct tensor *mse_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                               enum reduction reduction)
+{
+    if (!same_shapes(engine, "mse_loss", input, target)) {
+        return NULL;
+    }
+    struct tensor *loss = mse(engine, input, reduction);
+    record_both(engine, "MseLossBackward", input, target, loss);
+    return loss;
+}
+
+/* Its memory is that of the squared errors. */
+static struct tensor *smooth_l1_loss(struct engine *engine, struct tensor *input,
+                                     struct tensor *target, enum reduction reduction)
+{
+    if (!same_shapes(engine, "smooth_l1_loss", input, target)) {
+        return NULL;
+    }
+    struct tensor *loss = mse(engine, input, reduction);
+    record_both(engine, "SmoothL1LossBackward", input, target, loss);
+    return loss;
+}
+
+static struct tensor *huber_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                                 enum reduction reduction)
+{
+    if (!same_shapes(engine, "huber_loss", input, target)) {
+        return NULL;
+    }
+    struct tensor *terms = tensor_like(engine, input);
+    struct tensor *loss = reduce_loss(engine, terms, reduction);
+    tensor_drop(engine, terms);
+    record_both(engine, "HuberLossBackward", input, target, loss);
+    return loss;
+}
+
+/* (input - target).abs(), reduced: operations of their own */
+static struct tensor *l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                              enum reduction reduction)
+{
+    if (!same_shapes(engine, "l1_loss", input, target)) {
+        return NULL;
+    }
+    struct tensor *difference = op_sub(engine, input, target);
+    struct tensor *terms = op_elementwise(engine, ELEMENTWISE_ABS, difference);
+    struct tensor *loss = reduce_loss(engine, terms, reduction);
+    tensor_drop(engine, terms);
+    tensor_drop(engine, difference);
+    return loss;
+}
+
+static void probabilities_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                   struct tensor **results)
+{
+    (void)grads;
+    results[0] = tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
+}
+
+/* The result is shrunk to one number, in the memory that the terms have. */
+struct tensor *op_binary_cross_entropy(struct engine *engine, struct tensor *input,
+                                       struct tensor *target, enum reduction reduction)
+{
+    static const char name[] = "binary_cross_entropy";
+    if (!input || !target || !same_shapes(engine, name, input, target) ||
+        !has_fixed_target(engine, name, target)) {
+        return NULL;
+    }
+    if (engine->autocast) {
+        engine_misuse(engine, "binary_cross_entropy is refused under autocast, as in PyTorch; "
+                              "binary_cross_entropy_with_logits is not");
+        return NULL;
+    }
+    struct tensor *loss = tensor_like(engine, input);
+    if (reduction != REDUCTION_NONE) {
+        tensor_drop(engine, reduce_loss(engine, loss, reduction));
+        loss->shape = scalar;
+    }
+    struct node *node =
+        node_over(engine, "BinaryCrossEntropyBackward", probabilities_backward, input, loss);
+    if (node) {
+        node_save(node, input);
+        node_save(node, target);
+    }
+    node_drop(engine, node);
     return loss;
 }
 
@@ -308,6 +415,24 @@ struct tensor *op_mse_loss(struct engine *engine, struct tensor *input, struct t
                            enum reduction reduction)
 {
     return under_autocast(engine, "mse_loss", mse_loss, input, target, reduction);
+}
+
+struct tensor *op_l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                          enum reduction reduction)
+{
+    return under_autocast(engine, "l1_loss", l1_loss, input, target, reduction);
+}
+
+struct tensor *op_smooth_l1_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                                 enum reduction reduction)
+{
+    return under_autocast(engine, "smooth_l1_loss", smooth_l1_loss, input, target, reduction);
+}
+
+struct tensor *op_huber_loss(struct engine *engine, struct tensor *input, struct tensor *target,
+                             enum reduction reduction)
+{
+    return under_autocast(engine, "huber_loss", huber_loss, input, target, reduction);
 }
 
 struct tensor *op_bce_with_logits(struct engine *engine, struct tensor *input,

@@ -49,6 +49,7 @@ static void masked_fill_backward(struct engine *engine, struct node *node, struc
     const struct shape *shape = &node->recipe.shape[0];
     struct tensor *filled = tensor_like(engine, grads[0]);
     bool was_expanded = shape_count(shape) != shape_count(&filled->shape);
+    node_done_with_saved(engine, node);
     results[0] = was_expanded ? reduce_to(engine, &filled->shape, shape, filled->dtype)
                               : tensor_keep(filled);
     tensor_drop(engine, filled);

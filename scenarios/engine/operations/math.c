@@ -16,6 +16,11 @@ static const struct {
     [ACTIVATION_SILU] = {"SiluBackward", "silu", false},
     [ACTIVATION_LOG] = {"LogBackward", "log", false},
     [ACTIVATION_LEAKY_RELU] = {"LeakyReluBackward", "leaky_relu", false},
+    [ACTIVATION_ELU] = {"EluBackward", "elu", false},
+    [ACTIVATION_SOFTPLUS] = {"SoftplusBackward", "softplus", false},
+    [ACTIVATION_MISH] = {"MishBackward", "mish", false},
+    [ACTIVATION_HARDSWISH] = {"HardswishBackward", "hardswish", false},
+    [ACTIVATION_RELU6] = {"HardtanhBackward", "relu6", false},
 };
 
 static void activation_backward(struct engine *engine, struct node *node, struct tensor **grads,

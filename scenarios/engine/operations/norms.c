@@ -8,9 +8,10 @@
 
 /* --- normalisation ----------------------------------------------------------------------- */
 
-/* Indices of recipe.number: the format that the kernel reads, and the bytes of the copy that it
- * needs of its input, or 0. */
-enum { NORM_FORMAT, NORM_INPUT_COPY };
+/* Indices of recipe.number: the format that the kernel reads, the bytes of the copy that it needs
+ * of its input, or 0, and whether it computes the input's gradient where nobody wants that, as
+ * cuDNN's does. */
+enum { NORM_FORMAT, NORM_INPUT_COPY, NORM_COMPUTES_ALL };
 
 static void norm_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
@@ -18,8 +19,10 @@ static void norm_backward(struct engine *engine, struct node *node, struct tenso
     enum memory_format format = (enum memory_format)node->recipe.number[NORM_FORMAT];
     struct tensor *grad = tensor_expect(engine, grads[0], format);
     struct storage *copy = storage_new(engine, node->recipe.number[NORM_INPUT_COPY]);
+    bool is_computed = node_wants(node, 0) || node->recipe.number[NORM_COMPUTES_ALL];
     struct tensor *input =
-        tensor_new_as(engine, &node->recipe.shape[0], node->recipe.dtype, format);
+        is_computed ? tensor_new_as(engine, &node->recipe.shape[0], node->recipe.dtype, format)
+                    : NULL;
     if (node_wants(node, 1)) {
         results[1] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
         results[2] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
@@ -27,7 +30,7 @@ static void norm_backward(struct engine *engine, struct node *node, struct tenso
     if (node_wants(node, 0)) {
         results[0] = input;
     } else {
-        tensor_drop(engine, input); /* the kernel computes it anyway */
+        tensor_drop(engine, input);
     }
     storage_drop(engine, copy);
     tensor_drop(engine, grad);
@@ -77,6 +80,9 @@ struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct
         tensor_lies_as(input, format) ? tensor_keep(input) : op_contiguous(engine, input);
     struct tensor *result =
         normalise(engine, "CudnnBatchNormBackward", x, weight, bias, groups, format);
+    if (result && result->grad_fn) {
+        result->grad_fn->recipe.number[NORM_COMPUTES_ALL] = 1;
+    }
     tensor_drop(engine, x);
     return result;
 }

@@ -37,7 +37,16 @@ void product_run(struct engine *engine, struct tensor *operand, uint64_t copied)
 
 /* --- a product of two matrices, or of as many as there are in a batch --------------------- */
 
-enum { LEFT, RIGHT }; /* edges, recipe.shape; recipe.number: bytes that its copy takes, or 0 */
+/* Edges, recipe.shape; recipe.number: bytes that its copy takes, or 0, and, from BY_COLUMNS on,
+ * whether it is a matrix that lies by columns. */
+enum { LEFT, RIGHT, BY_COLUMNS };
+
+static bool lies_by_columns(const struct tensor *matrix)
+{
+    int64_t stride[SHAPE_MAX_DIMS];
+    return matrix->shape.dims == 2 && matrix->transposed && tensor_layout(matrix, stride) &&
+           stride[0] == 1 && stride[1] == matrix->shape.size[0];
+}
 
 static struct tensor *like_input(struct engine *engine, const struct node *node, int index)
 {
@@ -45,13 +54,17 @@ static struct tensor *like_input(struct engine *engine, const struct node *node,
 }
 
 /* The second matrix's gradient comes first: autograd's generated code goes by the names of the
- * arguments (mat2, self). Each is a product of the gradient with the other matrix. */
+ * arguments (mat2, self). Each is a product of the gradient with the other matrix, and lies as the
+ * matrix does. */
 static void product_backward(struct engine *engine, struct node *node, struct tensor **grads,
                              struct tensor **results)
 {
     for (int i = RIGHT; i >= LEFT; i--) {
         if (node_wants(node, (uint32_t)i)) {
             results[i] = like_input(engine, node, i);
+            if (node->recipe.number[BY_COLUMNS + i]) {
+                tensor_lay_swapped(results[i]);
+            }
             product_run(engine, grads[0], node->recipe.number[RIGHT - i]);
         }
     }
@@ -66,9 +79,10 @@ static struct tensor *product(struct engine *engine, const char *name, backward_
         struct node *node = node_new(engine, name, backward, 2);
         node_connect(engine, node, LEFT, a);
         node_connect(engine, node, RIGHT, b);
-        node->recipe = (struct recipe){.shape = {a->shape, b->shape},
-                                       .dtype = a->dtype,
-                                       .number = {copied_bytes(a), copied_bytes(b)}};
+        node->recipe = (struct recipe){
+            .shape = {a->shape, b->shape},
+            .dtype = a->dtype,
+            .number = {copied_bytes(a), copied_bytes(b), lies_by_columns(a), lies_by_columns(b)}};
         node_save(node, node_wants(node, RIGHT) ? a : NULL);
         node_save(node, node_wants(node, LEFT) ? b : NULL);
         node_result(node, 0, result);

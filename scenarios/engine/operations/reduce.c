@@ -3,11 +3,10 @@
  * aten/src/ATen/native/cuda/Reduce.cuh of PyTorch 2.11 (setReduceConfig, ReduceConfig). */
 #include "reduce.h"
 #include "gmd_min.h"
+#include "gpu.h"
 
 #define MAX_THREADS        512
-#define WARP               32
 #define MAX_THREADS_PER_MP 2048
-#define MULTIPROCESSORS    132 /* of an H200 */
 #define MIN_PER_THREAD     16
 #define MAX_PER_THREAD     256
 
@@ -52,7 +51,7 @@ static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
     uint64_t threads = MAX_THREADS / config.vector;
     uint64_t wide = last_power_of_two(gmd_min(gmd_max(dim0, 1), threads));
     uint64_t high = last_power_of_two(gmd_min(gmd_max(dim1, 1), threads));
-    config.width = gmd_min(wide, WARP);
+    config.width = gmd_min(wide, GPU_WARP);
     config.height = gmd_min(high, threads / config.width);
     config.width = gmd_min(wide, threads / config.height);
     uint64_t step_input = across ? config.width : 1, step_output = across ? 1 : config.width;
@@ -65,7 +64,7 @@ static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
     }
     each = divided_up(inputs, step_input);
     config.grid = divided_up(outputs / config.vector, step_output);
-    uint64_t target = MULTIPROCESSORS * (MAX_THREADS_PER_MP / (config.width * config.height));
+    uint64_t target = GPU_MULTIPROCESSORS * (MAX_THREADS_PER_MP / (config.width * config.height));
     if (split && each >= MAX_PER_THREAD && config.grid <= target) {
         uint64_t wanted =
             gmd_min(divided_up(target, config.grid), divided_up(each, MIN_PER_THREAD));

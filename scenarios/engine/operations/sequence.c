@@ -2,6 +2,7 @@
 #include "gmd_layout.h"
 #include "gmd_min.h"
 #include "gmd_operations.h"
+#include "gpu.h"
 
 /* --- Embedding --------------------------------------------------------------------------- */
 
@@ -15,14 +16,49 @@ enum { INDICES, TABLE }; /* recipe.shape */
 #define SORT_FIXED 17919
 #define SCAN_FIXED 1279
 
-/* Many indices are sorted, so that the rows of one entry are summed by one block; long runs are
- * summed in parts. Facts: aten/src/ATen/native/cuda/Embedding.cu and EmbeddingBackwardKernel.cu. */
+#define MOST_THREADS  1024 /* of a block */
+#define ENOUGH_BLOCKS ((uint64_t)4 * GPU_MULTIPROCESSORS)
+
+/* The rows of one entry are a segment, which is summed in parts. */
+struct segments {
+    uint64_t most, parts, column;
+};
+
+/* Few segments of many parts: each part is added to the gradient at once. */
+static bool are_added_at_once(const struct segments *segments)
+{
+    uint64_t threads = (segments->column + GPU_WARP - 1) / GPU_WARP * GPU_WARP;
+    uint64_t block = gmd_min(threads, MOST_THREADS);
+    uint64_t blocks = (segments->most * threads + block - 1) / block;
+    return blocks < ENOUGH_BLOCKS && segments->parts > 4 * blocks;
+}
+
+/* What the parts take until they are in the gradient: a place for each, or the segment of each and,
+ * for 16 bits, a gradient of 32. */
+static void sum_parts(struct engine *engine, const struct segments *segments,
+                      const struct tensor *gradient)
+{
+    uint64_t bytes = gmd_max(dtype_bytes(gradient->dtype), 4); /* of a number while it is summed */
+    if (!are_added_at_once(segments)) {
+        storage_scratch(engine, segments->parts * segments->column * bytes);
+        return;
+    }
+    struct storage *mapping = storage_new(engine, segments->parts * sizeof(int64_t));
+    if (bytes > dtype_bytes(gradient->dtype)) {
+        storage_scratch(engine, shape_count(&gradient->shape) * bytes);
+    }
+    storage_drop(engine, mapping);
+}
+
+/* Many indices are sorted, so that the rows of one entry lie together. Facts: embedding_dense_
+ * backward_cuda() in Embedding.cu and EmbeddingBackwardKernel.cu of PyTorch 2.11. */
 static struct tensor *sorted_gradient(struct engine *engine, const struct node *node,
                                       uint64_t count)
 {
     const struct shape *table = &node->recipe.shape[TABLE];
-    uint64_t entries = (uint64_t)table->size[0], column = (uint64_t)table->size[1];
-    uint64_t list = count * sizeof(int64_t);
+    uint64_t most = gmd_min(count, (uint64_t)table->size[0]);
+    struct segments runs = {most, count / ROWS_PER_BLOCK + most, (uint64_t)table->size[1]};
+    uint64_t list = count * sizeof(int64_t), short_list = most * sizeof(int64_t);
     struct storage *indices = node->recipe.number[0] ? storage_new(engine, list) : NULL;
     struct storage *sorted = storage_new(engine, list);
     struct storage *original = storage_new(engine, list);
@@ -35,13 +71,12 @@ static struct tensor *sorted_gradient(struct engine *engine, const struct node *
     struct storage *unique = storage_new(engine, list);
     storage_scratch(engine, SCAN_FIXED);
     storage_drop(engine, unique);
-    struct storage *partials = storage_new(engine, list);
-    struct storage *partial_offsets = storage_new(engine, list);
+    struct storage *partials = storage_new(engine, short_list);
+    struct storage *partial_offsets = storage_new(engine, short_list);
     storage_scratch(engine, SCAN_FIXED);
     struct storage *partial_count = storage_new(engine, 8);
-    uint64_t parts = count / ROWS_PER_BLOCK + gmd_min(count, entries);
-    struct storage *part_offsets = storage_new(engine, parts * sizeof(int64_t));
-    storage_scratch(engine, parts * column * 4); /* summed in 32 bits */
+    struct storage *part_offsets = storage_new(engine, runs.parts * sizeof(int64_t));
+    sum_parts(engine, &runs, result);
     struct storage *all[] = {part_offsets, partial_count, partial_offsets, partials, segments,
                              offsets,      original,      sorted,          indices};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from held.bounded_stores import Collector
+from bounded_stores import Collector
 from job import job
 
 

@@ -131,7 +131,7 @@ def write_readme(destination, placed):
     with open(file, encoding="utf-8") as text:
         head = text.read().partition(BEGIN)[0]
     seen, kept_back = [], []
-    for folder, label, events in sorted(placed, key=lambda item: item[1]["name"]):
+    for folder, label, events in sorted(placed, key=lambda item: int(item[1]["name"].removeprefix("job_"))):
         mode = " ".join(label["mode"]) or "-"
         if folder == "held":
             kept_back.append([label["name"], mode, str(events)])

@@ -2,7 +2,7 @@
 """Compares `gmd run` with recorded twins, and makes the table of errors.
 
     compare_twins.py GMD TWINS.json[.gz] [--results FILE] [--rows N] [--more-workspaces FILE] [--open-held]
-                     [--placement N] [--least SEEN HELD SCENARIOS]
+                     [--placement N] [--least SEEN HELD SCENARIOS LATER]
 
 A twin's error is that of its worst phase: how far allocated bytes at the end of a phase, their peak and the reserved
 bytes at its end are off, as a share of what was recorded (of 1 MiB, where less was). With --placement each program
@@ -146,10 +146,30 @@ def right(results):
 
 
 def halves(results):
-    """Seen, held, and the scenarios."""
-    drawn = [result for result in results if result.twin.family != "scenarios"]
+    """Seen and held of the first round, and the scenarios."""
+    drawn = [result for result in results if result.twin.family != "scenarios" and not (
+        catalogue.is_later(result.twin) or catalogue.is_last(result.twin))]
     return ([result for result in drawn if not result.held], [result for result in drawn if result.held],
             [result for result in results if result.twin.family == "scenarios"])
+
+
+def later_halves(results):
+    """Seen and held of the second round."""
+    later = [result for result in results if catalogue.is_later(result.twin)]
+    return [result for result in later if not result.held], [result for result in later if result.held]
+
+
+def last_round(results):
+    return [result for result in results if catalogue.is_last(result.twin)]
+
+
+def rounds(results, part=row):
+    """Lines for the halves of all rounds; the third has none."""
+    seen, held, _ = halves(results)
+    lines = [*part("seen", seen), *part("held", held), *row("both", seen + held)]
+    seen, held = later_halves(results)
+    return lines + [*part("second round, seen", seen), *part("second round, held", held),
+                    *row("second round, both", seen + held), *part("third round", last_round(results))]
 
 
 def table(first, rows):
@@ -196,7 +216,9 @@ def by_placement(options, results):
     if not options.placement:
         return []
     seen, held, scenarios = halves(results)
-    rows = [line for name, some in (("seen", seen), ("held", held), ("both", seen + held),
+    later = [each for half_of in later_halves(results) for each in half_of]
+    rows = [line for name, some in (("seen", seen), ("held", held), ("both", seen + held), ("second round", later),
+                                    ("third round", last_round(results)),
                                     ("scenarios that only requests decide", [each for each in scenarios if not decided(each.twin)]))
             if some for line in row(name, some, "outside")]
     return ["## What placement explains", "",
@@ -213,6 +235,7 @@ def other_devices(machine, recordings):
 def page(options, recorded, results, failures, builtin_only):
     machine = recorded["machine"]
     seen, held, scenarios = halves(results)
+    later_seen, later_held = later_halves(results)
     undecided = [result for result in scenarios if not decided(result.twin)]
     lines = ["# Twins: errors of scenarios against PyTorch", "",
              "- made by: `tests/scenarios/twins/compare_twins.py`", f"- date: {datetime.date.today()}",
@@ -221,18 +244,20 @@ def page(options, recorded, results, failures, builtin_only):
              "A twin is a program that PyTorch executed on a GPU and `gmd run` on the simulated device. Its error",
              "is that of its worst phase, as a share of the recorded bytes (of 1 MiB, where less was recorded).",
              "Half of the drawn twins, chosen by their names, are held: not looked at while the engine is worked",
-             "on.", "", "## Drawn twins", ""]
+             "on. Those of the second round were drawn and recorded when the engine knew the first.", "",
+             "## Drawn twins", ""]
     if builtin_only:
-        seen_so, held_so, _ = halves(builtin_only)
         lines += ["With the table of workspaces that gmd is built with:", "",
-                  *table("half", [*half("seen", seen_so), *half("held", held_so), *row("both", seen_so + held_so)]), "",
+                  *table("half", rounds(builtin_only, half)), "",
                   "With the workspaces of their calls recorded, too (`gmd run --unrecorded`, record_workspaces.py):", ""]
-    lines += [*table("half", [*half("seen", seen), *half("held", held), *row("both", seen + held)]), "",
+    lines += [*table("half", rounds(results, half)), "",
               "## By family", "", "The seen half:", "", *table("family", by_family(seen)), "",
               "The held half:", "", *table("family", by_family(held)), "",
-              "The worst of the seen half:", "", *details(worst_rows(seen, options.rows)), ""]
+              "The second round:", "", *table("family", by_family([*later_seen, *later_held])), "",
+              "The third round:", "", *table("family", by_family(last_round(results))), "",
+              "The worst of the seen half:", "", *details(worst_rows([*seen, *later_seen], options.rows)), ""]
     if options.open_held:
-        lines += ["The held half:", "", *details(held), ""]
+        lines += ["The held half:", "", *details([*held, *later_held, *last_round(results)]), ""]
     lines += ["## Scenarios with their own parameters", "",
               *table("", [*row("all", scenarios), *row("only requests decide", undecided)]), "", *details(scenarios), ""]
     lines += by_placement(options, results)
@@ -252,7 +277,8 @@ def main():
     parser.add_argument("--more-workspaces", help="calls that were recorded, beside those of the built-in table")
     parser.add_argument("--open-held", action="store_true")
     parser.add_argument("--placement", type=int, default=0, metavar="N", help="orders of segment addresses")
-    parser.add_argument("--least", type=int, nargs=3, metavar=("SEEN", "HELD", "SCENARIOS"), default=(0, 0, 0))
+    parser.add_argument("--least", type=int, nargs=4, metavar=("SEEN", "HELD", "SCENARIOS", "LATER"),
+                        default=(0, 0, 0, 0))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with opened(options.twins) as file:
@@ -273,11 +299,12 @@ def main():
         print(text)
     broken = sum("error" in each for each in recorded["twins"].values())
     print(f"{len(results) - len(failures)} twins compared, {len(failures)} not; PyTorch failed at {broken}", file=sys.stderr)
-    counts = [right(part) for part in halves([result for result in results if result.errors])]
-    print("figures that are right: seen {}, held {}, scenarios {}".format(*counts), file=sys.stderr)
+    compared = [result for result in results if result.errors]
+    counts = [right(part) for part in (*halves(compared), sum(later_halves(compared), last_round(compared)))]
+    print("figures that are right: seen {}, held {}, scenarios {}, later rounds {}".format(*counts), file=sys.stderr)
     is_worse = any(count < least for count, least in zip(counts, options.least))
     if is_worse:
-        print("at least {}, {} and {} are to be".format(*options.least), file=sys.stderr)
+        print("at least {}, {}, {} and {} are to be".format(*options.least), file=sys.stderr)
     return 1 if failures or not results or is_worse else 0
 
 

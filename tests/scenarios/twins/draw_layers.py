@@ -161,6 +161,11 @@ LAYERS = {linear: 6, layer_norm: 3, rms_norm: 3, group_norm: 3, batch_norm: 4, c
 CUDNN = (conv2d, conv_grouped, conv1d, conv_transpose, lstm, gru)  # in 16 bits less often: other workspaces
 
 
+LATER_LAYERS = {linear: 1, layer_norm: 1, rms_norm: 1, group_norm: 1, batch_norm: 1, conv2d: 3, conv_grouped: 1, conv1d: 1,
+                conv_transpose: 1, lstm: 2, gru: 2, cell: 1, multihead: 2, encoder_layer: 2, decoder_layer: 1, embedding: 2,
+                pool: 1, upsample: 1, instance_norm: 1}
+
+
 def padded(drawn):
     """With the usual call, of an input that is no index."""
     return drawn + ("m(x)", "")[len(drawn) - 2:]

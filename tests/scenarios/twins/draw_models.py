@@ -357,6 +357,25 @@ def kept(draw):
                       *(["    loss.backward()", '    phase(f"{i}:backward")'] if fixed else [])]) + "\n"
 
 
+def dqn(draw):
+    """A network that learns from a copy of itself, which is made anew at times."""
+    features, hidden, batch, actions = wide(draw, 512), wide(draw, 1024), draw.randint(32, 1024), draw.randint(2, 64)
+    loss = draw.choice(["F.smooth_l1_loss", "F.mse_loss", "F.huber_loss"])
+    return "\n".join([
+        f"model = nn.Sequential(nn.Linear({features}, {hidden}), nn.ReLU(), nn.Linear({hidden}, {hidden}), nn.ReLU(), "
+        f"nn.Linear({hidden}, {actions})).cuda()", "target = copy.deepcopy(model)", "target.requires_grad_(False)",
+        "optimizer = " + draw.choice(OPTIMIZERS).format("params(model)"), 'phase("start")', "for i in range(4):",
+        f'    x = torch.randn({batch}, {features}, device="cuda")', f'    after = torch.randn({batch}, {features}, device="cuda")',
+        f'    action = torch.randint(0, {actions}, ({batch}, 1), device="cuda")', "    with torch.no_grad():",
+        "        best = target(after).max(1, keepdim=True)[0] * 0.99", '    phase(f"{i}:target")',
+        f"    loss = {loss}(model(x).gather(1, action), best)", "    optimizer.zero_grad()", "    loss.backward()",
+        '    phase(f"{i}:backward")', "    optimizer.step()",
+        *(["    target = copy.deepcopy(model)", '    phase(f"{i}:copied")'] if draw.random() < 0.6 else []),
+        '    phase(f"{i}:step")']) + "\n"
+
+
+LATER_MODELS = {mlp: 2, residual_mlp: 2, checkpointed: 2, cnn: 2, resnet: 1, gpt: 4, encoder: 3, translation: 2, tagger: 2,
+                llama: 2, vit: 1, unet: 1, gan: 1, lora: 1, evaluation: 1, kept: 1, dqn: 3}
 # How many of each.
 MODELS = {mlp: 12, residual_mlp: 6, checkpointed: 3, cnn: 7, resnet: 5, gpt: 10, encoder: 8, translation: 5, tagger: 8,
           llama: 7, vit: 5, unet: 5, gan: 4, lora: 4, evaluation: 4, kept: 5}

@@ -94,6 +94,29 @@ OPERATIONS = {
     "amp_gelu_sum": (["snw", "wm"], "F.gelu(a @ b).sum(-1)", "torch.bfloat16"),
 }
 
+# Drawn later, with other sizes: half of the operations above, and these.
+LATER_OPERATIONS = {
+    "flatten": (["snm"], "a.flatten(1) * 2"),
+    "flip": (["snm"], "a.flip(1)"),
+    "roll": (["snm"], "a.roll(3, 1)"),
+    "repeat": (["nm"], "a.repeat(3, 1)"),
+    "pad": (["smww"], "F.pad(a, (1, 1, 2, 2))"),
+    "l1_loss": (["nm", "-nm"], "F.l1_loss(a, b)"),
+    "smooth_l1_loss": (["nm", "-nm"], "F.smooth_l1_loss(a, b)"),
+    "huber_loss": (["nm", "-nm"], 'F.huber_loss(a, b, reduction="sum")'),
+    "bce": (["nm", "-nm"], "F.binary_cross_entropy(torch.sigmoid(a), b)"),
+    "nll_loss": (["nm", "?n"], "F.nll_loss(F.log_softmax(a, -1), b)"),
+    "elu": (["snm"], "F.elu(a)"),
+    "softplus": (["snm"], "F.softplus(a)"),
+    "mish": (["snm"], "F.mish(a)"),
+    "hardswish": (["snm"], "F.hardswish(a)"),
+    "relu6": (["snm"], "F.relu6(a)"),
+    "interpolate": (["smww"], "F.interpolate(a, scale_factor=2)"),
+    "normalize": (["nw"], "F.normalize(a, dim=-1)"),
+    "logsumexp": (["snm"], "a.logsumexp(-1)"),
+    "norm": (["snm"], "a.norm()"),
+}
+
 LIMIT = 24 << 20  # numbers of the largest input
 CASES = 3
 
@@ -151,7 +174,7 @@ def case(number, lines, call, names, backward=True, precision=None):
 
 
 def operation(name, draw):
-    kinds, call, precision = (*OPERATIONS[name], None)[:3]
+    kinds, call, precision = (*{**OPERATIONS, **LATER_OPERATIONS}[name], None)[:3]
     lines = []
     for number in range(CASES):
         sizes = fitting_sizes(draw, kinds)

@@ -118,4 +118,5 @@ def penalty(draw):
     return "\n".join(lines) + "\n"
 
 
+LATER_REPLAYED = {graph_inference: 1, graph_training: 2, graph_pool: 1, paged: 2, penalty: 2}
 REPLAYED = {graph_inference: 6, graph_training: 6, graph_pool: 6, paged: 10, penalty: 10}

@@ -103,6 +103,55 @@ def fsdp(draw):
     return text
 
 
+def beyond(draw, kind, ranks):
+    """What a kind of sharding adds to fully_shard() of a part: replicas of shards (two dimensions of ranks), shards in
+    the memory of the CPU, or a smaller group of ranks that keeps what was gathered."""
+    if kind == "replicas":
+        return f"mesh=device_mesh({', '.join(map(str, draw.choice([(2, ranks // 2), (ranks // 2, 2)])))})"
+    if kind == "offload":
+        return "offload_policy=CPUOffloadPolicy()"
+    return f"reshard_after_forward={draw.choice([count for count in (2, 4) if count < ranks])}"
+
+
+def fsdp_with(draw, kind):
+    """Each part sharded with what `kind` adds, or fetched ahead as the program says."""
+    first, block, last, x, output, classes, rows = draw.choice([linears, llama, gpt])(draw)
+    ranks, policy = draw.choice([4, 8]), draw.choice(POLICIES).replace(", output_dtype=torch.float32", "")
+    count = draw.randint(3, 6)
+    options = [f"mp_policy=MixedPrecisionPolicy({policy})"] if policy else []
+    options += [beyond(draw, kind, ranks)] if kind != "prefetch" else []
+    of_root = [each for each in options if not each.startswith("reshard")]
+    lines = [f"init_process_group(world_size={ranks}, rank={draw.choice([0, ranks - 1])})",
+             *built(first, block, last, count, f"fully_shard({', '.join(['{}', *options])})"),
+             f"fully_shard({', '.join(['model', *of_root])})"]
+    if kind == "prefetch":
+        ahead = draw.randint(1, 2)
+        for k in range(count - 1):
+            parts = ", ".join(f"blocks[{j}]" for j in range(k + 1, min(k + 1 + ahead, count)))
+            lines.append(f"blocks[{k}].set_modules_to_forward_prefetch([{parts}])")
+        for k in range(count - 1, 0, -1) if draw.random() < 0.7 else ():
+            parts = ", ".join(f"blocks[{j}]" for j in range(k - 1, max(k - 1 - ahead, -1), -1))
+            lines.append(f"blocks[{k}].set_modules_to_backward_prefetch([{parts}])")
+    return trained(draw, lines, draw.choice(OPTIMIZERS).format("model.parameters()"),
+                   microbatch(0, x, classes, rows, f"F.cross_entropy({output}, y)"))
+
+
+def prefetch(draw):
+    return fsdp_with(draw, "prefetch")
+
+
+def replicas(draw):
+    return fsdp_with(draw, "replicas")
+
+
+def offload(draw):
+    return fsdp_with(draw, "offload")
+
+
+def smaller_group(draw):
+    return fsdp_with(draw, "smaller group")
+
+
 def zero(draw):
     """Stage 1: each rank has the optimizer's state of its own parameters."""
     first, block, last, x, output, classes, rows = draw.choice([linears, llama, gpt])(draw)
@@ -116,3 +165,5 @@ def zero(draw):
 
 # How many of each.
 SHARDED = {fsdp: 24, zero: 6}
+# How many of each were drawn later.
+LATER_SHARDED = {fsdp: 4, zero: 2, prefetch: 5, replicas: 5, offload: 5, smaller_group: 5}

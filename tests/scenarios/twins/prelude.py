@@ -1,4 +1,6 @@
 """What programs of twins use besides torch: compositions that scripts have as modules."""
+import copy
+import functools
 import os
 import sys
 
@@ -8,7 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
@@ -109,6 +112,11 @@ def init_process_group(world_size, rank):
     gc.collect()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
+
+
+@functools.lru_cache(maxsize=None)
+def device_mesh(replicas, shards):
+    return init_device_mesh("cuda", (replicas, shards), mesh_dim_names=("replicate", "shard"))
 
 
 def DistributedDataParallel(module, **options):

@@ -232,6 +232,8 @@ def write_scripts(folder, twins):
 
 def chosen(options):
     twins = [twin for twin in catalogue.all_twins() if not options.family or twin.family in options.family.split(",")]
+    twins = [twin for twin in twins if not options.later or catalogue.is_later(twin)]
+    twins = [twin for twin in twins if not options.last or catalogue.is_last(twin)]
     twins = [twin for twin in twins if not options.names or twin.name in options.names.split(",")]
     return twins[options.start:options.start + options.count if options.count else None]
 
@@ -241,6 +243,8 @@ def main():
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--family", default="", help="operations, chains, layers, models, sharded, replayed, scenarios; several with commas")
     parser.add_argument("--names", default="")
+    parser.add_argument("--later", action="store_true", help="those of the second round")
+    parser.add_argument("--last", action="store_true", help="those of the third round")
     parser.add_argument("--from", dest="start", type=int, default=0)
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=12)

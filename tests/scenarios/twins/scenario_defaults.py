@@ -562,3 +562,15 @@ SCENARIOS = [
     *variants("fully_sharded", FULLY_SHARDED),
     *variants("cuda_graphs", CUDA_GRAPHS),
 ]
+
+# The same with other sizes, for the third round of drawn twins.
+OTHER_SIZES = [
+    *recorded("lora", [dict(leak=False, rank=8, batch=3, length=256, vocabulary=12000, features=768, hidden=2048, heads=12,
+                            groups=6, layers=5),
+                       dict(leak=True, batch=1, length=384, vocabulary=20000, features=512, hidden=1408, heads=8, groups=2,
+                            layers=6)]),
+    *recorded("attention_scores", [dict(leak=False, batch=3, length=1024, features=512, heads=8, layers=6),
+                                   dict(leak=True, batch=1, length=1536, features=640, heads=10, layers=3)]),
+    *recorded("gan", [dict(leak=False, batch=100, latent=64, hidden=768, pixels=2352)]),
+    *recorded("vit", [dict(batch=12, side=160, patch=16, features=256, heads=4, layers=6)]),
+]

@@ -17,7 +17,8 @@ COMPARISONS = {ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq:
 
 # Functions and methods: the script's name, and what each argument is, in order and by name. v: a value, d: a dimension
 # or several, i: an index, o: an order of dimensions, s: a size, and all that follow, t: a type, p: several types by name, l: a list,
-# x: left out.
+# m: a mesh of ranks, c: an offload to the CPU, x: left out; "=NAME" behind it: as the
+# script calls it.
 # A name that begins with ":" is a method of the first argument, one that ends with "{}" takes a table.
 FUNCTIONS = {
     "torch.randn": ("randn{}", "s", {"dtype": "t", "requires_grad": "v", "device": "x"}),
@@ -45,7 +46,13 @@ FUNCTIONS = {
     "torch.cat": ("cat", "vd", {}),
     "torch.stack": ("stack", "vd", {}),
     "F.cross_entropy": ("cross_entropy", "vv", {"reduction": "v", "ignore_index": "v"}),
-    "F.mse_loss": ("mse_loss", "vv", {"reduction": "v"}),
+    **{f"F.{name}": (name, "vv", {"reduction": "v"}) for name in (
+        "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "nll_loss")},
+    **{f"F.{name}": (name, "v", {}) for name in ("elu", "softplus", "mish", "hardswish", "relu6")},
+    "F.interpolate": ("interpolate", "v", {"scale_factor": "v", "mode": "v"}),
+    "F.normalize": ("normalize", "v", {"dim": "d=dimension"}),
+    "F.pad": ("pad", "vv", {}),
+    "copy.deepcopy": ("copy.deepcopy", "v", {}),
     "F.binary_cross_entropy_with_logits": ("binary_cross_entropy_with_logits", "vv", {"reduction": "v"}),
     "F.kl_div": ("kl_div", "vv", {"reduction": "v", "log_target": "v"}),
     "F.scaled_dot_product_attention": ("scaled_dot_product_attention", "vvv", {
@@ -59,7 +66,8 @@ FUNCTIONS = {
     "torch.cuda.current_stream": ("cuda.current_stream", "", {}),
     "torch.cuda.CUDAGraph": ("cuda.CUDAGraph", "", {}),
     "init_process_group": ("dist.init_process_group{}", "", {"world_size": "v", "rank": "v"}),
-    "fully_shard": ("fully_shard", "v", {"reshard_after_forward": "v", "mp_policy": "p"}),
+    "fully_shard": ("fully_shard", "v", {"reshard_after_forward": "v", "mp_policy": "p",
+                                         "mesh": "m", "offload_policy": "c"}),
     "torch.amp.GradScaler": ("GradScaler", "x", {}),
     "torch.cuda.reset_peak_memory_stats": ("cuda.reset_peak_memory_stats", "", {}),
     "torch.cuda.empty_cache": ("cuda.empty_cache", "", {}),
@@ -72,6 +80,9 @@ METHODS = {
         "clone", "half", "float", "relu_", "zero_", "item", "update", "eval", "train", "clear", "pop", "unshard",
         "reshard", "replay", "pool")},
     **{name: (name, "d", {"keepdim": "v"}) for name in ("sum", "mean", "max", "min", "argmax", "var", "std")},
+    **{f"set_modules_to_{way}_prefetch": (f"set_modules_to_{way}_prefetch", "v", {}) for way in ("forward", "backward")},
+    "flatten": ("flatten", "d", {}), "flip": ("flip", "d", {}), "roll": ("roll", "vd", {}), "norm": ("norm", "", {}),
+    "logsumexp": ("logsumexp", "d", {}), "repeat": ("tile{}", "s", {}),
     **{name: (name, "d", {}) for name in ("softmax", "log_softmax", "cumsum", "unsqueeze", "squeeze", "unbind")},
     **{name: (name + "{}", "s", {}) for name in ("view", "reshape", "expand")},
     **{name: (name, "v", {}) for name in ("pow", "tril", "triu", "add_", "mul_", "fill_", "copy_", "requires_grad_",
@@ -286,11 +297,15 @@ class Translator:
             elif kind != "x":
                 told.append(self.argument(argument, kind))
         for keyword in node.keywords:
-            kind = options.get(keyword.arg) or refuse(node, f"no {keyword.arg} in scripts")
-            if kind == "p":
+            kind, _, key = (options.get(keyword.arg) or refuse(node, f"no {keyword.arg} in scripts")).partition("=")
+            if kind == "m":
+                named.append("mesh = { " + ", ".join(map(self.value, keyword.value.args)) + " }")
+            elif kind == "c":
+                named.append("cpu_offload = true")
+            elif kind == "p":
                 named += [f"{each.arg} = {self.argument(each.value, 't')}" for each in keyword.value.keywords]
             elif kind != "x":
-                named.append(f"{keyword.arg} = {self.argument(keyword.value, kind)}")
+                named.append(f"{key or keyword.arg} = {self.argument(keyword.value, kind)}")
         if name.endswith("{}"):
             told = ", ".join(told + named)
             return f"{name[:-2]} {{ {told} }}" if told else f"{name[:-2]}()"
