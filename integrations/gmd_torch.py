@@ -338,7 +338,7 @@ def _explain(device, asked, total, free, path, text, room):
     try:
         for observer in _installed().observers:
             observer(device, asked, _allowed(device, total), free)
-        lines = _diagnosis(path.decode(errors="surrogateescape")) if path else []
+        lines = _diagnosis(path.decode(errors="surrogateescape"), total) if path else []
         said = "".join("\n  " + line for line in lines).encode(errors="replace")[:room]
         ctypes.memmove(text, said, len(said))
         return len(said)
@@ -353,13 +353,13 @@ def _allowed(device, total):
     return int(fraction * total) if fraction < 1 else total
 
 
-def _diagnosis(path):
+def _diagnosis(path, capacity):
     """Five lines on the last out-of-memory of a snapshot."""
     try:
         import gmd_torch_watch
     except ImportError:
         return ["gmd_torch_watch.py, which says why, is not beside gmd_torch.py"]
-    return gmd_torch_watch.explain_snapshot(path, near=_installed().path)
+    return gmd_torch_watch.explain_snapshot(path, near=_installed().path, capacity=capacity)
 
 
 def watch(**options):

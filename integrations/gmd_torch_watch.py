@@ -73,10 +73,11 @@ def _lines_of(oom, findings):
     free = [f"{_size(count)} {_NOT_SERVED.get(why, why)}" for why, count in oom["free"].items() if count]
     leaks = [f"{f['class']} at {_place(f['where'][0])}" for f in findings if f.get("where")]
     leaks = leaks[:2] if oom["cause"] == "leak" else []
-    largest = oom.get("largest_servable")
+    largest, beside = oom.get("largest_servable"), oom.get("beside_pytorch")
     return [
         f"Asked for by {_place(oom)}: {_size(oom['requested'])}, "
-        f"with {_size(oom['allocated'])} allocated of {_size(oom['reserved'])} reserved",
+        f"with {_size(oom['allocated'])} allocated of {_size(oom['reserved'])} reserved" +
+        (f"; {_size(beside)} are held beside PyTorch (driver, libraries, other processes)" if beside else ""),
         "Held: " + (", ".join(held) or "nothing"),
         "Cached, and why it did not serve: " + (", ".join(free) or "nothing was"),
         f"Cause: {oom['cause']}" + (f" ({', '.join(leaks)})" if leaks else "") +
@@ -85,14 +86,16 @@ def _lines_of(oom, findings):
     ]
 
 
-def explain_snapshot(path, near=None):
-    """Five lines on the last out-of-memory that the snapshot recorded; fewer: why there are none."""
+def explain_snapshot(path, near=None, capacity=None):
+    """Five lines on the last out-of-memory that the snapshot recorded; fewer: why there are none. capacity: the
+    device's bytes, from which it follows what others hold."""
     program = _program(near)
     if not program:
         return ["Why: the program gmd, which says so, was not found (GMD_PROGRAM names it)"]
     try:
-        done = subprocess.run([program, "diagnose", path, "--json", "-"], capture_output=True, text=True,
-                              timeout=_TIME_FOR_DIAGNOSIS_S, check=False)
+        done = subprocess.run([program, "diagnose", path, "--json", "-",
+                               *(["--capacity", str(capacity)] if capacity else [])],
+                              capture_output=True, text=True, timeout=_TIME_FOR_DIAGNOSIS_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return [f"Why: gmd diagnose {path} did not answer: {error}"]
     if done.returncode not in (0, 1):
@@ -122,7 +125,7 @@ def _observe_refusals(torch, prefix, limit):
             written.append(path)
             torch.cuda.memory._dump_snapshot(path)
             lines = [f"gmd: CUDA out of memory on GPU {device}, {_size(free)} of {_size(total)} free; the snapshot is "
-                     f"{path}", *explain_snapshot(path)]
+                     f"{path}", *explain_snapshot(path, capacity=total)]
             print("\n  ".join(lines), file=sys.stderr, flush=True)
         except Exception as error:  # pylint: disable=broad-except # nothing may be raised into the allocator
             print(f"gmd: out of memory could not be explained: {error!r}", file=sys.stderr)

@@ -147,6 +147,11 @@ class Explaining(unittest.TestCase):
         self.assertEqual([line.split(":")[0].split(" ")[0] for line in lines],
                          ["Asked", "Held", "Cached,", "Cause", "Change"])
 
+    def test_what_others_hold_follows_from_the_devices_capacity(self):
+        path = self.history("left_free_1.2")
+        self.assertIn("8.66 GiB are held beside PyTorch", gmd_torch_watch.explain_snapshot(path, capacity=140 << 30)[0])
+        self.assertNotIn("beside", gmd_torch_watch.explain_snapshot(path)[0])
+
     def test_a_recording_without_refusals_says_so(self):
         self.assertRegex(gmd_torch_watch.explain_snapshot(self.history("resnet50_fixed"))[0], "^Why: .*not recorded")
 
