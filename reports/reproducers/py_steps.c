@@ -26,6 +26,20 @@ static const char *block_name(const void *writer, uint32_t allocation, char text
     return text;
 }
 
+const char *py_bytes(uint64_t bytes, char text[32])
+{
+    unsigned power = bytes == 0 ? 0 : bytes % (1 << 20) == 0 ? 20 : bytes % (1 << 10) == 0 ? 10 : 0;
+    uint64_t count = bytes >> power;
+    if (power == 0) {
+        snprintf(text, 32, "%" PRIu64, count);
+    } else if (count == 1) {
+        snprintf(text, 32, "2**%u", power);
+    } else {
+        snprintf(text, 32, "%" PRIu64 " * 2**%u", count, power);
+    }
+    return text;
+}
+
 const char *py_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80])
 {
     const py_writer *w = writer;
@@ -93,7 +107,8 @@ static void put_question(const py_writer *w, const step *s, const char *check, c
     bool is_only_other = checks(w, "cache_kept") || checks(w, "all_free"); /* the C program asks */
     fputs(before, out);
     if (is_only_other || checks(w, check)) {
-        fprintf(out, "    ask_again(%" PRIu64 ", ", s->bytes);
+        char bytes[32];
+        fprintf(out, "    ask_again(%s, ", py_bytes(s->bytes, bytes));
         put_form(w, "%s", s, out);
         fprintf(out, ", \"%s\")\n", when);
     }
@@ -133,8 +148,9 @@ static void put_alloc(const py_writer *w, const step *s, FILE *out)
 {
     const gmd_trace *t = w->reproducer->trace;
     const gmd_request *r = &t->requests[s->request];
+    char bytes[32];
     put_form(w, "alloc(%b, ", s, out);
-    fprintf(out, "%" PRIu64, s->bytes);
+    fputs(py_bytes(s->bytes, bytes), out);
     put_form(w, ", %s)\n", s, out);
     if (r->expect != GMD_EXPECT_ANY && checks_oracle(w->reproducer, "expect")) {
         put_form(w,

@@ -11,6 +11,9 @@ typedef struct py_writer {
     FILE *out;
 } py_writer;
 
+/* As a reader wants it, and in every expression: 8 * 2**20, 2**10, 513. */
+const char *py_bytes(uint64_t bytes, char text[32]);
+
 const char *py_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80]);
 
 /* Whether the statistics are checked after what may change them. */

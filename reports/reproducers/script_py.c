@@ -112,8 +112,9 @@ static void put_comment(const py_writer *w, FILE *out)
             "# 1 would be a defect\n"
             "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ",
             is_guarded ? "from contextlib import contextmanager\n" : "");
-    put_string(r->trace->conditions.conf ? r->trace->conditions.conf : "", out);
-    fprintf(out, "  # before torch is imported\nimport torch\n\n");
+    const char *conf = r->trace->conditions.conf ? r->trace->conditions.conf : "";
+    put_string(conf, out);
+    fprintf(out, "  # %sbefore torch is imported\nimport torch\n\n", *conf ? "" : "none; ");
 }
 
 /* More than once, or the script must know the limit. */
@@ -165,6 +166,7 @@ static void choose_flags(const py_writer *w, fragment_choice *choice)
 static void put_limit(const py_writer *w)
 {
     uint64_t capacity = w->reproducer->trace->conditions.capacity_bytes;
+    char bytes[32];
     if (capacity || moves_limit(w)) {
         fprintf(w->out, "total = torch.cuda.get_device_properties(0).total_memory\n");
     }
@@ -172,16 +174,17 @@ static void put_limit(const py_writer *w)
         fprintf(w->out, "limit_bytes, held_at_limit = 1 << 64, 0\n");
     }
     if (capacity) {
-        fprintf(w->out, "if total > %" PRIu64 ":  # which the case's device has\n", capacity);
+        fprintf(w->out, "if total > %s:  # which the case's device has\n",
+                py_bytes(capacity, bytes));
     }
     if (capacity && moves_limit(w)) {
         fprintf(w->out, "    limit_memory(1.0)\n");
     } else if (capacity) {
         fprintf(
             w->out,
-            "    limit = %" PRIu64 " + torch.cuda.memory_stats(0)[\"reserved_bytes.all.current\"]\n"
+            "    limit = %s + torch.cuda.memory_stats(0)[\"reserved_bytes.all.current\"]\n"
             "    torch.cuda.set_per_process_memory_fraction(min((limit + 0.5) / total, 1.0), 0)\n",
-            capacity);
+            py_bytes(capacity, bytes));
     }
 }
 
@@ -244,8 +247,7 @@ static bool put_script(py_writer *w, FILE *out)
     uint64_t bytes = w->reproducer->trace->conditions.capacity_bytes;
     fragment_choice choice = {.flag_count = 0};
     choose_flags(w, &choice);
-    snprintf(capacity, sizeof capacity, bytes ? "%" PRIu64 : "total", bytes);
-    fragment_key(&choice, "CAPACITY", capacity);
+    fragment_key(&choice, "CAPACITY", bytes ? py_bytes(bytes, capacity) : "total");
     w->out = open_memstream(&body, &size);
     if (!w->out) {
         return false;

@@ -57,12 +57,12 @@ free e
 release_pool q
 CASE
 cat >"$folder/expected" <<'EXPECTED'
-alloc("outside", 4194304, s1)  # alloc outside 4MiB s1
+alloc("outside", 4 * 2**20, s1)  # alloc outside 4MiB s1
 pool_1 = torch.cuda.MemPool()  # begin_capture p s1
 graph_0 = torch.cuda.CUDAGraph()
 with torch.cuda.stream(s1):
     graph_0.capture_begin(pool=pool_1.id)
-alloc("a", 2097152, s1)  # alloc a 2MiB s1
+alloc("a", 2 * 2**20, s1)  # alloc a 2MiB s1
 # alloc elsewhere 1MiB s2: CUDA forbids that while a stream is captured
 # sync: CUDA forbids that while a stream is captured
 # empty_cache: CUDA forbids that while a stream is captured
@@ -78,7 +78,7 @@ if "a" in blocks:  # use a s2 10us
 with in_capture(s1):  # free a
     s1.wait_stream(s2)
 blocks.pop("a", None)
-alloc("b", 2097152, s1)  # alloc b 2MiB s1
+alloc("b", 2 * 2**20, s1)  # alloc b 2MiB s1
 if "b" in blocks:  # use b s1 10us
     with in_capture(s1):
         blocks["b"].memory.fill_(1)
@@ -94,7 +94,7 @@ if graph_0 in graphs_done:  # launch p s3
 graph_1 = torch.cuda.CUDAGraph()  # begin_capture p s2
 with torch.cuda.stream(s2):
     graph_1.capture_begin(pool=pool_1.id)
-alloc("c", 2097152, s2)  # alloc c 2MiB s2
+alloc("c", 2 * 2**20, s2)  # alloc c 2MiB s2
 if "c" in blocks:  # use c s2 10us
     with in_capture(s2):
         blocks["c"].memory.fill_(1)
@@ -104,7 +104,7 @@ with in_capture(s2):  # end_capture p
     graphs_done.add(graph_1)
 scope = torch.cuda.use_mem_pool(pool_1)  # begin_pool p
 scope.__enter__()
-alloc("d", 2097152, s3)  # alloc d 2MiB s3
+alloc("d", 2 * 2**20, s3)  # alloc d 2MiB s3
 scope.__exit__(None, None, None)  # end_pool p
 # release_pool p
 if graph_1 in graphs_done:  # launch p s1
@@ -124,13 +124,13 @@ graph_1.reset()
 graphs_done.discard(graph_1)
 del pool_1
 torch.cuda.empty_cache()  # empty_cache
-alloc("whole", 62914560, s1)  # alloc whole 60MiB s1
+alloc("whole", 60 * 2**20, s1)  # alloc whole 60MiB s1
 blocks.pop("whole", None)  # free whole
 pool_2 = torch.cuda.graph_pool_handle()  # begin_capture q s1
 graph_2 = torch.cuda.CUDAGraph()
 with torch.cuda.stream(s1):
     graph_2.capture_begin(pool=pool_2)
-alloc("e", 2097152, s1)  # alloc e 2MiB s1
+alloc("e", 2 * 2**20, s1)  # alloc e 2MiB s1
 with in_capture(s1):  # sync s1
     s1.synchronize()
 if "e" in blocks:  # use e s1 10us

@@ -34,6 +34,17 @@ for case in "$cases"/*.gmd; do
 done
 [ "$scripts" -gt 0 ] || { echo "no script was written" >&2; exit 1; }
 
+# Sizes as a reader of a bug report knows them, and still numbers where a limit is made of them.
+script=$folder/reserved_above_cap.py
+for statement in 'alloc("a", 10 \* 2\*\*20, s1)' 'if total > 40 \* 2\*\*20:' 'int(fraction \* 40 \* 2\*\*20)'; do
+    grep -q "$statement" "$script" || { echo "$script has no $statement" >&2; exit 1; }
+done
+printf 'gmd-trace 1\n# size\nalloc a 1KiB s1\nalloc b 3KiB s1\nalloc c 1025 s1\nalloc d 1MiB s1\n' >"$folder/sizes.gmd"
+"$gmd" report "$folder/sizes.gmd" -o "$folder/sizes.py" --allocator torch --oracle size || exit 1
+sizes=$(grep -o '^alloc(.*, s1)' "$folder/sizes.py" | tr '\n' ' ')
+wanted='alloc("a", 2**10, s1) alloc("b", 3 * 2**10, s1) alloc("c", 1025, s1) alloc("d", 2**20, s1) '
+[ "$sizes" = "$wanted" ] || { echo "expected $wanted, got $sizes" >&2; exit 1; }
+
 for kind in $("$gmd" run --list-oracles | grep -o '\b[a-z_]*\.[a-z_]*\b' | sort -u); do
     "$gmd" report "$cases/graph_memory_given_back.gmd" -o "$folder/kind-$kind.py" --allocator torch --oracle "$kind" ||
         exit 1
