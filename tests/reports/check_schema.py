@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_schema.py SCHEMA FILE... - each FILE is JSON that follows the JSON schema. 77: no python3-jsonschema.
 
-With --closed, keys that the schema does not name are an error too: a published schema lets a reader ignore what a
+With --lines, each line of a FILE is such a document. With --closed, keys that the schema does not name are an error too: a published schema lets a reader ignore what a
 later version adds, but this version must write nothing that is not in it.
 """
 import json
@@ -27,28 +27,37 @@ def close(schema):
             close(part)
 
 
+def documents(path, is_lines):
+    with open(path, encoding="utf-8") as file:
+        if not is_lines:
+            yield path, json.load(file)
+            return
+        for number, line in enumerate(file, 1):
+            yield f"{path}:{number}", json.loads(line)
+
+
 def main():
-    arguments = sys.argv[1:]
-    is_closed = arguments[0] == "--closed"
-    schema_path, *paths = arguments[is_closed:]
+    options = {argument for argument in sys.argv[1:] if argument.startswith("--")}
+    schema_path, *paths = [argument for argument in sys.argv[1:] if argument not in options]
     with open(schema_path, encoding="utf-8") as file:
         schema = json.load(file)
-    if is_closed:
+    if "--closed" in options:
         close(schema)
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
     failed = False
+    count = 0
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
-        for error in validator.iter_errors(document):
-            failed = True
-            where = "/".join(str(step) for step in error.absolute_path)
-            print(f"{path}: at /{where}: {error.message[:400]}")
-    print(f"{len(paths)} files checked")
-    if not paths:
+        for place, document in documents(path, "--lines" in options):
+            count += 1
+            for error in validator.iter_errors(document):
+                failed = True
+                where = "/".join(str(step) for step in error.absolute_path)
+                print(f"{place}: at /{where}: {error.message[:400]}")
+    print(f"{count} documents checked")
+    if not count:
         print("nothing to check")
-    sys.exit(1 if failed or not paths else 0)
+    sys.exit(1 if failed or not count else 0)
 
 
 main()
