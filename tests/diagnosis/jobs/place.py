@@ -14,7 +14,7 @@ import shutil
 import statistics
 import sys
 
-from table import TABLES, recordings, rows
+from table import HELD, TABLES, recordings, rows
 
 SEED = 18
 UNUSED = ("fragmentation", "cached_not_released")
@@ -99,12 +99,13 @@ def load(folder):
 def draw():
     """Names and halves by (job, variant)."""
     names, halves = {}, {}
-    for table, half in TABLES:
-        order = [(r.job, r.variant) for r in rows(table)]
+    for table in TABLES:
+        order = rows(table)
         random.Random(SEED).shuffle(order)
-        for key in order:
+        for recording in order:
+            key = recording.job, recording.variant
             names[key] = f"job_{len(names) + 1:03}"
-            halves[key] = half
+            halves[key] = "held" if recording.module.startswith(HELD) else "seen"
     return names, halves
 
 

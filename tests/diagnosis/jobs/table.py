@@ -1,16 +1,14 @@
-"""Which jobs are recorded, in which modes (record.py), and for which half: a table for each time when jobs were added.
+"""Which jobs are recorded, in which modes (record.py): a table for each time when jobs were added.
 
-A line is a module, a job, and a mode; where the job leaks, two: of the leaking variant and of the fixed one.
+A line is a module, which says the half by where it lies, a job, and a mode; where the job leaks, two: of the leaking variant and of the fixed one.
 """
 import os
 from typing import NamedTuple
 
-# Table, half.
-TABLES = (("table_1.txt", "seen"), ("table_2.txt", "seen"), ("table_3.txt", "seen"), ("table_4.txt", "seen"),
-          ("table_5.txt", "seen"), ("table_6.txt", "seen"), ("table_7.txt", "seen"), ("table_8.txt", "seen"),
-          ("table_9.txt", "seen"), ("table_10.txt", "seen"), ("table_11.txt", "seen"),
-          ("held/table.txt", "held"),
-          ("table_12.txt", "seen"))  # numbered after those that are held
+TABLES = ("table_1.txt", "table_2.txt", "table_3.txt", "table_4.txt", "table_5.txt", "table_6.txt", "table_7.txt",
+          "table_8.txt", "table_9.txt", "table_10.txt", "table_11.txt", "held/table.txt",
+          "table_12.txt")  # numbered after those of held/table.txt
+HELD = "held."  # modules that are held back; others of held/table.txt are opened
 
 
 class Recording(NamedTuple):
@@ -31,4 +29,4 @@ def rows(table):
 
 
 def recordings():
-    return [recording for table, _ in TABLES for recording in rows(table)]
+    return [recording for table in TABLES for recording in rows(table)]
