@@ -51,18 +51,37 @@ static bool find_steps(inference *in)
     return true;
 }
 
-static bool is_in_step(const inference *in, const gmd_lifetime *l)
+/* The step at a moment, or else the first one after it: its number. */
+static size_t step_at(const inference *in, uint32_t moment)
 {
     size_t low = 0, high = in->step_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (in->steps[middle].to <= l->born) {
+        if (in->steps[middle].to <= moment) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < in->step_count && in->steps[low].from <= l->born;
+    return low;
+}
+
+static bool is_in_step(const inference *in, const gmd_lifetime *l)
+{
+    size_t at = step_at(in, l->born);
+    return at < in->step_count && in->steps[at].from <= l->born;
+}
+
+/* A step that calls a closure, which goes forward and backward, begins after that. */
+static void leave_out_closures(inference *in)
+{
+    for (size_t i = 0; in->places->has_frames && i < in->r->lifetime_count; i++) {
+        const gmd_lifetime *l = &in->r->lifetimes[i];
+        if (l->born != GMD_BEFORE && is_in_step(in, l) &&
+            !(gmd_places_parts(in->places, l->origin) & GMD_PART_OPTIMIZER)) {
+            in->steps[step_at(in, l->born)].from = l->born + 1;
+        }
+    }
 }
 
 /* --- rules ----------------------------------------------------------------------------------- */
@@ -167,16 +186,8 @@ static bool is_gradient(const inference *in, const gmd_lifetime *l)
     if (in->step_count == 0) {
         return ends_outlived(in, l) > 0;
     }
-    size_t low = 0, high = in->step_count; /* the first step after */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (in->steps[middle].from <= l->born) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < in->step_count ? l->freed > in->steps[low].from : l->freed == GMD_NEVER;
+    size_t next = step_at(in, l->born);
+    return next < in->step_count ? l->freed > in->steps[next].from : l->freed == GMD_NEVER;
 }
 
 enum { TEMPORARY_EVENTS = 8 }; /* freed within so many events: inside one operation, or nearly */
@@ -276,6 +287,9 @@ gmd_status gmd_categories_infer(gmd_categories *categories, const gmd_recording 
     inference in = {.r = recording, .places = places, .iterations = iterations};
     in.of = categories->of_lifetime = calloc(recording->lifetime_count + 1, 1);
     bool ok = in.of && find_steps(&in) && find_first_of_modules(&in) && list_sizes(&in);
+    if (ok) {
+        leave_out_closures(&in);
+    }
     for (size_t i = 0; ok && i < recording->lifetime_count; i++) {
         in.of[i] = (uint8_t)categorize(&in, &recording->lifetimes[i]);
     }

@@ -99,7 +99,7 @@ static bool look_for_keepers(const class_view *view, gmd_job_finding *finding)
     uint64_t free = view->free->by_cause[GMD_FREE_SPLIT], all = reserved_at_end(view);
     uint64_t idle = gmd_min(idle_beside_blocks(view), free);
     char split[24], reserved[24];
-    if (free < LEAST_MIB * GMD_MIB || is_by_leak(view, free) ||
+    if (view->refusal || free < LEAST_MIB * GMD_MIB || is_by_leak(view, free) ||
         (free * 100 < all * LEAST_PERCENT && idle * 100 < all * LEAST_IDLE_PERCENT &&
          !pins_unused_memory(view))) {
         return false;

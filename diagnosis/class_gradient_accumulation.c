@@ -129,20 +129,58 @@ static uint64_t requested_by_gradients(const gmd_facts *f, uint32_t moment)
     return blocks > 1 ? requested : 0;
 }
 
-/* Whether a growing line joins all gradients of an iteration to one vector, before the optimizer's
- * step ends the iteration: later it may as well be the parameters. */
-static bool is_joined(const class_view *view, const retained_group *group)
+/* What a line keeps of the first iteration of which it keeps anything. */
+typedef struct kept_share {
+    uint64_t requested; /* bytes */
+    uint32_t last;      /* moment of the last block; 0: nothing is kept */
+    const gmd_lifetime *first;
+} kept_share;
+
+static kept_share first_share(const gmd_facts *f, const retained_group *group)
 {
-    const gmd_facts *f = view->facts;
+    kept_share share = {0};
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (is_kept(f, l) && l->requested == group->requested &&
-            gmd_origins_get(f->places.origins, l->origin).stack == group->stack) {
-            return !(parts_of_group(view, group) & NOT_COPIED) &&
-                   requested_by_gradients(f, l->born) == l->requested;
+        if (!is_kept(f, l) ||
+            gmd_origins_get(f->places.origins, l->origin).stack != group->stack) {
+            continue;
+        }
+        if (share.last && gmd_iteration_of(&f->iterations, l->born) !=
+                              gmd_iteration_of(&f->iterations, share.last)) {
+            break; /* they come in order */
+        }
+        share.requested += l->requested;
+        share.last = l->born;
+        share.first = share.first ? share.first : l;
+    }
+    return share;
+}
+
+/* Whether one is as much as the other, be it in half or double precision. A module may have all its
+ * weights in one block, with gaps between them. */
+static bool are_as_much(uint64_t kept, uint64_t gradients)
+{
+    enum { GAPS_PERCENT = 1 };
+    for (uint64_t times = 1; times <= 2 && gradients; times++) {
+        uint64_t a = kept * times, b = gradients, c = kept, d = gradients * times;
+        if ((a <= b && b - a <= b * GAPS_PERCENT / 100) ||
+            (c <= d && d - c <= d * GAPS_PERCENT / 100)) {
+            return true;
         }
     }
     return false;
+}
+
+/* Whether a growing line copies all gradients of an iteration, or joins those of a backward pass to
+ * one vector, before the optimizer's step ends the iteration: later it may as well be the
+ * parameters. */
+static bool is_joined(const class_view *view, const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    kept_share share = first_share(f, group);
+    return share.last && !(parts_of_group(view, group) & NOT_COPIED) &&
+           (are_as_much(share.requested, requested_by_gradients(f, share.last)) ||
+            are_as_much(share.first->requested, requested_by_gradients(f, share.first->born)));
 }
 
 static bool are_joined(const class_view *view)

@@ -193,18 +193,39 @@ static unsigned parts_of_function(const file_kind *kind, const char *function)
     return parts | (kind->is_autograd && strcmp(function, "grad") == 0 ? GMD_PART_GRAD : 0u);
 }
 
+/* Whether an optimizer calls the program, not the program's own optimizer its step(): a closure that
+ * goes forward and backward. Trainers put all of an iteration into one. `parts`: of the frames
+ * inside of the optimizer's. */
+static bool is_closure(const gmd_places *places, const uint32_t *frames, size_t optimizer,
+                       unsigned parts)
+{
+    if (parts & (GMD_PART_MODULE | GMD_PART_AUTOGRAD)) {
+        return true;
+    }
+    for (size_t i = 0; i < optimizer; i++) {
+        if (!places->is_library[frames[i]]) {
+            return strcmp(function_of(places, frames[optimizer - 1]), "step") != 0;
+        }
+    }
+    return false;
+}
+
 static uint16_t parts_of_frames(const gmd_places *places, const file_kind *kinds,
                                 const uint32_t *frames, size_t count)
 {
     unsigned parts = 0;
-    bool is_innermost = true, is_attention = false;
+    bool is_innermost = true, is_attention = false, is_of_closure = false;
     for (size_t i = 0; i < count; i++) {
         const file_kind *kind = &kinds[gmd_origins_frame(places->origins, frames[i]).file];
         const char *function = function_of(places, frames[i]);
         if (kind->is_python && kind->is_library && !(parts & GMD_PART_PYTHON) && is_innermost) {
             parts |= GMD_PART_INSIDE;
         }
+        if ((kind->parts & GMD_PART_OPTIMIZER) && !(parts & GMD_PART_OPTIMIZER)) {
+            is_of_closure = is_of_closure || is_closure(places, frames, i, parts);
+        }
         parts |= kind->parts | parts_of_function(kind, function);
+        parts &= is_of_closure ? ~(unsigned)GMD_PART_OPTIMIZER : ~0u;
         parts |= kind->is_python ? GMD_PART_PYTHON : 0u;
         /* Multi-head attention is in the file of activation functions, and has parameters. */
         is_attention = is_attention || strcmp(function, "multi_head_attention_forward") == 0;
