@@ -175,7 +175,9 @@ static bool has_first_state(const class_view *view, const retained_group *group)
  * when it is detached from what comes after. */
 static bool follows_first_state(const class_view *view, const retained_group *group)
 {
-    return group->stack && !(parts_of_group(view, group) & NOT_OWN) &&
+    unsigned parts = parts_of_group(view, group);
+    bool is_own = !(parts & NOT_OWN) || !(parts & (GMD_PART_INSIDE | GMD_PART_BACKWARD));
+    return group->stack && is_own &&
            !loop_has_gradients(view->loops, view->facts, false) && has_first_state(view, group);
 }
 
