@@ -37,15 +37,14 @@ static bool was_needed(const class_view *view)
 static bool is_much(const class_view *view)
 {
     enum {
-        HALF_PERCENT = 52, /* shapes that change leave up to 50 % idle */
-        OF_HALF_MIB = 192,
-        MOST_PERCENT = 60, /* of what is mostly idle, less is enough */
-        OF_MOST_MIB = 128
+        LEAST_PERCENT = 52, /* shapes that change leave up to 50 % idle */
+        LEAST_MIB = 96,
+        LEAST_LATE_MIB = 192
     };
-    uint64_t idle = view->course.idle, all = reserved_at_end(view);
-    return (idle >= OF_HALF_MIB * GMD_MIB && idle * 100 >= all * HALF_PERCENT) ||
-           (!view->facts->recording.begins_late && idle >= OF_MOST_MIB * GMD_MIB &&
-            idle * 100 >= all * MOST_PERCENT);
+    bool is_late = view->facts->recording.begins_late;
+    uint64_t least = (is_late ? LEAST_LATE_MIB : LEAST_MIB) * GMD_MIB;
+    return view->course.idle >= least &&
+           view->course.idle * 100 >= reserved_at_end(view) * LEAST_PERCENT;
 }
 
 /* Where no iterations are found: whether all that came and went in the second half did so again and
