@@ -100,15 +100,21 @@ static bool does_more(const class_view *view, growth g)
 }
 
 /* What grows in place of something that goes, in a recording that begins late, or without frames,
- * the entries of a buffer that is full, or gets full in it, is no growth. */
+ * the entries of a buffer that is full, or gets full in it, is no growth. What goes early, of before
+ * the recording, may have waited for the collector: the second half tells then. */
 static bool grows_in_all(const class_view *view, growth g)
 {
-    enum { LEAST_PERCENT = 40 };
+    enum { LEAST_PERCENT = 40, LEAST_LATE_PERCENT = 80 };
     int64_t total = view->retained->total_grown[g.is_of_other_loop];
     int64_t late = view->retained->total_grown_late[g.is_of_other_loop];
+    uint64_t grown_late = late > 0 ? (uint64_t)late * 2 : 0; /* if the first half were like it */
+    if (view->facts->recording.begins_late && total > 0 &&
+        grown_late * 100 >= g.grown * LEAST_LATE_PERCENT) {
+        return true;
+    }
     return total > 0 && (uint64_t)total * 100 >= g.grown * LEAST_PERCENT &&
            ((!view->facts->recording.begins_late && view->facts->places.has_frames) ||
-            (late > 0 && (uint64_t)late * 100 * 2 >= g.grown * LEAST_PERCENT));
+            grown_late * 100 >= g.grown * LEAST_PERCENT);
 }
 
 static bool is_of_module(const class_view *view, const retained_group *group)

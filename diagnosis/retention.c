@@ -509,6 +509,14 @@ static bool is_seldom(const retained_group *g)
     return g->rises * 100 < g->compared * MOST_PERCENT;
 }
 
+/* Whether it rises at even distances, and as much late as early: no cache fills like that. */
+static bool is_steady(const retained_group *g)
+{
+    enum { LEAST_RISES = 5, LATE_PERCENT = 40 };
+    return g->rises >= LEAST_RISES && retained_group_is_even(g) && g->falls == 0 &&
+           g->risen_late * 100 >= g->risen * LATE_PERCENT;
+}
+
 static retained_group measure_group(const gmd_facts *f, const candidate *c, group_end *ends)
 {
     const gmd_lifetime *first = &f->recording.lifetimes[c->first->lifetime];
@@ -524,7 +532,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
         g.most = ends[i].bytes > (int64_t)g.most ? (uint64_t)ends[i].bytes : g.most;
     }
     measure_loops(f, ends, &g);
-    g.may_be_slowing = f->recording.begins_late && is_seldom(&g);
+    g.may_be_slowing = f->recording.begins_late && is_seldom(&g) && !is_steady(&g);
     count_gone(f, c, ends, &g);
     compare_order(f, c, &g);
     find_freeing_line(f, c, &g);
