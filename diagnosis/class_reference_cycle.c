@@ -134,7 +134,10 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
     switch (group->drops) {
     case 0:
         return false;
-    case 1:
+    case 1: /* in a recording that begins late, what came first is not known */
+        if (view->facts->recording.begins_late) {
+            return piles_up_again(group) && goes_elsewhere(view, group);
+        }
         return piles_up_again(group) ||
                (group->last_run >= group->runs[0] && goes_elsewhere(view, group));
     case 2:

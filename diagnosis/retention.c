@@ -129,6 +129,38 @@ typedef struct group_end {
     uint32_t longest;  /* the last end that a block of the iteration sees */
 } group_end;
 
+/* What all blocks of a group ask for; 0: they differ. */
+static uint64_t size_of_all(const gmd_facts *f, const candidate *c)
+{
+    uint64_t requested = f->recording.lifetimes[c->first->lifetime].requested;
+    for (size_t i = 1; i < c->count; i++) {
+        if (f->recording.lifetimes[c->first[i].lifetime].requested != requested) {
+            return 0;
+        }
+    }
+    return requested;
+}
+
+/* In a recording that begins late: blocks from before it, of which no line is known, but which are
+ * like those of the group and go in an iteration in which some of these do, too. */
+static void add_earlier(const gmd_facts *f, const candidate *c, group_end *ends)
+{
+    const gmd_recording *r = &f->recording;
+    const uint64_t requested = r->begins_late ? size_of_all(f, c) : 0;
+    for (size_t i = 0; requested && i < r->lifetime_count; i++) {
+        const gmd_lifetime *l = &r->lifetimes[i];
+        uint32_t from, to;
+        ends_seen(f, l, &from, &to);
+        if (l->born == GMD_BEFORE && l->requested == requested && l->freed != GMD_NEVER && to > 0 && ends[to].gone > 0) {
+            ends[0].bytes += (int64_t)l->size;
+            ends[to].bytes -= (int64_t)l->size;
+            ends[to].gone += l->size;
+            ends[to].gone_of += ends[to].gone_old != GMD_SET_UP;
+            ends[to].gone_old = GMD_SET_UP;
+        }
+    }
+}
+
 /* Blocks come in the order of their iterations. */
 static void sum_ends(const gmd_facts *f, const candidate *c, group_end *ends)
 {
@@ -144,6 +176,7 @@ static void sum_ends(const gmd_facts *f, const candidate *c, group_end *ends)
         ends[to].gone_of += ends[to].gone_of == 0 || ends[to].gone_old != from;
         ends[to].gone_old = from;
     }
+    add_earlier(f, c, ends);
     for (uint32_t i = 1; i <= f->iterations.count; i++) {
         ends[i].bytes += ends[i - 1].bytes;
     }
@@ -427,6 +460,25 @@ static void count_gone(const gmd_facts *f, const candidate *c, const group_end *
     }
 }
 
+/* The same of blocks from before the recording, which are older than the first one of the group. */
+static void compare_earlier(const gmd_facts *f, const candidate *c, retained_group *g)
+{
+    const gmd_recording *r = &f->recording;
+    const gmd_lifetime *first = &r->lifetimes[c->first->lifetime];
+    const uint64_t requested = r->begins_late ? size_of_all(f, c) : 0;
+    for (size_t i = 0; requested && first->freed != GMD_NEVER && i < r->lifetime_count; i++) {
+        const gmd_lifetime *l = &r->lifetimes[i];
+        uint32_t from[2], to[2];
+        ends_seen(f, l, &from[0], &to[0]);
+        ends_seen(f, first, &from[1], &to[1]);
+        if (l->born == GMD_BEFORE && l->requested == requested && l->freed != GMD_NEVER &&
+            to[0] == to[1] && to[0] + 1 < f->iterations.count) {
+            g->oldest_first += l->freed < first->freed;
+            g->youngest_first += l->freed > first->freed;
+        }
+    }
+}
+
 /* In which order blocks went that went together. */
 static void compare_order(const gmd_facts *f, const candidate *c, retained_group *g)
 {
@@ -535,6 +587,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
     g.may_be_slowing = f->recording.begins_late && is_seldom(&g) && !is_steady(&g);
     count_gone(f, c, ends, &g);
     compare_order(f, c, &g);
+    compare_earlier(f, c, &g);
     find_freeing_line(f, c, &g);
     if (retained_group_grows(&g)) {
         measure_end(f, &g);
