@@ -547,12 +547,46 @@ static void measure_end(const gmd_facts *f, retained_group *g)
     g->most = g->added + earlier;
 }
 
+/* Whether an annotation is of a step of an optimizer whose state is as large as the model, and no
+ * history: "Optimizer.step#Adam.step". */
+static bool is_without_history(const char *annotation)
+{
+    static const char prefix[] = "Optimizer.step#";
+    static const char *const names[] = {"SGD",     "Adam",    "AdamW",      "Adamax", "NAdam",
+                                        "RAdam",   "RMSprop", "Adagrad",    "Rprop",  "Adadelta",
+                                        "Adafactor", "ASGD",  "SparseAdam"};
+    if (strncmp(annotation, prefix, sizeof prefix - 1) != 0) {
+        return true;
+    }
+    const char *name = annotation + sizeof prefix - 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) == 0 && name[length] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether an optimizer steps that may keep a history of its steps. */
+static bool may_keep_history(const gmd_facts *f)
+{
+    const gmd_snapshot *s = f->snapshot;
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        if (!is_without_history(gmd_origins_text(&s->origins, s->annotations[i].name, NULL))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Without frames, what is allocated while it steps may be of a closure. */
 static bool is_of_optimizer(const gmd_facts *f, uint32_t lifetime)
 {
     return f->places.has_frames
                ? gmd_places_parts(&f->places, f->recording.lifetimes[lifetime].origin) &
                      GMD_PART_OPTIMIZER
-               : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE;
+               : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE && may_keep_history(f);
 }
 
 static bool is_seldom(const retained_group *g)
