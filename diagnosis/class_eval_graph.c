@@ -120,7 +120,8 @@ static bool keeps_graphs(const class_view *view, growth all)
     enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
     const gmd_facts *f = view->facts;
     bool sees_backward = loops_see_backward(f);
-    bool may_be_told = sees_backward || f->iterations.source != GMD_ITERATIONS_ANNOTATED;
+    bool may_be_told = sees_backward || (!f->places.has_python &&
+                                         f->iterations.source != GMD_ITERATIONS_ANNOTATED);
     return may_be_told && may_be_graph(view) &&
            (!trains(view, all.is_of_other_loop) || is_beside_training(view, all)) &&
            all.blocks_at_a_time >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);

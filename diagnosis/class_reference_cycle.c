@@ -301,8 +301,11 @@ static bool is_of_objects(const class_view *view, growth all)
     if (loop_has_backward(view->loops, f, all.is_of_other_loop)) {
         return precedes_training(view, all);
     }
-    return f->places.has_modules ? !may_be_graph(view)
-                                 : all.blocks_per_iteration <= MOST_BLOCKS || is_of_one_line(view);
+    if (f->places.has_modules) {
+        return !may_be_graph(view);
+    }
+    return (f->places.has_python && !f->places.has_autograd) ||
+           all.blocks_per_iteration <= MOST_BLOCKS || is_of_one_line(view);
 }
 
 static bool look_for_objects(const class_view *view, gmd_job_finding *finding)

@@ -51,6 +51,7 @@ typedef struct gmd_places {
     bool *is_library;        /* by frame */
     bool has_frames;         /* there are stacks; then what has none is of the thread of backward(),
                                 which runs no Python */
+    bool has_python;         /* stacks of Python: they show modules, if any are called */
     bool has_modules;        /* of nn.Module: else lines are all that stacks tell */
     bool has_autograd;       /* of nn.Module or of torch.autograd: frames of PyTorch's own Python */
 } gmd_places;

@@ -84,8 +84,10 @@ gmd_status loops_find(loops *found, const gmd_facts *facts, parameter_sizes *siz
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what iterations do");
     }
     count_blocks(found, facts);
-    count_gradients(found, facts, sizes);
-    if (!loops_see_backward(facts)) {
+    if (loops_see_backward(facts) || !facts->places.has_python) {
+        count_gradients(found, facts, sizes);
+    }
+    if (!facts->places.has_python) {
         memcpy(found->backward_blocks, found->gradient_blocks,
                count * sizeof *found->backward_blocks);
     }

@@ -68,7 +68,7 @@ bool gmd_is_library_file(const char *file)
 
 /* The innermost frame of the user's own; where there is none, the outermost of all. In a program of
  * Python the outermost frame of a thread without Python is no place of it. */
-static uint32_t user_frame(const gmd_places *places, uint32_t stack, bool has_python)
+static uint32_t user_frame(const gmd_places *places, uint32_t stack)
 {
     size_t count;
     const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
@@ -77,7 +77,7 @@ static uint32_t user_frame(const gmd_places *places, uint32_t stack, bool has_py
             return frames[i];
         }
     }
-    bool is_elsewhere = has_python && !(places->parts_of[stack] & GMD_PART_PYTHON);
+    bool is_elsewhere = places->has_python && !(places->parts_of[stack] & GMD_PART_PYTHON);
     return count && !is_elsewhere ? frames[count - 1] : GMD_NO_PLACE;
 }
 
@@ -306,21 +306,20 @@ static unsigned parts_of_thread(const gmd_places *places, const file_kind *kinds
 
 static void classify_stacks(gmd_places *places, const file_kind *kinds, const program_calls *calls)
 {
-    bool has_python = false;
     for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
         size_t count;
         const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
         uint16_t parts = parts_of_frames(places, kinds, frames, count);
         parts |= (uint16_t)parts_of_thread(places, kinds, frames, count, calls);
         places->parts_of[stack] = parts;
-        has_python = has_python || (parts & GMD_PART_PYTHON);
+        places->has_python = places->has_python || (parts & GMD_PART_PYTHON);
         places->has_frames = places->has_frames || count > 0;
         places->has_modules = places->has_modules || (parts & GMD_PART_MODULE);
         places->has_autograd =
             places->has_autograd || (parts & (GMD_PART_MODULE | GMD_PART_AUTOGRAD));
     }
     for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
-        places->user_frame_of[stack] = user_frame(places, stack, has_python);
+        places->user_frame_of[stack] = user_frame(places, stack);
     }
     if (places->has_frames) {
         places->parts_of[0] = GMD_PART_BACKWARD;
@@ -363,7 +362,8 @@ void gmd_places_free(gmd_places *places)
 
 void gmd_places_forget_frames(gmd_places *places)
 {
-    places->has_frames = places->has_modules = places->has_autograd = false;
+    places->has_frames = places->has_python = false;
+    places->has_modules = places->has_autograd = false;
     places->parts_of[0] = 0;
 }
 
