@@ -340,7 +340,9 @@ static bool look_for_passing_graphs(const class_view *view, const pass *passes,
             building++;
         }
     }
-    if (!view->facts->places.has_frames || !loops_see_backward(view->facts) ||
+    const gmd_places *places = &view->facts->places;
+    bool shows_no_graph = places->has_python && !loops_see_backward(view->facts);
+    if (!places->has_frames || shows_no_graph ||
         !view->parameters->count || building < LEAST_PASSES || has_material_growth(view)) {
         return false;
     }

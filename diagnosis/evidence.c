@@ -273,6 +273,23 @@ void blame_kept(gmd_job_finding *finding, const class_view *view, const retained
     }
 }
 
+/* The line of a group; where backward() ran no Python but a library's, the one that led to it. */
+static void blame_group(gmd_job_finding *finding, const class_view *view,
+                        const retained_group *group)
+{
+    const gmd_facts *f = view->facts;
+    bool is_inferred = group->frame != GMD_NO_PLACE &&
+                       (parts_of_group(view, group) & GMD_PART_BACKWARD) &&
+                       gmd_places_get(&f->places, group->frame).is_library;
+    uint32_t frame = group->frame;
+    if (is_inferred) {
+        uint32_t led = line_before(f, group->first_born);
+        frame = led == GMD_NO_PLACE ? frame : led;
+        is_inferred = led != GMD_NO_PLACE;
+    }
+    blame_line(finding, frame, group->most, is_inferred);
+}
+
 void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *test)
 {
     for (size_t i = 0; i < view->retained->count; i++) {
@@ -281,7 +298,7 @@ void blame_growth(gmd_job_finding *finding, const class_view *view, group_test *
             group->is_explained = true;
             finding->bytes += group->most;
             finding->bytes_per_iteration += rate_of(view, group);
-            blame_line(finding, group->frame, group->most, false);
+            blame_group(finding, view, group);
             blame_kept(finding, view, group);
         }
     }

@@ -617,23 +617,24 @@ static bool measure(gmd_iterations *it, const gmd_recording *r)
     return true;
 }
 
+enum { FEW_STEPS = 3 };
+
 /* The longest of few iterations, or the usual length of many, without the last one, with which comes
  * whatever is after it. */
 static uint64_t longest_of_steps(const gmd_iterations *it)
 {
-    enum { FEW = 3 };
     uint64_t longest = 0;
     for (uint32_t i = 0; i + 1 < it->count; i++) {
         longest = gmd_max(longest, length_of(it, i));
     }
-    return it->count <= FEW ? longest : it->period_events;
+    return it->count <= FEW_STEPS ? longest : it->period_events;
 }
 
 /* What comes after an optimizer's last step and is longer than any part of an iteration: another
  * loop, if something repeats in it. Only stacks tell loops from the layers of a model. */
 static bool find_other(gmd_iterations *it, const gmd_recording *r, const gmd_places *places)
 {
-    enum { LEAST_LENGTHS = 2 };
+    enum { LEAST_LENGTHS = 2, LEAST_ALONE = 9 };
     uint32_t steps = it->count, tail = it->starts[steps - 1];
     it->other = steps;
     if (!places->has_modules || it->source != GMD_ITERATIONS_ANNOTATED ||
@@ -644,6 +645,8 @@ static bool find_other(gmd_iterations *it, const gmd_recording *r, const gmd_pla
     if (ok && it->count == steps) {
         ok = add_repeated(it, r, places, tail, r->last + 1, BY_STACK);
     }
+    bool may_be_step = steps <= FEW_STEPS && it->count - steps < LEAST_ALONE;
+    it->count = may_be_step ? steps : it->count; /* a long one, to whose end there was no time */
     it->starts[it->count] = r->last + 1;
     return ok;
 }

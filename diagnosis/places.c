@@ -8,7 +8,7 @@
 /* Folders that hold what was installed, and packages by the name that a shortened path begins with.
  */
 static const char *const installed_folders[] = {"/site-packages/", "/dist-packages/", "/lib/python",
-                                                "\\site-packages\\"};
+                                                "\\site-packages\\", "/torchinductor_"};
 static const char *const packages[] = {
     "torch/",        "torchvision/", "torchaudio/", "torchtext/",   "torch_geometric/",
     "transformers/", "accelerate/",  "peft/",       "diffusers/",   "timm/",
@@ -43,6 +43,15 @@ static bool is_no_file(const char *file)
     return !*file || *file == '?' || (*file == '<' && !begins_with(file, "<ipython-input"));
 }
 
+/* Whether a package made a file as it ran, and named it by a module of its own, wherever it lies:
+ * "/tmp/torch_geometric.nn.conv.gat_conv_GATConv_propagate_qhqn251q.py". */
+static bool is_generated(const char *name, const char *package)
+{
+    size_t length = strlen(package) - 1;
+    return strncmp(name, package, length) == 0 && name[length] == '.' &&
+           strchr(name + length + 1, '.');
+}
+
 bool gmd_is_library_file(const char *file)
 {
     if (is_no_file(file) || is_binary(file)) {
@@ -54,7 +63,7 @@ bool gmd_is_library_file(const char *file)
         }
     }
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
-        if (begins_with(file, packages[i])) {
+        if (begins_with(file, packages[i]) || is_generated(gmd_file_name(file), packages[i])) {
             return true;
         }
     }

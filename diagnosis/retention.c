@@ -580,13 +580,21 @@ static bool may_keep_history(const gmd_facts *f)
     return false;
 }
 
-/* Without frames, what is allocated while it steps may be of a closure. */
+/* Without frames, what is allocated in nearly each step is of a closure, or of models that are made
+ * anew: the state of a model that is trained part by part comes now and then. */
+static bool may_be_of_closure(const gmd_facts *f, const retained_group *g)
+{
+    enum { LEAST_PERCENT = 80, LEAST_RISES = 5 };
+    return !f->places.has_frames && g->rises >= LEAST_RISES &&
+           g->rises * 100 >= g->compared * LEAST_PERCENT && !may_keep_history(f);
+}
+
 static bool is_of_optimizer(const gmd_facts *f, uint32_t lifetime)
 {
     return f->places.has_frames
                ? gmd_places_parts(&f->places, f->recording.lifetimes[lifetime].origin) &
                      GMD_PART_OPTIMIZER
-               : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE && may_keep_history(f);
+               : f->categories.of_lifetime[lifetime] == GMD_OPTIMIZER_STATE;
 }
 
 static bool is_seldom(const retained_group *g)
@@ -598,7 +606,7 @@ static bool is_seldom(const retained_group *g)
 /* Whether it rises at even distances, and as much late as early: no cache fills like that. */
 static bool is_steady(const retained_group *g)
 {
-    enum { LEAST_RISES = 5, LATE_PERCENT = 40 };
+    enum { LEAST_RISES = 7, LATE_PERCENT = 40 };
     return g->rises >= LEAST_RISES && retained_group_is_even(g) && g->falls == 0 &&
            g->risen_late * 100 >= g->risen * LATE_PERCENT;
 }
@@ -609,6 +617,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
     retained_group g = {.stack = c->first->stack,
                         .requested = first->requested,
                         .frame = gmd_places_frame(&f->places, first->origin),
+                        .first_born = first->born,
                         .is_of_optimizer = is_of_optimizer(f, c->first->lifetime),
                         .freed_in = GMD_NO_PLACE,
                         .freed_in_other = GMD_NO_PLACE};
@@ -618,6 +627,7 @@ static retained_group measure_group(const gmd_facts *f, const candidate *c, grou
         g.most = ends[i].bytes > (int64_t)g.most ? (uint64_t)ends[i].bytes : g.most;
     }
     measure_loops(f, ends, &g);
+    g.is_of_optimizer = g.is_of_optimizer && !may_be_of_closure(f, &g);
     g.may_be_slowing = f->recording.begins_late && is_seldom(&g) && !is_steady(&g);
     count_gone(f, c, ends, &g);
     compare_order(f, c, &g);

@@ -10,6 +10,7 @@ typedef struct retained_group {
     uint32_t stack;        /* 0: no frames were recorded */
     uint64_t requested;    /* of each block, where there is no stack; of the first one, else */
     uint32_t frame;        /* the user's line; GMD_NO_PLACE */
+    uint32_t first_born;   /* moment of its first block */
     uint64_t kept;         /* bytes of blocks that outlived the iteration after theirs */
     uint64_t freed;        /* of them, those freed before the job's end */
     uint64_t most;         /* bytes at the end of an iteration, where it was most; with what a line
