@@ -148,8 +148,7 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
     default:
         return takes_longer_each_time(group) ||
                ((is_uneven(group) || leaves_more_each_time(group)) &&
-                !((view->facts->places.has_modules || view->facts->recording.begins_late) &&
-                  collects_itself(view, group)));
+                !(view->facts->places.has_python && collects_itself(view, group)));
     }
 }
 
