@@ -147,7 +147,9 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
                 !view->facts->recording.begins_late);
     default:
         return takes_longer_each_time(group) ||
-               ((is_uneven(group) || leaves_more_each_time(group)) &&
+               (leaves_more_each_time(group) &&
+                !(view->facts->places.has_modules && collects_itself(view, group))) ||
+               (is_uneven(group) &&
                 !(view->facts->places.has_python && collects_itself(view, group)));
     }
 }

@@ -23,4 +23,9 @@ void gmd_job_findings_free(gmd_job_findings *findings);
 bool gmd_finding_is_leak(gmd_finding_class class);
 const char *gmd_finding_class_name(gmd_finding_class class);
 
+/* The stack by which a line of the program holds most of what a finding counts, or asked for most,
+ * where that counts no blocks; 0: none. */
+uint32_t gmd_finding_stack(const gmd_job_findings *findings, const gmd_job_finding *finding,
+                           const gmd_facts *facts, uint32_t frame);
+
 #endif

@@ -41,7 +41,8 @@ typedef struct gmd_oom {
     uint64_t headroom;    /* bytes that it could have given, for all that is known */
     uint64_t allowed;     /* bytes that the job once had reserved: no limit is below them */
     uint64_t largest;     /* bytes: the largest request that would have been served; at least */
-    uint64_t missing;     /* bytes of device memory that would have let it pass; at most */
+    uint64_t missing;     /* bytes of device memory that would have let it pass: what the device
+                             lacks, where that is the cause and is known; else at most */
     uint64_t leaked;      /* bytes that had leaked until then */
     gmd_oom_cause cause;
     gmd_oom_outcome outcome;

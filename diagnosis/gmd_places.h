@@ -73,6 +73,11 @@ uint32_t gmd_places_python_frame(const gmd_places *places, uint32_t stack);
  * are outside of any module. */
 bool gmd_places_are_same_calls(const gmd_places *places, uint32_t stack, uint32_t other);
 
+/* The user's frames that led to the innermost of a stack, the nearest first; how many, `most` at
+ * most. */
+size_t gmd_places_callers_in(const gmd_places *places, uint32_t stack, uint32_t *callers,
+                             size_t most);
+
 /* The user's frames that led to one, the nearest first, by the first stack whose innermost it is;
  * how many, `most` at most. */
 size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most);

@@ -139,6 +139,27 @@ void gmd_job_findings_free(gmd_job_findings *findings)
     *findings = (gmd_job_findings){0};
 }
 
+uint32_t gmd_finding_stack(const gmd_job_findings *findings, const gmd_job_finding *finding,
+                           const gmd_facts *facts, uint32_t frame)
+{
+    const gmd_places *places = &facts->places;
+    uint64_t *bytes = calloc(gmd_origins_stack_count(places->origins), sizeof *bytes);
+    uint32_t most = 0;
+    for (int is_blamed = 1; bytes && !most && is_blamed >= 0; is_blamed--) {
+        for (size_t i = 0; i < facts->recording.lifetime_count; i++) {
+            const gmd_lifetime *l = &facts->recording.lifetimes[i];
+            uint32_t stack = gmd_origins_get(places->origins, l->origin).stack;
+            if (places->user_frame_of[stack] == frame &&
+                (!is_blamed || findings->blamed[i] == finding->class + 1)) {
+                bytes[stack] += l->size;
+                most = !most || bytes[stack] > bytes[most] ? stack : most;
+            }
+        }
+    }
+    free(bytes);
+    return most;
+}
+
 bool gmd_finding_is_leak(gmd_finding_class class)
 {
     for (size_t i = 0; i < sizeof leak_classes / sizeof *leak_classes; i++) {

@@ -104,11 +104,30 @@ static void suggest_one_piece(gmd_oom *oom, const autopsy *a)
              gmd_format_size(gmd_oom_scattered(oom), scattered));
 }
 
+/* What a CUDA graph has freed, only the graphs of its pool may use. */
+static void suggest_pool(gmd_oom *oom)
+{
+    char idle[24];
+    snprintf(oom->change, sizeof oom->change,
+             "torch.cuda.graph(g, pool=...): %s are free in private pools of CUDA graphs, which "
+             "one pool for all of them, or a graph less, gives back",
+             gmd_format_size(oom->free.by_cause[GMD_FREE_PRIVATE], idle));
+}
+
+static bool would_serve_from_pools(const gmd_oom *oom)
+{
+    uint64_t idle = oom->free.by_cause[GMD_FREE_PRIVATE];
+    return idle > 0 && idle + oom->headroom >= oom->needed;
+}
+
 static void suggest_memory(gmd_oom *oom)
 {
     char missing[24];
     gmd_format_size(oom->missing, missing);
-    if (oom->missing == 0) { /* the job once had what it is refused now */
+    if (oom->cause == GMD_OOM_CAPACITY && oom->device_free != GMD_NOT_KNOWN) {
+        snprintf(oom->change, sizeof oom->change,
+                 "%s more memory on the device, or that much less held", missing);
+    } else if (oom->missing == 0) { /* the job once had what it is refused now */
         snprintf(oom->change, sizeof oom->change,
                  "more memory, or less held; how much does not follow from the recording");
     } else if (oom->cause == GMD_OOM_LIMIT) {
@@ -138,6 +157,8 @@ static void suggest(gmd_oom *oom, const autopsy *a)
     default:
         if (would_serve_in_one_piece(oom) && !a->settings.is_expandable) {
             suggest_one_piece(oom, a);
+        } else if (would_serve_from_pools(oom)) {
+            suggest_pool(oom);
         } else {
             suggest_memory(oom);
         }
@@ -145,9 +166,18 @@ static void suggest(gmd_oom *oom, const autopsy *a)
     }
 }
 
+/* What the device lacks is known where it said what it had; what a limit allows is not. */
+static uint64_t missing_of(const gmd_oom *oom)
+{
+    bool is_of_device = oom->cause == GMD_OOM_CAPACITY && oom->device_free != GMD_NOT_KNOWN;
+    uint64_t had = is_of_device ? oom->device_free : oom->headroom;
+    return oom->needed > had ? oom->needed - had : 0;
+}
+
 static void conclude(const autopsy *a, gmd_oom *oom)
 {
     oom->cause = judge(a, oom);
+    oom->missing = missing_of(oom);
     suggest(oom, a);
 }
 
@@ -165,7 +195,6 @@ static gmd_status look_at(const autopsy *a, gmd_oom *oom, gmd_error *error)
     oom->needed = gmd_recorded_segment_size(&a->settings, oom->requested);
     oom->allowed = a->highest_reserved;
     oom->headroom = headroom(a, oom);
-    oom->missing = oom->needed > oom->headroom ? oom->needed - oom->headroom : 0;
     oom->largest = gmd_max(oom->free.largest_part, oom->headroom / (2 * GMD_MIB) * (2 * GMD_MIB));
     conclude(a, oom);
     return GMD_OK;

@@ -428,25 +428,30 @@ bool gmd_places_are_same_calls(const gmd_places *places, uint32_t stack, uint32_
                gmd_origins_frame(places->origins, of[1][same]).function;
 }
 
-size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most)
+size_t gmd_places_callers_in(const gmd_places *places, uint32_t stack, uint32_t *callers,
+                             size_t most)
 {
-    uint32_t stack = 1, stacks = gmd_origins_stack_count(places->origins);
     size_t count, found = 0;
-    while (stack < stacks && places->user_frame_of[stack] != frame) {
-        stack++;
-    }
-    if (stack >= stacks || frame == GMD_NO_PLACE) {
-        return 0;
-    }
     const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
     bool is_outside = false;
     for (size_t i = 0; i < count && found < most; i++) {
         if (is_outside && !places->is_library[frames[i]]) {
             callers[found++] = frames[i];
         }
-        is_outside = is_outside || frames[i] == frame;
+        is_outside = is_outside || frames[i] == places->user_frame_of[stack];
     }
     return found;
+}
+
+size_t gmd_places_callers(const gmd_places *places, uint32_t frame, uint32_t *callers, size_t most)
+{
+    uint32_t stack = 1, stacks = gmd_origins_stack_count(places->origins);
+    while (stack < stacks && places->user_frame_of[stack] != frame) {
+        stack++;
+    }
+    return stack < stacks && frame != GMD_NO_PLACE
+               ? gmd_places_callers_in(places, stack, callers, most)
+               : 0;
 }
 
 gmd_place gmd_places_get(const gmd_places *places, uint32_t frame)

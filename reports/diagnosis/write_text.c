@@ -15,12 +15,14 @@
 
 /* --- what is wrong --------------------------------------------------------------------------- */
 
-/* The program's lines that called a line, the nearest first, by one of the stacks that have it. */
-static void put_callers(const page *p, uint32_t frame)
+/* The program's lines that called a finding's first line, the nearest first, as it held most. */
+static void put_callers(const page *p, const gmd_ranked_finding *ranked)
 {
     enum { SHOWN = 3 };
     uint32_t callers[SHOWN];
-    size_t count = gmd_places_callers(&p->facts->places, frame, callers, SHOWN);
+    uint32_t stack = gmd_finding_stack(&ranked->device->findings, ranked->finding, p->facts,
+                                       ranked->finding->where[0].frame);
+    size_t count = gmd_places_callers_in(&p->facts->places, stack, callers, SHOWN);
     page_line line;
     if (count == 0) {
         return;
@@ -33,8 +35,9 @@ static void put_callers(const page *p, uint32_t frame)
     page_line_end(&line, p, PAGE_AMOUNT, PAGE_AMOUNT + 2);
 }
 
-static void put_where(const page *p, const gmd_job_finding *finding)
+static void put_where(const page *p, const gmd_ranked_finding *ranked)
 {
+    const gmd_job_finding *finding = ranked->finding;
     char bytes[24];
     for (size_t i = 0; i < finding->where_count; i++) {
         page_line line;
@@ -44,7 +47,7 @@ static void put_where(const page *p, const gmd_job_finding *finding)
         fputs(finding->where[i].is_inferred ? ", the last line before it" : "", line.page.out);
         page_line_end_at(&line, p, column, PAGE_AMOUNT);
         if (i == 0) {
-            put_callers(p, finding->where[i].frame);
+            put_callers(p, ranked);
         }
     }
 }
@@ -70,7 +73,7 @@ static void put_finding(page *p, const gmd_ranked_finding *ranked)
     }
     fprintf(line.page.out, " (confidence %.0f %%)", finding->confidence * 100);
     page_line_end_at(&line, p, gmd_text_width(name), 2);
-    put_where(p, finding);
+    put_where(p, ranked);
     gmd_put_wrapped(p->out, p->view->columns, 2, finding->evidence);
     fputs("  Fix:\n", p->out);
     gmd_put_wrapped(p->out, p->view->columns, 4, finding->fix);

@@ -72,7 +72,7 @@ TEST_F(history, a_full_device_is_short_of_capacity)
     fill(p);
     planted_refuse(p, 40 * GMD_MIB);
     assert_cause(p, GMD_OOM_CAPACITY);
-    assert_change(p, "up to 40.0 MiB more memory, or that much less held");
+    assert_change(p, "40.0 MiB more memory on the device, or that much less held");
 }
 
 TEST_F(history, a_device_that_has_it_is_under_a_limit)
@@ -112,7 +112,7 @@ TEST_F(history, expandable_segments_are_no_change_for_a_job_that_has_them)
     planted_settings(p)->is_expandable = true;
     scatter(p, 16 * GMD_MIB);
     planted_refuse(p, 30 * GMD_MIB);
-    assert_change(p, "up to 30.0 MiB more memory, or that much less held");
+    assert_change(p, "30.0 MiB more memory on the device, or that much less held");
 }
 
 TEST_F(history, a_free_block_that_fits_is_a_defect_of_the_allocator)
