@@ -120,8 +120,8 @@ static bool keeps_graphs(const class_view *view, growth all)
     enum { LEAST_BLOCKS = 3, LEAST_BLOCKS_UNSEEN = 6 };
     const gmd_facts *f = view->facts;
     bool sees_backward = loops_see_backward(f);
-    bool may_be_told = sees_backward || (!f->places.has_python &&
-                                         f->iterations.source != GMD_ITERATIONS_ANNOTATED);
+    bool may_be_told = sees_backward ||
+                       (!f->places.has_python && f->iterations.source != GMD_ITERATIONS_ANNOTATED);
     return may_be_told && may_be_graph(view) &&
            (!trains(view, all.is_of_other_loop) || is_beside_training(view, all)) &&
            all.blocks_at_a_time >= (sees_backward ? LEAST_BLOCKS : LEAST_BLOCKS_UNSEEN);
@@ -342,8 +342,8 @@ static bool look_for_passing_graphs(const class_view *view, const pass *passes,
     }
     const gmd_places *places = &view->facts->places;
     bool shows_no_graph = places->has_python && !loops_see_backward(view->facts);
-    if (!places->has_frames || shows_no_graph ||
-        !view->parameters->count || building < LEAST_PASSES || has_material_growth(view)) {
+    if (!places->has_frames || shows_no_graph || !view->parameters->count ||
+        building < LEAST_PASSES || has_material_growth(view)) {
         return false;
     }
     blame_pass(view, passes, largest, finding);

@@ -141,8 +141,7 @@ static kept_share first_share(const gmd_facts *f, const retained_group *group)
     kept_share share = {0};
     for (size_t i = 0; i < f->recording.lifetime_count; i++) {
         const gmd_lifetime *l = &f->recording.lifetimes[i];
-        if (!is_kept(f, l) ||
-            gmd_origins_get(f->places.origins, l->origin).stack != group->stack) {
+        if (!is_kept(f, l) || gmd_origins_get(f->places.origins, l->origin).stack != group->stack) {
             continue;
         }
         if (share.last && gmd_iteration_of(&f->iterations, l->born) !=

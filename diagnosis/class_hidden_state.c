@@ -177,8 +177,8 @@ static bool follows_first_state(const class_view *view, const retained_group *gr
 {
     unsigned parts = parts_of_group(view, group);
     bool is_own = !(parts & NOT_OWN) || !(parts & (GMD_PART_INSIDE | GMD_PART_BACKWARD));
-    return group->stack && is_own &&
-           !loop_has_gradients(view->loops, view->facts, false) && has_first_state(view, group);
+    return group->stack && is_own && !loop_has_gradients(view->loops, view->facts, false) &&
+           has_first_state(view, group);
 }
 
 /* What is a number, or few. */

@@ -100,8 +100,8 @@ static bool does_more(const class_view *view, growth g)
 }
 
 /* What grows in place of something that goes, in a recording that begins late, or without frames,
- * the entries of a buffer that is full, or gets full in it, is no growth. What goes early, of before
- * the recording, may have waited for the collector: the second half tells then. */
+ * the entries of a buffer that is full, or gets full in it, is no growth. What goes early, of
+ * before the recording, may have waited for the collector: the second half tells then. */
 static bool grows_in_all(const class_view *view, growth g)
 {
     enum { LEAST_PERCENT = 40, LEAST_LATE_PERCENT = 80 };

@@ -619,8 +619,8 @@ static bool measure(gmd_iterations *it, const gmd_recording *r)
 
 enum { FEW_STEPS = 3 };
 
-/* The longest of few iterations, or the usual length of many, without the last one, with which comes
- * whatever is after it. */
+/* The longest of few iterations, or the usual length of many, without the last one, with which
+ * comes whatever is after it. */
 static uint64_t longest_of_steps(const gmd_iterations *it)
 {
     uint64_t longest = 0;

@@ -100,6 +100,7 @@ typedef struct file_kind {
     bool is_of_modules; /* torch/nn/modules/module.py */
     bool is_autograd;   /* torch/autograd/__init__.py */
     bool is_activation; /* torch/nn/modules/activation.py */
+    bool is_compiled;   /* torch.compile's own autograd.Function, and what calls it */
     uint16_t parts;     /* gmd_part */
 } file_kind;
 
@@ -131,6 +132,7 @@ static file_kind classify_file(const char *file)
                        .is_of_modules = gmd_is_path_end(file, "torch/nn/modules/module.py"),
                        .is_activation = gmd_is_path_end(file, "torch/nn/modules/activation.py"),
                        .is_autograd = gmd_is_path_end(file, "torch/autograd/__init__.py"),
+                       .is_compiled = strstr(file, "torch/_functorch/_aot_autograd/"),
                        .parts = parts_of_file(file)};
 }
 
@@ -202,8 +204,8 @@ static unsigned parts_of_function(const file_kind *kind, const char *function)
     return parts | (kind->is_autograd && strcmp(function, "grad") == 0 ? GMD_PART_GRAD : 0u);
 }
 
-/* Whether an optimizer calls the program, not the program's own optimizer its step(): a closure that
- * goes forward and backward. Trainers put all of an iteration into one. `parts`: of the frames
+/* Whether an optimizer calls the program, not the program's own optimizer its step(): a closure
+ * that goes forward and backward. Trainers put all of an iteration into one. `parts`: of the frames
  * inside of the optimizer's. */
 static bool is_closure(const gmd_places *places, const uint32_t *frames, size_t optimizer,
                        unsigned parts)
@@ -313,6 +315,20 @@ static unsigned parts_of_thread(const gmd_places *places, const file_kind *kinds
     return 0;
 }
 
+/* Parts that a stack has since the model was compiled: the autograd.Function that runs it is none
+ * of the program's, and on the way back it is backward() itself. */
+static unsigned parts_of_compiler(const gmd_places *places, const file_kind *kinds,
+                                  const uint32_t *frames, size_t count, unsigned parts)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (kinds[gmd_origins_frame(places->origins, frames[i]).file].is_compiled) {
+            return GMD_PART_FUNCTION |
+                   (parts & GMD_PART_BACKWARD ? (unsigned)(GMD_PART_PYTHON | GMD_PART_INSIDE) : 0u);
+        }
+    }
+    return 0;
+}
+
 static void classify_stacks(gmd_places *places, const file_kind *kinds, const program_calls *calls)
 {
     for (uint32_t stack = 0; stack < gmd_origins_stack_count(places->origins); stack++) {
@@ -320,6 +336,7 @@ static void classify_stacks(gmd_places *places, const file_kind *kinds, const pr
         const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
         uint16_t parts = parts_of_frames(places, kinds, frames, count);
         parts |= (uint16_t)parts_of_thread(places, kinds, frames, count, calls);
+        parts &= (uint16_t)~parts_of_compiler(places, kinds, frames, count, parts);
         places->parts_of[stack] = parts;
         places->has_python = places->has_python || (parts & GMD_PART_PYTHON);
         places->has_frames = places->has_frames || count > 0;

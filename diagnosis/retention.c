@@ -151,7 +151,8 @@ static void add_earlier(const gmd_facts *f, const candidate *c, group_end *ends)
         const gmd_lifetime *l = &r->lifetimes[i];
         uint32_t from, to;
         ends_seen(f, l, &from, &to);
-        if (l->born == GMD_BEFORE && l->requested == requested && l->freed != GMD_NEVER && to > 0 && ends[to].gone > 0) {
+        if (l->born == GMD_BEFORE && l->requested == requested && l->freed != GMD_NEVER && to > 0 &&
+            ends[to].gone > 0) {
             ends[0].bytes += (int64_t)l->size;
             ends[to].bytes -= (int64_t)l->size;
             ends[to].gone += l->size;
@@ -552,9 +553,9 @@ static void measure_end(const gmd_facts *f, retained_group *g)
 static bool is_without_history(const char *annotation)
 {
     static const char prefix[] = "Optimizer.step#";
-    static const char *const names[] = {"SGD",     "Adam",    "AdamW",      "Adamax", "NAdam",
-                                        "RAdam",   "RMSprop", "Adagrad",    "Rprop",  "Adadelta",
-                                        "Adafactor", "ASGD",  "SparseAdam"};
+    static const char *const names[] = {"SGD",       "Adam",    "AdamW",     "Adamax", "NAdam",
+                                        "RAdam",     "RMSprop", "Adagrad",   "Rprop",  "Adadelta",
+                                        "Adafactor", "ASGD",    "SparseAdam"};
     if (strncmp(annotation, prefix, sizeof prefix - 1) != 0) {
         return true;
     }

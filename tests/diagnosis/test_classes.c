@@ -144,18 +144,26 @@ TEST_F(job, what_the_first_iteration_makes_hides_no_stored_gradients)
     assert_found(job->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
-/* After backward() a line joins what it made; `bytes` more than all gradients together. */
-static void train_and_join_gradients(planted_job *job, uint64_t bytes)
+/* After backward() a line makes blocks of these sizes, which stay. */
+static void train_and_keep_after_backward(planted_job *job, const uint64_t *sizes, int count)
 {
-    const uint64_t all = PLANTED_LAYERS * (2 * GMD_MIB + 4096);
     for (int i = 0; i < ITERATIONS; i++) {
         planted_forward(job);
         planted_backward(job, false);
         planted_at(job->p, planted_origin(job->p, "train.py:12 train train.py:99 <module>"));
-        planted_alloc(job->p, all + bytes);
+        for (int k = 0; k < count; k++) {
+            planted_alloc(job->p, sizes[k]);
+        }
         planted_step(job);
         planted_zero_grad(job);
     }
+}
+
+/* A line joins all gradients; `bytes` more than they are together. */
+static void train_and_join_gradients(planted_job *job, uint64_t bytes)
+{
+    const uint64_t all = PLANTED_LAYERS * (2 * GMD_MIB + 4096);
+    train_and_keep_after_backward(job, (const uint64_t[]){all + bytes}, 1);
 }
 
 TEST_F(job, a_vector_of_all_gradients_that_is_stored_is_gradients)
@@ -168,6 +176,22 @@ TEST_F(job, a_block_of_another_size_is_not)
 {
     train_and_join_gradients(*state, 512);
     assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, half_of_their_size_is_their_half_precision)
+{
+    const uint64_t all = PLANTED_LAYERS * (2 * GMD_MIB + 4096);
+    train_and_keep_after_backward(*state, (const uint64_t[]){all / 2}, 1);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_GRADIENT_ACCUMULATION);
+}
+
+/* A recurrent network has its weights in one block, and so their gradient; copies are of parts. */
+TEST_F(job, copies_of_other_sizes_that_are_as_much_together_are_gradients)
+{
+    const uint64_t all = PLANTED_LAYERS * (2 * GMD_MIB + 4096);
+    const uint64_t parts[] = {5 * GMD_MIB, 3 * GMD_MIB, all - 8 * GMD_MIB};
+    train_and_keep_after_backward(*state, parts, 3);
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_GRADIENT_ACCUMULATION);
 }
 
 /* Each backward() makes a sparse gradient anew: with the rows of the one before, which it then
@@ -255,6 +279,54 @@ TEST_F(job, what_an_optimizer_gathers_is_its_history)
         planted_alloc(job->p, 5 * GMD_MIB);
     }
     assert_healthy(job->p);
+}
+
+/* Trainers give an optimizer all of an iteration as a closure. */
+TEST_F(job, what_a_closure_of_an_optimizer_keeps_is_no_history)
+{
+    planted_job *job = *state;
+    uint32_t closure = planted_origin(
+        job->p, "net.py:7 forward torch/nn/modules/module.py:1790 _call_impl train.py:30 closure "
+                "torch/optim/adam.py:227 step train.py:99 <module>");
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_train(job);
+        planted_at(job->p, closure);
+        planted_alloc(job->p, 5 * GMD_MIB);
+    }
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+/* `optimizer`: whose steps make a block each that stays. */
+static void step_without_frames(planted *p, const char *optimizer, int every)
+{
+    planted_at(p, 0);
+    for (int i = 0; i < 2 * ITERATIONS; i++) {
+        planted_free_block(p, planted_alloc(p, 2 * GMD_MIB));
+        planted_annotate(p, optimizer, GMD_ANNOTATION_START);
+        planted_free_block(p, planted_alloc(p, GMD_MIB));
+        if (i % every == 0) {
+            planted_alloc(p, 9 * GMD_MIB);
+        }
+        planted_annotate(p, optimizer, GMD_ANNOTATION_END);
+    }
+}
+
+TEST_F(script, without_frames_each_step_of_an_optimizer_without_history_may_be_a_closures)
+{
+    step_without_frames(*state, "Optimizer.step#Adam.step", 1);
+    assert_found(*state, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(script, without_frames_an_optimizer_may_keep_its_history)
+{
+    step_without_frames(*state, "Optimizer.step#LBFGS.step", 1);
+    assert_healthy(*state);
+}
+
+TEST_F(script, without_frames_what_comes_with_some_steps_is_the_state_of_further_parameters)
+{
+    step_without_frames(*state, "Optimizer.step#Adam.step", 3);
+    assert_healthy(*state);
 }
 
 TEST_F(job, a_queue_that_is_emptied_more_slowly_than_it_fills_grows)
@@ -395,6 +467,25 @@ TEST_F(job, what_is_kept_of_every_sixth_iteration_adds_up)
     planted_job *job = *state;
     train_and_keep_every(job, 5 * ITERATIONS, 6);
     assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+/* What a cache had been filled with before is not known. */
+TEST_F(job, in_a_recording_that_begins_late_it_does_where_it_comes_often_enough)
+{
+    planted_job *job = *state;
+    train_and_keep_every(job, 6, 6);
+    planted_begin_late(job->p);
+    train_and_keep_every(job, 5 * ITERATIONS, 6);
+    assert_found(job->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
+TEST_F(job, in_a_recording_that_begins_late_a_few_times_tell_nothing)
+{
+    planted_job *job = *state;
+    train_and_keep_every(job, 6, 6);
+    planted_begin_late(job->p);
+    train_and_keep_every(job, 2 * ITERATIONS, 6);
+    assert_healthy(job->p);
 }
 
 /* A replay buffer: the oldest entry makes way for the newest. */
@@ -810,6 +901,30 @@ TEST_F(job, graphs_that_an_evaluation_after_the_training_keeps_are_its_own)
 
 /* Weights of one size, without a module; each iteration's loss is kept with its graph, and
  * gradients are made of it. */
+/* Where stacks are no Python's, lines alone may be those of a model. */
+TEST_F(script, passes_of_a_program_of_another_language_build_graphs_too)
+{
+    planted *p = *state;
+    uint32_t build = planted_origin(p, "serve.lua:3 main");
+    uint32_t batch = planted_origin(p, "serve.lua:8 main");
+    uint32_t pass = planted_origin(p, "serve.lua:9 main");
+    planted_at(p, build);
+    planted_alloc(p, 5 * GMD_MIB);
+    for (int i = 0; i < ITERATIONS; i++) {
+        size_t layers[8];
+        planted_at(p, batch);
+        planted_free_block(p, planted_alloc(p, 4 * GMD_MIB));
+        planted_at(p, pass);
+        for (int k = 0; k < 8; k++) {
+            layers[k] = planted_alloc(p, 8 * GMD_MIB);
+        }
+        for (int k = 0; k < 8; k++) {
+            planted_free_block(p, layers[k]);
+        }
+    }
+    assert_found(p, GMD_FINDING_EVAL_GRAPH);
+}
+
 TEST_F(script, gradients_of_one_size_are_those_of_a_model_whose_weights_have_one)
 {
     planted *p = *state;

@@ -181,6 +181,38 @@ TEST_F(job, a_state_that_moves_by_its_own_derivatives_is_one_too)
     assert_found(job->p, GMD_FINDING_HIDDEN_STATE);
 }
 
+/* `next`: the line of a cell that makes the next state. */
+static void follow(planted_job *job, const char *next)
+{
+    uint32_t state = planted_origin(job->p, next);
+    planted_at(job->p, planted_origin(job->p, "bus.py:31 main bus.py:99 <module>"));
+    planted_alloc(job->p, 5 * GMD_MIB);
+    for (int i = 0; i < ITERATIONS; i++) {
+        planted_at(job->p, job->loop);
+        planted_free_block(job->p, planted_alloc(job->p, 3 * GMD_MIB));
+        planted_at(job->p, job->call);
+        planted_alloc(job->p, 7 * GMD_MIB);
+        planted_free_block(job->p, planted_alloc(job->p, 9 * GMD_MIB));
+        planted_alloc(job->p, 6 * GMD_MIB);
+        planted_at(job->p, state);
+        planted_alloc(job->p, 5 * GMD_MIB);
+    }
+}
+
+TEST_F(job, a_state_that_a_cell_of_the_programs_own_makes_is_one_too)
+{
+    follow(*state, "cell.py:23 forward torch/nn/modules/module.py:1790 _call_impl "
+                   "bus.py:35 main bus.py:99 <module>");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
+}
+
+TEST_F(job, what_a_layer_of_pytorch_makes_is_no_state_though_its_input_has_that_size)
+{
+    follow(*state, "torch/nn/modules/conv.py:9 forward torch/nn/modules/module.py:1790 _call_impl "
+                   "bus.py:35 main bus.py:99 <module>");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_EVAL_GRAPH);
+}
+
 TEST_F(job, what_the_loops_own_line_made_before_the_first_iteration_is_no_state)
 {
     planted_job *job = *state;

@@ -1,6 +1,8 @@
 /* Where iterations begin. */
 #include "planted.h"
 
+#include <stdio.h>
+
 typedef struct found {
     uint32_t count, other, shown;
     gmd_iteration_source source;
@@ -61,6 +63,54 @@ TEST_F(job, a_loop_after_the_last_step_is_another_one)
     found it = find(job->p);
     assert_int_equal(it.other, 6);
     assert_int_equal(it.count, 14);
+}
+
+TEST_F(job, it_is_where_few_steps_were_recorded)
+{
+    planted_job *job = *state;
+    planted_train(job);
+    planted_train(job);
+    for (int i = 0; i < 12; i++) {
+        evaluate(job);
+    }
+    found it = find(job->p);
+    assert_int_equal(it.other, 3);
+    assert_int_equal(it.count, 15);
+}
+
+TEST_F(job, few_passes_after_few_steps_may_be_part_of_a_long_one)
+{
+    planted_job *job = *state;
+    planted_train(job);
+    planted_train(job);
+    for (int i = 0; i < 6; i++) {
+        evaluate(job);
+    }
+    assert_int_equal(find(job->p).count, 3);
+}
+
+TEST_F(job, a_loop_after_the_last_step_may_have_ever_new_sizes)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 5; i++) {
+        planted_train(job);
+    }
+    for (uint64_t i = 0; i < 20; i++) {
+        for (int line = 30; line < 34; line++) {
+            char frames[160];
+            snprintf(frames, sizeof frames,
+                     "net.py:%d forward torch/nn/modules/module.py:1790 _call_impl "
+                     "train.py:70 evaluate train.py:99 <module>",
+                     line);
+            planted_at(job->p, planted_origin(job->p, frames));
+            planted_free_block(job->p, planted_alloc(job->p, job->activation + i * GMD_MIB));
+        }
+        planted_at(job->p, planted_origin(job->p, "train.py:71 evaluate train.py:99 <module>"));
+        planted_free_block(job->p, planted_alloc(job->p, (i + 1) * GMD_KIB));
+    }
+    found it = find(job->p);
+    assert_int_equal(it.other, 6);
+    assert_int_equal(it.count, 26);
 }
 
 TEST_F(job, an_iteration_that_is_cut_does_not_hide_the_others)

@@ -1,6 +1,8 @@
 /* The classes of what objects and caches of a program keep, likewise (test_classes.c). */
 #include "planted.h"
 
+#include <stdio.h>
+
 FIXTURE(job, planted_open_job, planted_close_job);
 FIXTURE(script, planted_open_script, planted_close_script);
 
@@ -449,6 +451,52 @@ TEST_F(job, a_free_with_the_stack_of_its_allocation_tells_of_no_collector)
     job->loop = job->call;
     pile_up(job, job->call, (const int[]){6, 5}, 2);
     assert_healthy(job->p);
+}
+
+/* A program that calls no module, as its stacks show. */
+TEST_F(script, what_a_line_clears_that_makes_nothing_is_gathered_on_purpose_without_modules_too)
+{
+    planted *p = *state;
+    planted_job job = {.p = p, .loop = planted_origin(p, "queue.py:9 main")};
+    pile_up(&job, planted_origin(p, "queue.py:20 main"), (const int[]){5, 9, 6, 11, 4}, 5);
+    assert_healthy(p);
+}
+
+/* Blocks from before the recording go with those of the line, the older ones first. */
+TEST_F(job, what_was_piled_up_before_the_recording_tells_of_the_collector)
+{
+    planted_job *job = *state;
+    size_t pile[8];
+    for (int i = 0; i < 8; i++) {
+        if (i == 5) {
+            planted_begin_late(job->p);
+        }
+        planted_at(job->p, job->loop);
+        pile[i] = planted_alloc(job->p, 16 * GMD_MIB);
+        planted_free_block(job->p, planted_alloc(job->p, GMD_MIB));
+    }
+    planted_at(job->p, planted_origin(job->p, "loop.py:83 steps train.py:99 <module>"));
+    for (int i = 0; i < 8; i++) {
+        planted_free_block(job->p, pile[i]);
+    }
+    pile_up(job, job->loop, (const int[]){8}, 1);
+    assert_found(job->p, GMD_FINDING_REFERENCE_CYCLE);
+}
+
+/* Several blocks of an iteration stay, of a program that calls no module. */
+TEST_F(script, without_modules_and_backward_several_blocks_are_no_graph)
+{
+    planted *p = *state;
+    for (int i = 0; i < ITERATIONS; i++) {
+        for (int line = 10; line < 14; line++) {
+            char frames[64];
+            snprintf(frames, sizeof frames, "search.py:%d walk search.py:30 main", line);
+            planted_at(p, planted_origin(p, frames));
+            planted_alloc(p, (uint64_t)line * GMD_MIB);
+            planted_free_block(p, planted_alloc(p, 30 * GMD_MIB));
+        }
+    }
+    assert_found(p, GMD_FINDING_REFERENCE_CYCLE);
 }
 
 TEST_F(job, what_an_optimizer_lets_go_does_not)

@@ -32,6 +32,22 @@ TEST_F(job, a_request_that_ends_the_job_and_would_fit_in_one_piece_is_fragmentat
     assert_found(job->p, GMD_FINDING_FRAGMENTATION);
 }
 
+/* What is free would not have been enough in one piece either. */
+TEST_F(job, a_request_that_nothing_could_have_served_is_no_fragmentation)
+{
+    planted_job *job = *state;
+    for (int i = 0; i < 5; i++) {
+        planted_free_block(job->p, planted_alloc(job->p, 300 * GMD_MIB));
+        train(job, 1);
+    }
+    planted_empty_cache(job->p);
+    for (int i = 0; i < 10; i++) {
+        planted_alloc_in(job->p, 20 * GMD_MIB, 2 * GMD_MIB);
+    }
+    planted_refuse(job->p, 8 * GMD_GIB);
+    assert_found(job->p, GMD_FINDING_TRUE_CAPACITY);
+}
+
 TEST_F(job, a_free_block_that_is_not_looked_at_is_fragmentation)
 {
     planted_job *job = *state;

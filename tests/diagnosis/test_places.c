@@ -143,6 +143,59 @@ TEST_F(history, the_lines_that_called_a_line_are_those_outside_of_it)
     gmd_places_free(&places);
 }
 
+TEST_F(history, the_lines_that_called_a_stack_are_its_own)
+{
+    gmd_places places;
+    gmd_error error;
+    uint32_t callers[4];
+    planted_origin(*state, "pool.py:4 take train.py:7 load train.py:3 <module>");
+    uint32_t origin = planted_origin(*state, "pool.py:4 take train.py:9 step train.py:3 <module>");
+    assert_int_equal(gmd_places_make(&places, &planted_snapshot(*state)->origins, &error), GMD_OK);
+    uint32_t stack = gmd_origins_get(places.origins, origin).stack;
+    assert_int_equal(gmd_places_callers_in(&places, stack, callers, 4), 2);
+    assert_int_equal(gmd_places_get(&places, callers[0]).line, 9);
+    gmd_places_free(&places);
+}
+
+TEST_F(history, a_file_that_a_package_made_as_it_ran_is_the_packages)
+{
+    assert_true(gmd_is_library_file("/tmp/torch_geometric.nn.conv.gat_conv_propagate_q7.py"));
+    assert_true(gmd_is_library_file("/tmp/torchinductor_me/ab/cab3.py"));
+    assert_false(gmd_is_library_file("/home/me/timm.py"));
+}
+
+#define OPTIMIZER "torch/optim/adam.py:227 step torch/optim/optimizer.py:533 wrapper "
+
+TEST_F(history, what_a_closure_calls_is_not_of_the_optimizer)
+{
+    assert_false(parts_of(*state, "net.py:7 forward torch/nn/modules/module.py:1790 _call_impl "
+                                  "loops/automatic.py:140 closure " OPTIMIZER "train.py:3 main") &
+                 GMD_PART_OPTIMIZER);
+    assert_false(parts_of(*state, "torch/nn/modules/module.py:1790 _call_impl " OPTIMIZER
+                                  "train.py:3 main") &
+                 GMD_PART_OPTIMIZER);
+    assert_true(parts_of(*state, OPTIMIZER "train.py:3 main") & GMD_PART_OPTIMIZER);
+}
+
+TEST_F(history, an_optimizer_of_the_programs_own_is_one)
+{
+    assert_true(parts_of(*state, "lion.py:9 update lion.py:7 step torch/optim/optimizer.py:533 "
+                                 "wrapper train.py:3 main") &
+                GMD_PART_OPTIMIZER);
+}
+
+#define COMPILED "torch/_functorch/_aot_autograd/runtime_wrappers.py:9 forward "
+
+TEST_F(history, the_function_that_runs_a_compiled_model_is_none_of_the_programs)
+{
+    assert_int_equal(parts_of(*state, COMPILED "torch/autograd/function.py:317 apply "
+                                               "net.py:7 forward train.py:3 <module>"),
+                     GMD_PART_PYTHON | GMD_PART_INSIDE);
+    unsigned back = parts_of(*state, COMPILED "torch/autograd/function.py:317 apply");
+    assert_true(back & GMD_PART_BACKWARD);
+    assert_false(back & (GMD_PART_PYTHON | GMD_PART_FUNCTION));
+}
+
 TEST_F(history, torch_autograd_grad_is_told_from_backward)
 {
     assert_true(parts_of(*state, "torch/autograd/__init__.py:505 grad ewc.py:3 sample") &
