@@ -115,6 +115,21 @@ TEST_F(history, expandable_segments_are_no_change_for_a_job_that_has_them)
     assert_change(p, "30.0 MiB more memory on the device, or that much less held");
 }
 
+TEST_F(history, what_private_pools_keep_free_would_be_enough_for_others)
+{
+    planted *p = *state;
+    planted_in_pool(p, 7);
+    planted_free_block(
+        p, planted_alloc_behind(p, planted_alloc_in(p, 80 * GMD_MIB, 2 * GMD_MIB), 60 * GMD_MIB));
+    planted_in_pool(p, 0);
+    fill(p);
+    planted_device_has_free(p, GMD_GIB);
+    planted_refuse(p, 40 * GMD_MIB);
+    assert_cause(p, GMD_OOM_LIMIT);
+    assert_change(p, "torch.cuda.graph(g, pool=...): 78.0 MiB are free in private pools of CUDA "
+                     "graphs, which one pool for all of them, or a graph less, gives back");
+}
+
 TEST_F(history, a_free_block_that_fits_is_a_defect_of_the_allocator)
 {
     planted *p = *state;
