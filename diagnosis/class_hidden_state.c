@@ -532,6 +532,23 @@ static bool is_state(const class_view *view, const gmd_lifetime *l, state_line *
     return known->is_of_object || known->replaces == l->requested;
 }
 
+/* Whether frees have the stacks of their allocations (context='alloc'), and tell no line that
+ * replaces a value: a temporary one goes in another call than the one that made it. */
+static bool frees_are_copies(const gmd_facts *f)
+{
+    enum { LEAST_PERCENT = 98 };
+    uint64_t freed = 0, copied = 0;
+    for (size_t i = 0; i < f->recording.lifetime_count; i++) {
+        const gmd_lifetime *l = &f->recording.lifetimes[i];
+        uint32_t stack = gmd_origins_get(f->places.origins, l->origin).stack;
+        if (l->born != GMD_BEFORE && l->freed != GMD_NEVER && stack) {
+            freed++;
+            copied += gmd_origins_get(f->places.origins, freed_by(f, l)).stack == stack;
+        }
+    }
+    return copied * 100 >= freed * LEAST_PERCENT;
+}
+
 /* Whether most iterations of a loop that trains take a state from the one before, and nothing else
  * is seen to keep graphs. */
 static bool takes_state_along(const class_view *view)
@@ -541,7 +558,7 @@ static bool takes_state_along(const class_view *view)
     uint32_t end = f->iterations.other, with = 0, before = GMD_SET_UP;
     uint32_t backward = line_of_backward(f);
     if (end < 3 || backward == GMD_NO_PLACE || !loop_has_backward(view->loops, f, false) ||
-        keeps_numbers(view)) {
+        keeps_numbers(view) || frees_are_copies(f)) {
         return false;
     }
     state_line *lines = list_state_lines(f);

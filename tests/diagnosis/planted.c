@@ -33,7 +33,7 @@ struct planted {
     uint64_t time;
     uint32_t origin;
     uint8_t device;
-    bool has_ended, frames_allocs_only;
+    bool has_ended, frames_allocs_only, copies_frames;
 };
 
 planted *planted_new(void)
@@ -248,8 +248,11 @@ void planted_complete_free(planted *p, size_t block)
 
 void planted_free_block(planted *p, size_t block)
 {
+    uint32_t origin = p->origin;
+    p->origin = p->copies_frames ? p->blocks[block].origin : origin;
     planted_request_free(p, block);
     planted_complete_free(p, block);
+    p->origin = origin;
 }
 
 void planted_empty_cache(planted *p)
@@ -282,6 +285,11 @@ void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage)
 void planted_frame_allocs_only(planted *p)
 {
     p->frames_allocs_only = true;
+}
+
+void planted_copy_frames_to_frees(planted *p)
+{
+    p->copies_frames = true;
 }
 
 void planted_begin_late(planted *p)

@@ -49,6 +49,8 @@ void planted_annotate(planted *p, const char *name, gmd_annotation_stage stage);
 
 /* Frees have no frames from now on, as with context='alloc'. */
 void planted_frame_allocs_only(planted *p);
+/* They have those of their allocations. */
+void planted_copy_frames_to_frees(planted *p);
 
 /* Forgets the events so far, as a recording that begins now; records no event from now on. */
 void planted_begin_late(planted *p);

@@ -503,6 +503,14 @@ TEST_F(job, what_an_object_replaces_in_the_function_that_keeps_much_is_a_state)
     assert_found(((planted_job *)*state)->p, GMD_FINDING_HIDDEN_STATE);
 }
 
+/* With the stacks of allocations, frees tell of no line that replaces anything. */
+TEST_F(job, where_frees_have_the_stacks_of_allocations_nothing_is_known_to_be_replaced)
+{
+    planted_copy_frames_to_frees(((planted_job *)*state)->p);
+    replace_in(*state, "step");
+    assert_found(((planted_job *)*state)->p, GMD_FINDING_RETAINED_GRAPH);
+}
+
 TEST_F(job, a_variable_of_the_loop_is_none)
 {
     planted_job *job = *state;
