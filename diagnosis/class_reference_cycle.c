@@ -149,7 +149,7 @@ static bool waits_for_collector(const class_view *view, const retained_group *gr
         return takes_longer_each_time(group) ||
                (leaves_more_each_time(group) &&
                 !(view->facts->places.has_modules && collects_itself(view, group))) ||
-               (is_uneven(group) &&
+               (is_uneven(group) && view->facts->places.has_frames &&
                 !(view->facts->places.has_python && collects_itself(view, group)));
     }
 }
