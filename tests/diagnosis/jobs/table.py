@@ -1,6 +1,7 @@
 """Which jobs are recorded, in which modes (record.py): a table for each time when jobs were added.
 
-A line is a module, which says the half by where it lies, a job, and a mode; where the job leaks, two: of the leaking variant and of the fixed one.
+A line is a module, which says the half by where it lies, a job, and a mode; where the job leaks, two: of the leaking
+variant and of the fixed one.
 """
 import os
 from typing import NamedTuple
