@@ -109,15 +109,16 @@ static void suggest_pool(gmd_oom *oom)
 {
     char idle[24];
     snprintf(oom->change, sizeof oom->change,
-             "torch.cuda.graph(g, pool=...): %s are free in private pools of CUDA graphs, which "
-             "one pool for all of them, or a graph less, gives back",
+             "torch.cuda.graph(g, pool=...): %s are free in private pools of CUDA graphs; one pool "
+             "for all of them, or a graph less, leaves more of it to others",
              gmd_format_size(oom->free.by_cause[GMD_FREE_PRIVATE], idle));
 }
 
+/* Whether they keep a good part of what is missing: what a limit leaves beside is not known. */
 static bool would_serve_from_pools(const gmd_oom *oom)
 {
     uint64_t idle = oom->free.by_cause[GMD_FREE_PRIVATE];
-    return idle > 0 && idle + oom->headroom >= oom->needed;
+    return idle > 0 && 2 * idle + oom->headroom >= oom->needed;
 }
 
 static void suggest_memory(gmd_oom *oom)

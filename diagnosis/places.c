@@ -81,6 +81,10 @@ static uint32_t user_frame(const gmd_places *places, uint32_t stack)
 {
     size_t count;
     const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+    const unsigned parts = places->parts_of[stack];
+    if (places->has_python && (parts & GMD_PART_BACKWARD) && !(parts & GMD_PART_PYTHON)) {
+        return GMD_NO_PLACE; /* compiled: the line is that of the way forward */
+    }
     for (size_t i = 0; i < count; i++) {
         if (!places->is_library[frames[i]]) {
             return frames[i];

@@ -126,8 +126,9 @@ TEST_F(history, what_private_pools_keep_free_would_be_enough_for_others)
     planted_device_has_free(p, GMD_GIB);
     planted_refuse(p, 40 * GMD_MIB);
     assert_cause(p, GMD_OOM_LIMIT);
-    assert_change(p, "torch.cuda.graph(g, pool=...): 78.0 MiB are free in private pools of CUDA "
-                     "graphs, which one pool for all of them, or a graph less, gives back");
+    assert_change(p,
+                  "torch.cuda.graph(g, pool=...): 78.0 MiB are free in private pools of CUDA "
+                  "graphs; one pool for all of them, or a graph less, leaves more of it to others");
 }
 
 TEST_F(history, a_free_block_that_fits_is_a_defect_of_the_allocator)

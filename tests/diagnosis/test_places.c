@@ -191,9 +191,10 @@ TEST_F(history, the_function_that_runs_a_compiled_model_is_none_of_the_programs)
     assert_int_equal(parts_of(*state, COMPILED "torch/autograd/function.py:317 apply "
                                                "net.py:7 forward train.py:3 <module>"),
                      GMD_PART_PYTHON | GMD_PART_INSIDE);
-    unsigned back = parts_of(*state, COMPILED "torch/autograd/function.py:317 apply");
-    assert_true(back & GMD_PART_BACKWARD);
-    assert_false(back & (GMD_PART_PYTHON | GMD_PART_FUNCTION));
+    const char *back = "net.py:7 forward " COMPILED "torch/autograd/function.py:317 apply";
+    assert_true(parts_of(*state, back) & GMD_PART_BACKWARD);
+    assert_false(parts_of(*state, back) & (GMD_PART_PYTHON | GMD_PART_FUNCTION));
+    assert_string_equal(place_of(*state, planted_origin(*state, back), NULL).file, "");
 }
 
 TEST_F(history, torch_autograd_grad_is_told_from_backward)
