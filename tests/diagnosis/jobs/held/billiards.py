@@ -18,7 +18,7 @@ class TableModel(nn.Module):
         self.out = nn.Linear(2 * width, width)
         self.requires_grad_(False)
 
-    def forward(self, balls, shot, moments=20):
+    def forward(self, balls, shot, moments=12):
         for _ in range(moments):
             inner = torch.tanh(self.into(torch.cat([balls, shot], 1)))  # guilty in shot_after_shot
             balls = balls + 0.1 * torch.tanh(self.out(inner))  # guilty in shot_after_shot
@@ -31,10 +31,10 @@ def shot_after_shot(run):
     and then played in the model. Where the balls lie after it is where the next one begins, with the graph of all
     shots before. Fixed: that is detached."""
     table = TableModel().to(run.device)
-    balls = torch.randn(384, 256, device=run.device)
-    wanted = torch.randn(384, 256, device=run.device)
+    balls = torch.randn(512, 256, device=run.device)
+    wanted = torch.randn(512, 256, device=run.device)
     for _ in run.steps(13):
-        shot = torch.zeros(384, 4, device=run.device, requires_grad=True)
+        shot = torch.zeros(512, 4, device=run.device, requires_grad=True)
         for _ in range(3):
             loss = F.mse_loss(table(balls, shot), wanted)
             (slope,) = torch.autograd.grad(loss, shot)

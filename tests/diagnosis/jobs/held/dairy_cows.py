@@ -34,7 +34,7 @@ class CoatNet(nn.Module):
 
 
 def coats(count, device, pixels=96):
-    return torch.rand(count, 3, pixels, pixels, device=device)
+    return torch.rand(count, 3, pixels, pixels, device=device)  # guilty in herd_of_a_farm
 
 
 class Herd:

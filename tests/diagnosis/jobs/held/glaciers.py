@@ -59,9 +59,10 @@ def moving_alike(velocity, rows):
     """For each place of a glacier what places that move alike do, with so many rows of the similarities at a time."""
     result = []
     for part in velocity.split(rows):
-        similarity = part @ velocity.T / velocity.shape[1] ** 0.5  # guilty in ice_of_a_whole_range
-        result.append(similarity.softmax(1) @ velocity)  # guilty in ice_of_a_whole_range
-        del similarity
+        similarity = part @ velocity.T  # guilty in ice_of_a_whole_range
+        weights = (similarity / velocity.shape[1] ** 0.5).softmax(1)  # guilty in ice_of_a_whole_range
+        result.append(weights @ velocity)
+        del similarity, weights
     return torch.cat(result)
 
 

@@ -1,5 +1,4 @@
 """Designs of tattoos by diffusion: low-rank adapters, a network that judges style, recomputed blocks."""
-import contextlib
 import copy
 
 import torch
@@ -81,13 +80,13 @@ class StyleNet(nn.Module):
     def forward(self, designs):
         shapes = F.elu(self.shapes(F.elu(self.lines(designs))))  # guilty in style_in_the_log
         flat = shapes.flatten(2)
-        return flat @ flat.transpose(1, 2) / flat.shape[2]
+        return flat @ flat.transpose(1, 2) / flat.shape[2]  # guilty in style_in_the_log
 
 
 def as_designs(patches):
     """64 patches of 4 x 4 pixels each to designs of 32 x 32."""
     squares = patches.view(-1, 8, 8, 3, 4, 4)
-    return squares.permute(0, 3, 1, 4, 2, 5).reshape(len(patches), 3, 32, 32)
+    return squares.permute(0, 3, 1, 4, 2, 5).reshape(len(patches), 3, 32, 32)  # guilty in style_in_the_log
 
 
 @job("retained_graph")
@@ -131,9 +130,9 @@ class Taps:
 
 @job("checkpoint_cache")
 def middles_of_adapters(run):
-    """Blocks with low-rank adapters are recomputed in backward(). During the recomputation taps are open, to get the
-    directions in which adapters should be initialized; what they collect stays after the first batches, for which it
-    was wanted. Fixed: it is emptied after each step."""
+    """Blocks with low-rank adapters are recomputed in backward(). Around it taps are open, to see in the recomputation
+    in which directions adapters should begin; what they collect stays after the first batches, for which it was
+    wanted. Fixed: it is emptied after each step."""
     model = PatchDenoiser(width=512, blocks=3, rank=16).to(run.device)
     taps = Taps()
 
@@ -143,15 +142,15 @@ def middles_of_adapters(run):
         return hidden + narrow(middle)
 
     def recomputed(wide, narrow, hidden):
-        return checkpoint(middle_of, wide, narrow, hidden, use_reentrant=False,
-                          context_fn=lambda: (contextlib.nullcontext(), taps))
+        return checkpoint(middle_of, wide, narrow, hidden, use_reentrant=True)
 
     optimizer = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], lr=1e-3)
     for _ in run.steps(11):
         patches, time, noise = noisy(24, 64, run.device)
         loss = F.mse_loss(model(patches, time, block=recomputed), noise)
         optimizer.zero_grad()
-        loss.backward()
+        with taps:
+            loss.backward()
         optimizer.step()
         if run.fixed:
             taps.middles.clear()
