@@ -20,7 +20,7 @@ def clues(count, device, length=96):
 
 
 class RunningMean:
-    """Of any figure, weighted."""
+    """The weighted mean of any figure."""
 
     def __init__(self):
         self.total, self.weight = 0.0, 0

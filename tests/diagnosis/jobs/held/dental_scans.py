@@ -97,7 +97,7 @@ def scanned(side, buffer, device):
 
 @job("fragmentation")
 def lower_jaws(run):
-    """Newer scanners are sharper. Of each volume, from the oldest to the newest, the lower jaw is copied, three fifths
+    """Newer scanners are sharper. The lower jaw in each volume, from the oldest to the newest, is copied, three fifths
     of it, to where the volume before was; the other two fifths of that fit for nothing that comes. Fixed: a buffer for
     the sharpest volume, and jaws on the CPU."""
     jaws = []
