@@ -286,9 +286,9 @@ gmd_status streams_sync(run_streams *streams, int device, uint32_t index, uint64
 static bool is_recorded(const stream_uses *uses, uint32_t stream)
 {
     uint64_t bit = (uint64_t)1 << stream % 64;
-    return stream < GMD_TRACKED_STREAMS ? uses->recorded & bit
-                                        : stream < GMD_RECORDED_STREAMS &&
-                                              uses->recorded_far[stream / 64 - 1] & bit;
+    return stream < GMD_TRACKED_STREAMS
+               ? uses->recorded & bit
+               : stream < GMD_RECORDED_STREAMS && uses->recorded_far[stream / 64 - 1] & bit;
 }
 
 gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device, uint32_t owner,
