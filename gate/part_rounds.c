@@ -1,10 +1,11 @@
-/* part_rounds.c - rounds that ship with gmd and rounds that are drawn, each repeated (rounds.h). */
+/* part_rounds.c - rounds that ship with gmd and rounds that are drawn, each repeated
+ * (gmd_rounds.h). */
 #include "abilities.h"
 #include "case_files.h"
 #include "findings.h"
+#include "gmd_rounds.h"
 #include "parts.h"
 #include "play.h"
-#include "rounds.h"
 
 #include "gmd_size.h"
 
@@ -25,9 +26,9 @@ static void found_on_the_way(gate_state *gate, const gmd_trace *round,
     gmd_error error;
     size_t in_a_round = round->count ? round->count : 1;
     uint32_t count = (uint32_t)(violation->request / in_a_round) + 1;
-    uint32_t most = rounds_count(round, allocations(gate));
+    uint32_t most = gmd_rounds_count(round, allocations(gate));
     count = count < most ? count : most;
-    gmd_status status = rounds_unroll(round, count, &all, &error);
+    gmd_status status = gmd_rounds_unroll(round, count, &all, &error);
     if (status != GMD_OK) {
         gate_fail(gate, status, &error);
         return;
@@ -43,7 +44,7 @@ static void found_growth(gate_state *gate, gmd_trace *round, const gmd_violation
 {
     gmd_violation copy = *violation;
     gate_tell(gate, "minimising");
-    rounds_minimize(&gate->run, round, allocations(gate));
+    gmd_rounds_minimize(&gate->run, round, allocations(gate));
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     size_t marks = gate->mark_count;
@@ -62,7 +63,7 @@ static void play(gate_state *gate, gmd_trace *round)
         gate_out_of_memory(gate, "an outcome");
         return;
     }
-    gmd_status status = rounds_run(&gate->run, round, allocations(gate), outcome, &error);
+    gmd_status status = gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error);
     gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         gate_count(gate, 1, outcome->requests, outcome->known_count);
@@ -73,7 +74,7 @@ static void play(gate_state *gate, gmd_trace *round)
                 gate_cannot_run(gate, outcome->error_status, outcome->error);
             }
         } else if (!gate_is_known(gate, violation)) {
-            if (rounds_is_growth(violation)) {
+            if (gmd_rounds_is_growth(violation)) {
                 found_growth(gate, round, violation);
             } else {
                 found_on_the_way(gate, round, violation);

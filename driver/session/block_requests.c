@@ -215,13 +215,7 @@ gmd_status block_record(gmd_session *s, const gmd_request *r, session_block *b, 
         enter_allocator(s, "gmd_record_stream", &frame);
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
         leave_allocator(s, &frame);
-        if (r->stream < GMD_TRACKED_STREAMS) {
-            b->uses.recorded |= (uint64_t)1 << r->stream;
-            b->uses.streams &= ~b->uses.recorded;
-        } else {
-            b->uses.recorded_beyond++;
-            s->streams.devices[b->live.device]->awaits_untracked = true;
-        }
+        streams_note_record(&s->streams, &b->uses, b->live.device, r->stream);
     }
     return status;
 }

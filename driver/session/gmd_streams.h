@@ -9,16 +9,20 @@
 
 #include <stdbool.h>
 
-/* Streams beyond this many are ordered by waiting on the host instead: always right, only stricter.
- */
+/* Work of streams beyond this many on others' blocks, not recorded before, is ordered at once
+ * instead of at the free: always right, only stricter. */
 #define GMD_TRACKED_STREAMS 64
+/* Up to this many it is known which ones were recorded. */
+#define GMD_RECORDED_STREAMS 512
+#define GMD_FAR_WORDS        (GMD_RECORDED_STREAMS / 64 - 1)
 
 /* Uses of a block on streams other than its own that no record_stream has taken over. */
 typedef struct stream_uses {
     uint64_t streams;  /* bit s: used on stream s */
     uint64_t recorded; /* bit s: record_stream took over stream s, for as long as the block lives */
-    uint32_t recorded_beyond; /* record_stream of streams that have no bit, or are gone; the same
-                                 one may count more than once */
+    uint64_t recorded_far[GMD_FAR_WORDS]; /* likewise of streams 64 to 511 */
+    uint32_t recorded_beyond; /* record_stream of streams from 64 on, or of those that are gone; the
+                                 same one may count more than once */
     uint64_t last_use;        /* request index of the latest such use */
 } stream_uses;
 
@@ -88,6 +92,11 @@ gmd_status streams_sync(run_streams *streams, int device, uint32_t index, uint64
 /* Notes a use of a block that belongs to stream `owner` on stream `user`. */
 gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device, uint32_t owner,
                             uint32_t user, uint64_t request, gmd_error *error);
+
+/* record_stream takes over what `stream` does with the block. */
+void streams_note_record(run_streams *streams, stream_uses *uses, int device, uint32_t stream);
+/* The stream is gone; one that is made later under the same number is another one. */
+void streams_note_gone(stream_uses *uses, uint32_t stream);
 
 /* A block of stream `owner` is freed, on which work was queued, as on those recorded. */
 void streams_note_free(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,

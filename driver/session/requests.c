@@ -94,13 +94,10 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
  * allocator may still wait for the one that is gone. */
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
-    uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
     session_block *b = NULL;
     for (uint32_t id = 0; (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         if (b->live.device == r->device) {
-            b->uses.recorded_beyond += (b->uses.recorded & ~others) != 0;
-            b->uses.recorded &= others;
-            b->uses.streams &= others; /* the host has waited for it */
+            streams_note_gone(&b->uses, r->stream);
             b->is_orphan = b->is_orphan || b->live.stream == r->stream;
         }
     }

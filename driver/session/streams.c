@@ -283,18 +283,56 @@ gmd_status streams_sync(run_streams *streams, int device, uint32_t index, uint64
     return status;
 }
 
+static bool is_recorded(const stream_uses *uses, uint32_t stream)
+{
+    uint64_t bit = (uint64_t)1 << stream % 64;
+    return stream < GMD_TRACKED_STREAMS
+               ? uses->recorded & bit
+               : stream < GMD_RECORDED_STREAMS && uses->recorded_far[stream / 64 - 1] & bit;
+}
+
 gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device, uint32_t owner,
                             uint32_t user, uint64_t request, gmd_error *error)
 {
     if (owner == user) {
         return GMD_OK;
     }
+    if (is_recorded(uses, user)) {
+        uses->last_use = request;
+        return GMD_OK;
+    }
     if (user >= GMD_TRACKED_STREAMS || owner >= GMD_TRACKED_STREAMS) {
         return streams_wait(streams, device, owner, user, request, error);
     }
-    uses->streams |= (uint64_t)1 << user & ~uses->recorded;
+    uses->streams |= (uint64_t)1 << user;
     uses->last_use = request;
     return GMD_OK;
+}
+
+void streams_note_record(run_streams *streams, stream_uses *uses, int device, uint32_t stream)
+{
+    if (stream < GMD_TRACKED_STREAMS) {
+        uses->recorded |= (uint64_t)1 << stream;
+        uses->streams &= ~uses->recorded;
+        return;
+    }
+    if (stream < GMD_RECORDED_STREAMS) {
+        uses->recorded_far[stream / 64 - 1] |= (uint64_t)1 << stream % 64;
+    }
+    uses->recorded_beyond++;
+    streams->devices[device]->awaits_untracked = true;
+}
+
+void streams_note_gone(stream_uses *uses, uint32_t stream)
+{
+    if (stream < GMD_TRACKED_STREAMS) {
+        uint64_t bit = (uint64_t)1 << stream;
+        uses->recorded_beyond += (uses->recorded & bit) != 0;
+        uses->recorded &= ~bit;
+        uses->streams &= ~bit; /* the host has waited for it */
+    } else if (stream < GMD_RECORDED_STREAMS) {
+        uses->recorded_far[stream / 64 - 1] &= ~((uint64_t)1 << stream % 64);
+    }
 }
 
 void streams_note_free(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,

@@ -16,6 +16,7 @@
 
 /* Among many streams requests meet on few of them. */
 #define STREAMS_USUAL 4
+#define LONG_WORK_NS  UINT64_C(2000000000000)
 
 static uint32_t choose_stream(gmd_generator *g)
 {
@@ -61,6 +62,13 @@ static uint64_t choose_duration(gmd_generator *g, bool moves_clock)
     }
     static const uint64_t durations[] = {1000, 10000, 100000, 1000000000};
     return durations[gmd_random_below(&g->random, 4)];
+}
+
+/* Where the host's clock moves, some work outlasts what an allocator takes for long. */
+static uint64_t choose_work_duration(gmd_generator *g)
+{
+    bool is_long = g->profile->conditions.moves_clock && gmd_random_chance(&g->random, 30);
+    return is_long ? LONG_WORK_NS : choose_duration(g, false);
 }
 
 /* Graphs work with the blocks that were allocated last. */
@@ -119,7 +127,7 @@ static void draw_value(gmd_generator *g, gmd_field field, gmd_request *r)
         r->duration_ns = choose_duration(g, g->profile->conditions.moves_clock);
         break;
     case GMD_FIELD_WORK_DURATION:
-        r->duration_ns = choose_duration(g, false);
+        r->duration_ns = choose_work_duration(g);
         break;
     case GMD_FIELD_FRACTION:
         r->fraction = gmd_random_chance(&g->random, 50)

@@ -167,17 +167,24 @@ static uint64_t segment_size(burst *b)
                          : sizes[below(b, sizeof sizes / sizeof *sizes)];
 }
 
-/* Blocks alike, or each of a size of its own. */
+/* Blocks alike, or each of a size of its own; idle, or freed while their streams still work on
+ * them: then those that are asked for next are for other streams, mostly. */
 static void append_blocks(burst *b)
 {
     uint32_t count = draw_count(b, 4, 10), streams = 1 + below(b, b->g->profile->stream_count);
     uint64_t bytes = segment_size(b), step = chance(b, 25) ? 512 : 0;
     uint8_t device = generator_choose_device(b->g);
-    uint32_t rounds = 1 + below(b, 2);
+    bool has_use = chance(b, 40);
+    uint32_t rounds = has_use ? 2 : 1 + below(b, 2);
+    uint32_t shift = has_use ? below(b, b->g->profile->stream_count) : 0;
     for (uint32_t round = 0; round < rounds; round++) {
         uint32_t first = b->g->next_block;
         for (uint32_t i = 0; i < count; i++) {
-            put_alloc(b, bytes + i * step, i % streams, device);
+            uint32_t stream = (i % streams + round * shift) % b->g->profile->stream_count;
+            gmd_generated_block of = put_alloc(b, bytes + i * step, stream, device);
+            if (has_use) {
+                put_use(b, &of, stream, LONG_NS);
+            }
         }
         if (chance(b, 85)) {
             free_blocks(b, first, count);
@@ -212,7 +219,15 @@ static void append_devices(burst *b)
     }
 }
 
-/* Each thread allocates, then each frees its own or its neighbour's. */
+static void put_record_and_use(burst *b, const gmd_generated_block *of, uint32_t stream)
+{
+    put(b, (gmd_request){
+               .op = GMD_OP_RECORD, .block = of->block, .device = of->device, .stream = stream});
+    put_use(b, of, stream, LONG_NS);
+}
+
+/* Each thread allocates, then each frees its own or its neighbour's: idle, or recorded on another
+ * stream that still works on it. */
 static void append_threads(burst *b)
 {
     gmd_generator *g = b->g;
@@ -220,11 +235,16 @@ static void append_threads(burst *b)
     uint8_t device = generator_choose_device(g);
     uint64_t bytes = generator_choose_size(g, device);
     bool has_other_streams = chance(b, 50);
+    bool has_records = g->profile->weights[GMD_OP_RECORD] && chance(b, 50);
     for (uint32_t round = 0; round < 2; round++) {
         uint32_t first = g->next_block;
         for (uint32_t i = 0; i < count; i++) {
             g->thread = (uint8_t)i;
-            put_alloc(b, bytes, has_other_streams ? i % g->profile->stream_count : 0, device);
+            uint32_t stream = has_other_streams ? i % g->profile->stream_count : 0;
+            gmd_generated_block of = put_alloc(b, bytes, stream, device);
+            if (has_records) {
+                put_record_and_use(b, &of, (stream + 1) % g->profile->stream_count);
+            }
         }
         for (uint32_t i = 0; i < count; i++) {
             g->thread = (uint8_t)((i + shift) % count);

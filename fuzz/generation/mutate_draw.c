@@ -83,6 +83,13 @@ static uint32_t draw_advance(mutant *m)
                                         : draw_duration(m);
 }
 
+/* Likewise some work, which is not over by then. */
+static uint32_t draw_work(mutant *m)
+{
+    bool moves_clock = m->data[GMD_INPUT_AT_INTERLEAVE] & GMD_INPUT_MOVES_CLOCK;
+    return moves_clock && chance(m, 30) ? GMD_INPUT_TOP_BIT | 2000000000 : draw_duration(m);
+}
+
 /* Few streams and one device, so that requests meet; the header says how many there are. */
 static uint8_t draw_place(mutant *m)
 {
@@ -129,7 +136,7 @@ static uint32_t draw_value(mutant *m, uint8_t op)
         return mutant_draw_size(m);
     }
     if (gmd_op_has_any(op, GMD_DURATION_FIELDS)) {
-        return op == GMD_OP_ADVANCE ? draw_advance(m) : draw_duration(m);
+        return op == GMD_OP_ADVANCE ? draw_advance(m) : draw_work(m);
     }
     if (gmd_op_has(op, GMD_FIELD_FRACTION)) {
         return (1 + below(m, 8)) * (GMD_INPUT_BILLION / 8);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RACE_DRAWS 1 /* among those of one seed */
+#define RACE_DRAWS        1 /* among those of one seed */
+#define RACE_EMPTY_WEIGHT 20
 
 const char *const gmd_profile_confs[] = {
     "expandable_segments:True",
@@ -28,8 +29,9 @@ static uint64_t draw_size(gmd_random *r, uint64_t capacity)
 {
     static const int64_t steps[] = {-512, -1, 0, 0, 0, 1, 512};
     switch (gmd_random_below(r, 4)) {
-    case 0:
-        return 512 * (1 + gmd_random_below(r, 16));
+    case 0: /* 512 B to 8 KiB, and, in steps of two, up to 512 KiB */
+        return gmd_random_chance(r, 30) ? UINT64_C(16384) << gmd_random_below(r, 6)
+                                        : 512 * (1 + gmd_random_below(r, 16));
     case 1:
         return (1 + gmd_random_below(r, 40)) * GMD_MIB;
     case 2: /* a part of the memory */
@@ -231,6 +233,9 @@ static void take_places(gmd_profile *p, const gmd_profile_space *space, gmd_rand
     } else if (p->many == GMD_MANY_THREADS) {
         p->thread_count = 2 + (4U << gmd_random_below(r, 4)) + (uint32_t)gmd_random_below(r, 4);
         p->interleaves = space->has_interleaving && gmd_random_chance(r, 25);
+        p->stream_count += p->stream_count == 1;
+        p->weights[GMD_OP_RECORD] =
+            space->has_record_stream ? gmd_request_rows[GMD_OP_RECORD].weight : 0;
     } else if (p->many == GMD_MANY_CAPTURES) {
         p->stream_count += p->stream_count == 1;
     }
@@ -289,6 +294,11 @@ bool gmd_profile_race(gmd_profile *p, const gmd_profile_space *space, uint64_t s
         p->palette[0] = 512 * (1 + gmd_random_below(&r, 16));
     }
     leave_out_of_race(p, gmd_random_chance(&r, 50));
+    if (gmd_random_chance(&r, 40) && !(space->without_ops >> GMD_OP_EMPTY_CACHE & 1)) {
+        /* Memory that goes back under another thread's hands is what versions are for. */
+        p->weights[GMD_OP_EMPTY_CACHE] = RACE_EMPTY_WEIGHT;
+        p->stream_count = 2;
+    }
     return true;
 }
 

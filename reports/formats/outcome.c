@@ -115,7 +115,9 @@ bool gmd_report_replay(const gmd_report *report, const gmd_violation *violation,
     if (!report->replay_options || !*violation->case_path) {
         return false;
     }
-    gmd_command command = gmd_command_begin(text, size, "gmd run");
+    bool is_round = gmd_identity_is(&violation->identity, GMD_KIND(leak, host_memory)) ||
+                    gmd_identity_is(&violation->identity, GMD_KIND(progress, growth));
+    gmd_command command = gmd_command_begin(text, size, is_round ? "gmd gate --rounds" : "gmd run");
     gmd_command_word(&command, violation->case_path);
     gmd_command_more(&command, report->replay_options);
     if (report->hang_s > 0 && gmd_identity_is(&violation->identity, GMD_KIND(progress, hang))) {

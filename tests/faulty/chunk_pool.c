@@ -109,8 +109,18 @@ static void split(chunk *c, uint64_t size)
     list_chunk(rest);
 }
 
-/* `c` takes the chunk behind it in. The structure is kept: with the defect, a thread may be about
- * to use it. */
+/* With a defect the structure is kept: a thread may be about to use it. */
+static void drop_chunk(chunk *c)
+{
+    if (!faulty_active) {
+        free(c);
+        return;
+    }
+    c->next_listed = retired;
+    retired = c;
+}
+
+/* `c` takes the chunk behind it in. */
 static void merge_after(chunk *c)
 {
     chunk *gone = c->after;
@@ -120,8 +130,7 @@ static void merge_after(chunk *c)
     if (c->after) {
         c->after->before = c;
     }
-    gone->next_listed = retired;
-    retired = gone;
+    drop_chunk(gone);
 }
 
 /* --- segments ---------------------------------------------------------------------------- */
@@ -152,8 +161,7 @@ static void release_segments(void)
                 faulty_count_segment_freed(&stats[c->device], c->size);
             }
             cudaFree((void *)(uintptr_t)c->address); /* NOLINT(performance-no-int-to-ptr) */
-            c->next_listed = retired;
-            retired = c;
+            drop_chunk(c);
         }
     }
 }

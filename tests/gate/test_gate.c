@@ -82,9 +82,9 @@ TEST_F(result, what_a_black_box_loses_is_found_by_rounds)
 }
 
 /* tests/faulty/planted_rounds.txt */
-static void host_growth_is_found(const char *defect, const char *function)
+static void host_growth_is_found(const char *allocator, const char *defect, const char *function)
 {
-    gmd_run_options run = run_options_for(GMD_TEST_TIMED_SLABS);
+    gmd_run_options run = run_options_for(allocator);
     char path[500], expected[100];
     snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, defect);
     snprintf(expected, sizeof expected, "leak.host_memory in=%s", function);
@@ -96,18 +96,28 @@ static void host_growth_is_found(const char *defect, const char *function)
 
 TEST_F(result, what_is_kept_of_recorded_streams_is_found_by_rounds)
 {
-    host_growth_is_found("notes_kept", "gmd_record_stream");
+    host_growth_is_found(GMD_TEST_TIMED_SLABS, "notes_kept", "gmd_record_stream");
 }
 
 TEST_F(result, what_is_kept_of_segments_on_the_host_is_found_by_rounds)
 {
-    host_growth_is_found("books_kept", "gmd_malloc");
+    host_growth_is_found(GMD_TEST_TIMED_SLABS, "books_kept", "gmd_malloc");
 }
 
 /* It doubles now and then, and does not grow in each round. */
 TEST_F(result, a_list_on_the_host_that_is_never_cut_is_found_by_rounds)
 {
-    host_growth_is_found("log_grows", "gmd_free");
+    host_growth_is_found(GMD_TEST_TIMED_SLABS, "log_grows", "gmd_free");
+}
+
+TEST_F(result, a_text_for_each_fence_that_is_never_freed_is_found_by_rounds)
+{
+    host_growth_is_found(GMD_TEST_RING_FENCES, "labels_kept", "gmd_free");
+}
+
+TEST_F(result, a_queue_on_the_host_that_is_never_moved_up_is_found_by_rounds)
+{
+    host_growth_is_found(GMD_TEST_TWO_LEVEL, "queues_grow", "gmd_free");
 }
 
 static const char *note_of_first(const char *allocator, unsigned promises)

@@ -1,8 +1,8 @@
-/* host_growth.h - the host's memory in rounds (rounds.h): bookkeeping that is never freed grows
+/* host_growth.h - the host's memory in rounds (gmd_rounds.h): bookkeeping that is never freed grows
  * with every round. A table that doubles and a cache with a bound grow, too, but come to an end:
  * growth is told where it about doubles with each doubling of the number of rounds, three times. */
-#ifndef GMD_GATE_HOST_GROWTH_H
-#define GMD_GATE_HOST_GROWTH_H
+#ifndef GMD_HOST_GROWTH_H
+#define GMD_HOST_GROWTH_H
 
 #include "gmd_host_heap.h"
 

@@ -1,4 +1,4 @@
-#include "rounds.h"
+#include "gmd_rounds.h"
 
 #include "host_growth.h"
 
@@ -15,7 +15,7 @@
 #define TRIES       60
 #define COUNT_LEAST 64
 #define COUNT_MOST  16384
-#define AGAIN       4 /* times as many rounds, where the host's memory grew: caches have bounds */
+#define AGAIN       4 /* times as many rounds, where something grew: caches have bounds */
 
 static const char growth[] = "the same round again and again needs ever more of the device: ";
 
@@ -190,7 +190,7 @@ static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *er
     return GMD_OK;
 }
 
-uint32_t rounds_count(const gmd_trace *round, uint64_t allocations)
+uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations)
 {
     uint64_t in_a_round = 0;
     uint32_t count = COUNT_LEAST;
@@ -221,18 +221,18 @@ static bool is_growth_on_host(const gmd_violation *violation)
     return gmd_identity_is(&violation->identity, GMD_KIND(leak, host_memory));
 }
 
-gmd_status rounds_run(const gmd_run_options *given, const gmd_trace *round, uint64_t allocations,
-                      gmd_outcome *outcome, gmd_error *error)
+gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
+                          uint64_t allocations, gmd_outcome *outcome, gmd_error *error)
 {
-    uint32_t count = rounds_count(round, allocations);
+    uint32_t count = gmd_rounds_count(round, allocations);
     gmd_status status = run_rounds(given, round, count, outcome, error);
-    if (status == GMD_OK && outcome->violation_count && is_growth_on_host(outcome->violations)) {
+    if (status == GMD_OK && outcome->violation_count && gmd_rounds_is_growth(outcome->violations)) {
         status = run_rounds(given, round, count * AGAIN, outcome, error);
     }
     return status;
 }
 
-bool rounds_is_growth(const gmd_violation *violation)
+bool gmd_rounds_is_growth(const gmd_violation *violation)
 {
     return gmd_identity_is(&violation->identity, GMD_KIND(progress, growth)) ||
            is_growth_on_host(violation);
@@ -283,7 +283,8 @@ static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
     return status;
 }
 
-gmd_status rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out, gmd_error *error)
+gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
+                             gmd_error *error)
 {
     gmd_status status = gmd_trace_copy(out, round, error);
     if (status != GMD_OK) {
@@ -312,8 +313,8 @@ static bool still_grows(const gmd_run_options *given, const gmd_trace *round, ui
                         gmd_outcome *outcome)
 {
     gmd_error error;
-    return rounds_run(given, round, allocations, outcome, &error) == GMD_OK &&
-           outcome->violation_count && rounds_is_growth(&outcome->violations[0]);
+    return gmd_rounds_run(given, round, allocations, outcome, &error) == GMD_OK &&
+           outcome->violation_count && gmd_rounds_is_growth(&outcome->violations[0]);
 }
 
 /* A block goes with all its requests. */
@@ -384,7 +385,7 @@ static void reduce(reduction *r)
     }
 }
 
-void rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
+void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
 {
     reduction r = {.given = given,
                    .round = round,
