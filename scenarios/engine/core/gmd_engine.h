@@ -94,6 +94,9 @@ struct engine {
     uint64_t requests;
     uint64_t walks;                  /* over modules, so far */
     uint64_t live_bytes, peak_bytes; /* asked for and not freed */
+    /* The same peak with each estimated workspace as small, and as large, as it may be. */
+    uint64_t peak_least, peak_most;
+    uint64_t may_be_less, may_be_more; /* the block that is asked for next: how far it may be off */
     uint32_t stream;                 /* the current stream: new storages belong to it */
     uint32_t streams;                /* created so far, besides the default one */
     struct autocast *autocast;       /* mixed precision is on; NULL: it is not */
@@ -106,6 +109,7 @@ struct engine {
     struct gmd_workspaces *missing;        /* calls that neither has, once there is one */
     FILE *unrecorded;                      /* gets a line for each of them; or NULL */
     gmd_workspace_use workspace_use;
+    struct workspace_said *said; /* estimates that were made (workspace_use.c) */
     struct tried *tried; /* convolutions whose algorithms were tried (conv_workspace.c) */
     bool benchmark;      /* cuDNN tries its algorithms at the first use of a convolution */
     struct final_callback *callbacks; /* to be called when the backward pass is over */

@@ -99,7 +99,7 @@ static uint64_t largest_tried(const struct conv_call *call, sizes of)
 
 static workspace_estimate estimate(uint64_t bytes, sizes of, enum workspace_model model)
 {
-    return (workspace_estimate){bytes, of.input + of.weight + of.output, model};
+    return (workspace_estimate){bytes, of.input + of.weight + of.output, model, bytes, bytes};
 }
 
 workspace_estimate conv_model_chosen(const struct conv_call *call)

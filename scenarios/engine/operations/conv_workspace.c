@@ -91,10 +91,12 @@ void conv_workspace_use(struct engine *engine, const struct conv_call *call)
     if (engine->benchmark && !engine_failed(engine) && is_new(engine, call)) {
         const uint64_t *largest = known && known->has_tried ? &known->tried : NULL;
         try_algorithms(engine, workspace_count(engine, largest, conv_model_tried(call)));
+        workspace_taken(engine);
     }
     workspace_estimate chosen = conv_model_chosen(call);
     if (!known) {
-        workspace_of_other_batches(engine, &key, &chosen);
+        workspace_estimated(engine, &key, &chosen);
     }
     storage_scratch(engine, workspace_count(engine, known ? &known->bytes : NULL, chosen));
+    workspace_taken(engine);
 }

@@ -42,8 +42,9 @@ static uint64_t estimated_workspace(const struct rnn_call *call)
 
 workspace_estimate rnn_model_workspace(const struct rnn_call *call)
 {
-    return (workspace_estimate){estimated_workspace(call), call->step_bytes + call->matrix_bytes,
-                                call->hidden < WIDE ? MODEL_RNN_NARROW : MODEL_RNN};
+    uint64_t bytes = estimated_workspace(call);
+    return (workspace_estimate){bytes, call->step_bytes + call->matrix_bytes,
+                                call->hidden < WIDE ? MODEL_RNN_NARROW : MODEL_RNN, bytes, bytes};
 }
 
 static const gmd_workspace *recorded(struct engine *engine, const struct rnn_call *call)
