@@ -213,6 +213,8 @@ class Translator:
         index = number_of(node.slice)
         if index is not None and self.gives_list(node.value):
             return f"{self.value(node.value)}[{index + 1}]"
+        if index is not None and index < 0 and isinstance(node.value, ast.Name):  # a part, from the end
+            return f"{self.value(node.value)}[{index}]"
         if isinstance(node.value, ast.Call) and index == 0:  # the first of several results
             return f"({self.value(node.value)})"
         if index is not None and index >= 0 and not isinstance(node.value, ast.Call):
