@@ -446,7 +446,6 @@ def of_more_models(calls):
             unet(images(batch, side)) if side < 256 or batch == 16 else None
     for batch in (16, 64, 128):
         dcgan(images(batch, 64))
-        dcgan(images(batch, 32), 100) if batch == 64 else None
         patches(images(batch, 224))
         patches(images(batch, 32))
     for batch in (4, 16, 64):

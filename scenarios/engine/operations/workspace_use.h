@@ -17,9 +17,13 @@ enum workspace_model {
     WORKSPACE_MODELS
 };
 
+#define ESTIMATE_LEAST_TENSORS ((uint64_t)1 << 20)
+
 typedef struct workspace_estimate {
     uint64_t bytes;
-    uint64_t tensors; /* bytes that the call reads and writes: errors are shares of them */
+    /* Bytes that the call reads and writes, at least ESTIMATE_LEAST_TENSORS: errors are shares of
+     * them. */
+    uint64_t tensors;
     enum workspace_model model;
     uint64_t least, most; /* of what tables say, where one says something; else both are `bytes` */
 } workspace_estimate;

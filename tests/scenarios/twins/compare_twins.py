@@ -28,7 +28,7 @@ import catalogue
 
 FIGURES = {"allocated": "allocated", "peak": "max_allocated", "reserved": "reserved"}
 RECORDED = ("label", "allocated", "max_allocated", "reserved", "max_reserved")
-BUILTIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scenarios/workspaces/builtin.txt")
+BUILTIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scenarios/workspaces/builtin.txt.gz")
 LEAST = 1 << 20  # errors are shares of at least this
 LIMITS = {"allocated": 0.001, "peak": 0.01, "reserved": 0.01}  # what is counted as right
 
