@@ -449,23 +449,13 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
 /* How far the figures can be trusted. */
 static void put_workspaces(const screen *on, const gmd_workspace_use *use)
 {
-    char text[4][24];
-    const gmd_workspace_error median = gmd_workspace_error_of(use->median_error),
-                              worst = gmd_workspace_error_of(use->worst_error);
     if (!use->recorded && !use->estimated) {
         return;
     }
     fprintf(on->out, "  workspaces of cuDNN: %" PRIu64 " recorded, %" PRIu64 " estimated\n",
             use->recorded, use->estimated);
     if (use->estimated) {
-        char error[200];
         put_sentence(on, "least and most: ", "where 19 in 20 such estimates are");
-        snprintf(error, sizeof error, "max allocated %s (median), %s (worst); max reserved %s, %s",
-                 gmd_format_size(median.max_allocated, text[0]),
-                 gmd_format_size(worst.max_allocated, text[1]),
-                 gmd_format_size(median.max_reserved, text[2]),
-                 gmd_format_size(worst.max_reserved, text[3]));
-        put_sentence(on, "the estimates' error: ", error);
     }
 }
 

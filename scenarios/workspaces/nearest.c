@@ -143,7 +143,8 @@ static double as_recorded(const gmd_workspace *known, sizes to)
                    (rest - weights * from.weight);
         }
     }
-    return bytes * sum(to) / sum(from);
+    /* Much more than the tensors is tables of its own, which do not grow with them. */
+    return bytes > 8 * sum(from) ? bytes : bytes * sum(to) / sum(from);
 }
 
 /* --- the nearest -------------------------------------------------------------------------- */
