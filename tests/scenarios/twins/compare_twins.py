@@ -233,7 +233,7 @@ def by_told(results):
         if told:
             rows.append(f"| {name} | {len(told)} | {sum(peak for peak, _, _ in told)} | {sum(reserved for _, reserved, _ in told)} | "
                         f"{percent(rank([width for _, _, width in told], 0.5))} | {percent(max(width for _, _, width in told))} |")
-    return ["| twins | with estimates | peaks inside | reserved inside | width of the peak's range, median | worst |",
+    return ["| twins | with estimates | peaks inside | reserved inside | width of peaks, median | worst |",
             "| --- |" + " ---: |" * 5, *rows]
 
 
@@ -327,8 +327,8 @@ def page(options, recorded, results, failures, builtin_only):
                   "With the workspaces of their calls recorded, too (`gmd run --unrecorded`, record_workspaces.py):", ""]
     lines += [*table("half", rounds(results, half)), "",
               "## Bytes asked for", "",
-              "What the programs ask of their allocator, which placement does not change; with the workspaces of the",
-              "last table. The peaks count from where a program resets them.", "", *by_asked(results), "",
+              "What the programs ask of their allocator, which placement does not change; with the workspaces of",
+              "the last table. The peaks count from where a program resets them.", "", *by_asked(results), "",
               "## By family", "", "The seen half:", "", *table("family", by_family(seen)), "",
               "The held half:", "", *table("family", by_family(held)), "",
               "The second round:", "", *table("family", by_family([*later_seen, *later_held])), "",
