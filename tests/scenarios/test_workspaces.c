@@ -113,7 +113,7 @@ TEST(trials_are_not_interpolated)
     "conv forward dtype=float32 in=" batch "x64x56x56 weight=" out "x64x3x3 stride=1x1 "           \
     "padding=1x1 dilation=1x1 groups=1 layout=contiguous benchmark=off bytes=" bytes "\n"
 
-/* Of a call with 8 images and 128 channels out. */
+/* What is said of a call with 8 images and 128 channels out. */
 static gmd_workspace_guess nearest_to(const char *lines)
 {
     gmd_workspace_guess guess = {0, 0, 0};

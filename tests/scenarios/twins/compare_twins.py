@@ -6,8 +6,8 @@
 
 A twin's error is that of its worst phase: how far allocated bytes at the end of a phase, their peak and the reserved
 bytes at its end are off, as a share of what was recorded (of 1 MiB, where less was). With --placement each program
-runs under N more orders of segment addresses, too, and how far a recording lies outside the range of all is told. Of the
-drawn twins some are held: only their totals are shown, unless --open-held is given. Exit status 1 if a recording is not of the program that the
+runs under N more orders of segment addresses, too, and how far a recording lies outside the range of all is told. Some of
+the drawn twins are held: only their totals are shown, unless --open-held is given. Exit status 1 if a recording is not of the program that the
 catalogue has now, or a script does not run; or if fewer figures are right than --least says (allocated bytes, peaks
 and reserved bytes together).
 """
@@ -226,7 +226,7 @@ def by_asked(results):
 
 
 def by_told(results):
-    """Of twins with estimates: whether PyTorch was where the run says that it may be."""
+    """Twins with estimates: whether PyTorch was where the run says that it may be."""
     rows = []
     for name, some in rounds_of(results):
         told = [each.told for each in some if each.estimated]
@@ -314,7 +314,7 @@ def page(options, recorded, results, failures, builtin_only):
              f"Python {machine.get('python')}", *other_devices(machine, recorded["twins"]), "",
              "A twin is a program that PyTorch executed on a GPU and `gmd run` on the simulated device. Its error",
              "is that of its worst phase, as a share of the recorded bytes (of 1 MiB, where less was recorded).",
-             "Of the first and the second round half, chosen by their names, were held: not looked at while the",
+             "Half of the first and the second round, chosen by their names, were held: not looked at while the",
              "engine was worked on; the third round was looked at once. All of these were opened when the fourth",
              "round was drawn (2026-11-28), which is held as a whole. docs/scenarios.md has what each was when it",
              "was looked at for the first time.", "",
