@@ -306,3 +306,9 @@ gmd_status gmd_file_read_any_size(const char *path, uint8_t **data, size_t *size
 {
     return read_file(path, true, data, size, error);
 }
+
+gmd_status gmd_file_unpack(const uint8_t *packed, size_t packed_size, const char *name,
+                           uint8_t **data, size_t *size, gmd_error *error)
+{
+    return unpack_gzip(packed, packed_size, CONTENT_LIMIT, name, data, size, error);
+}

@@ -20,4 +20,8 @@ gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_err
  * a pipe or gzip data will hold is not known before, so that for them the bound stands. */
 gmd_status gmd_file_read_any_size(const char *path, uint8_t **data, size_t *size, gmd_error *error);
 
+/* Unpacks gzip data that is in memory, as gmd_file_read() does that of a file. */
+gmd_status gmd_file_unpack(const uint8_t *packed, size_t packed_size, const char *name,
+                           uint8_t **data, size_t *size, gmd_error *error);
+
 #endif

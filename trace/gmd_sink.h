@@ -35,7 +35,8 @@ typedef struct gmd_sink {
     bool (*memory)(void *context, gmd_sink_memory *memory);
     /* A bound is stated, to be held to the end of the run. NULL: nobody checks. */
     void (*bound)(void *context, const gmd_bound *bound);
-    /* At the end of a run: where its workspaces came from. NULL: nobody asks. */
+    /* Before each phase, and at the end of a run: where its workspaces came from so far. NULL:
+     * nobody asks. */
     void (*workspaces)(void *context, const gmd_workspace_use *use);
     /* reset_peak_memory_stats(): peaks are from here on. NULL: they stay. */
     void (*reset_peaks)(void *context);

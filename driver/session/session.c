@@ -132,6 +132,10 @@ void gmd_session_phase(gmd_session *session, const char *label)
     phase->max_allocated = memory.max_allocated;
     phase->reserved = memory.reserved;
     phase->max_reserved = memory.max_reserved;
+    phase->peak_less = o->workspaces.peak_less;
+    phase->peak_more = o->workspaces.peak_more;
+    phase->reserved_less = gmd_workspace_reserved_error(o->workspaces.one_less);
+    phase->reserved_more = gmd_workspace_reserved_error(o->workspaces.one_more);
 }
 
 bool gmd_session_reset_peaks(gmd_session *session, int device)

@@ -79,6 +79,9 @@ typedef struct gmd_oracle_result {
 typedef struct gmd_phase {
     char label[64];
     uint64_t allocated, max_allocated, reserved, max_reserved;
+    /* Where a scenario's workspaces are estimated: by how much less or more the peak of allocated
+     * bytes, and the reserved bytes and their peak, may be. */
+    uint64_t peak_less, peak_more, reserved_less, reserved_more;
 } gmd_phase;
 
 /* A deviation of the recorded version that the allocator kept to, and where it mattered. */

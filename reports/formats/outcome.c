@@ -164,6 +164,28 @@ void phase_figures_json(gmd_json *json, const gmd_phase *phase)
     figure_json(json, "max_reserved", phase->max_reserved);
 }
 
+static uint64_t lower(uint64_t value, uint64_t by, uint64_t least)
+{
+    return value > by && value - by > least ? value - by : least;
+}
+
+bool phase_doubt(const gmd_phase *phase, gmd_phase *least, gmd_phase *most)
+{
+    bool is_known = phase->max_allocated != GMD_STAT_UNKNOWN && phase->reserved != GMD_STAT_UNKNOWN;
+    *least = *most = *phase;
+    if (!is_known ||
+        !(phase->peak_less | phase->peak_more | phase->reserved_less | phase->reserved_more)) {
+        return false;
+    }
+    least->max_allocated = lower(phase->max_allocated, phase->peak_less, phase->allocated);
+    least->reserved = lower(phase->reserved, phase->reserved_less, phase->allocated);
+    least->max_reserved = lower(phase->max_reserved, phase->reserved_less, least->max_allocated);
+    most->max_allocated += phase->peak_more;
+    most->reserved += phase->reserved_more;
+    most->max_reserved += phase->reserved_more;
+    return true;
+}
+
 /* A report that an older gmd wrote has neither. */
 void identity_json(gmd_json *json, const gmd_identity *identity)
 {

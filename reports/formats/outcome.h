@@ -37,6 +37,10 @@ void figure_json(gmd_json *json, const char *key, uint64_t value);
 /* The four figures of a phase, as keys of an open object. */
 void phase_figures_json(gmd_json *json, const gmd_phase *phase);
 
+/* How low and how high a phase's figures may be, as far as estimated workspaces decide them. False:
+ * they do not. */
+bool phase_doubt(const gmd_phase *phase, gmd_phase *least, gmd_phase *most);
+
 /* The keys "kind" and "parties" of an open violation. */
 void identity_json(gmd_json *json, const gmd_identity *identity);
 

@@ -164,6 +164,19 @@ static void write_check(gmd_json *json, const gmd_check *check)
     gmd_json_end(json);
 }
 
+static void write_phase_doubt(gmd_json *json, const gmd_phase *phase)
+{
+    gmd_phase least, most;
+    if (phase_doubt(phase, &least, &most)) {
+        gmd_json_row(json, "least");
+        phase_figures_json(json, &least);
+        gmd_json_end(json);
+        gmd_json_row(json, "most");
+        phase_figures_json(json, &most);
+        gmd_json_end(json);
+    }
+}
+
 static void write_phases(gmd_json *json, const gmd_outcome *outcome)
 {
     gmd_json_array(json, "phases");
@@ -172,6 +185,7 @@ static void write_phases(gmd_json *json, const gmd_outcome *outcome)
         gmd_json_row(json, NULL);
         gmd_json_string(json, "label", phase->label);
         phase_figures_json(json, phase);
+        write_phase_doubt(json, phase);
         gmd_json_end(json);
     }
     gmd_json_end(json);

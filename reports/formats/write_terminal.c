@@ -174,12 +174,38 @@ static int phase_label_width(const screen *on, const gmd_outcome *outcome, const
     return label_width < most ? label_width : most;
 }
 
+/* A row for the figures, and two more where they have a range. */
+static void put_phase(const screen *on, const gmd_phase *phase, const gmd_phase *least,
+                      const gmd_phase *most, int label_width, gmd_table_unit unit)
+{
+    fputs("  ", on->out);
+    put_padded(phase->label, label_width, on->out);
+    put_figures(on, phase, unit);
+    if (least) {
+        fprintf(on->out, "  %-*s", label_width, "  least");
+        put_figures(on, least, unit);
+        fprintf(on->out, "  %-*s", label_width, "  most");
+        put_figures(on, most, unit);
+    }
+}
+
+/* Estimates put the figures of some phase in doubt. */
+static bool has_doubts(const gmd_outcome *outcome)
+{
+    gmd_phase least, most;
+    bool has = false;
+    for (uint32_t i = 0; i < outcome->phase_count && !has; i++) {
+        has = phase_doubt(&outcome->phases[i], &least, &most);
+    }
+    return has;
+}
+
 static void put_phases(const screen *on, const gmd_outcome *outcome)
 {
     if (outcome->phase_count == 0) {
         return;
     }
-    int label_width = phase_label_width(on, outcome, "phase");
+    int label_width = phase_label_width(on, outcome, has_doubts(outcome) ? "  least" : "phase");
     put_phase_headings(on, "phase", label_width);
     gmd_table_unit unit = gmd_table_unit_for(outcome->phases, outcome->phase_count);
     uint32_t first, resume;
@@ -189,29 +215,14 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
             fprintf(on->out, "  ... %u phases left out ...\n", resume - first);
             i = resume;
         }
-        fputs("  ", on->out);
-        put_padded(outcome->phases[i].label, label_width, on->out);
-        put_figures(on, &outcome->phases[i], unit);
+        gmd_phase least, most;
+        bool is_doubted = phase_doubt(&outcome->phases[i], &least, &most);
+        put_phase(on, &outcome->phases[i], is_doubted ? &least : NULL, &most, label_width, unit);
     }
     if (outcome->phases_dropped) {
         fprintf(on->out, "  ... %u more were not kept ...\n", outcome->phases_dropped);
     }
     put_sparkline(on, outcome);
-}
-
-/* Three rows for a phase where the placements' figures are apart; else one. */
-static void put_phase_range(const screen *on, const phase_range *range, int label_width,
-                            gmd_table_unit unit)
-{
-    fputs("  ", on->out);
-    put_padded(range->rising.label, label_width, on->out);
-    put_figures(on, &range->rising, unit);
-    if (!phase_range_is_point(range)) {
-        fprintf(on->out, "  %-*s", label_width, "  least");
-        put_figures(on, &range->least, unit);
-        fprintf(on->out, "  %-*s", label_width, "  most");
-        put_figures(on, &range->most, unit);
-    }
 }
 
 /* The first run's phases, which is that with rising addresses, and the range of all. */
@@ -233,7 +244,8 @@ static void put_placements(const screen *on, const gmd_report *report, const gmd
             i = resume;
         }
         const phase_range range = placements_phase(report, repeat, i);
-        put_phase_range(on, &range, label_width, unit);
+        put_phase(on, &range.rising, phase_range_is_point(&range) ? NULL : &range.least,
+                  &range.most, label_width, unit);
     }
     for (uint32_t i = 0; i < rising->bound_count; i++) {
         const bound_range range = placements_bound(report, repeat, i);
@@ -437,22 +449,13 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
 /* How far the figures can be trusted. */
 static void put_workspaces(const screen *on, const gmd_workspace_use *use)
 {
-    char text[4][24];
-    const gmd_workspace_error median = gmd_workspace_error_of(use->median_error),
-                              worst = gmd_workspace_error_of(use->worst_error);
     if (!use->recorded && !use->estimated) {
         return;
     }
     fprintf(on->out, "  workspaces of cuDNN: %" PRIu64 " recorded, %" PRIu64 " estimated\n",
             use->recorded, use->estimated);
     if (use->estimated) {
-        char error[200];
-        snprintf(error, sizeof error, "max allocated %s (median), %s (worst); max reserved %s, %s",
-                 gmd_format_size(median.max_allocated, text[0]),
-                 gmd_format_size(worst.max_allocated, text[1]),
-                 gmd_format_size(median.max_reserved, text[2]),
-                 gmd_format_size(worst.max_reserved, text[3]));
-        put_sentence(on, "the estimates' error: ", error);
+        put_sentence(on, "least and most: ", "where 19 in 20 such estimates are");
     }
 }
 

@@ -49,6 +49,24 @@ static int list_item(lua_State *lua, struct list *list)
     return push_result(lua, thing_keep(list_at(list, (size_t)i - 1)));
 }
 
+/* Part number `i` of a Sequential, from 1 on, or from the end where it is negative; nil beyond. */
+static int sequential_part(lua_State *lua, struct module *module)
+{
+    lua_Integer i = lua_tointeger(lua, 2), count = (lua_Integer)module->child_count;
+    i = i < 0 ? count + 1 + i : i;
+    if (i < 1 || i > count) {
+        lua_pushnil(lua);
+        return 1;
+    }
+    return push_result(lua, thing_keep(&module->children[i - 1]->thing));
+}
+
+static bool is_part(lua_State *lua, const struct thing *thing)
+{
+    return thing->class == &module_class && lua_type(lua, 2) == LUA_TNUMBER &&
+           module_is_sequential((const struct module *)thing);
+}
+
 /* The weight or bias that the key at index 2 names. */
 static bool names_parameter(lua_State *lua, bool *is_bias)
 {
@@ -80,6 +98,9 @@ int script_index(lua_State *lua)
         thing->class == &module_class ? named_parameter(lua, (struct module *)thing) : NULL;
     if (parameter) {
         return push_result(lua, thing_keep(tensor_thing(parameter)));
+    }
+    if (is_part(lua, thing)) {
+        return sequential_part(lua, (struct module *)thing);
     }
     if (thing->class == &tensor_class) {
         return tensor_attribute(lua, (struct tensor *)thing);

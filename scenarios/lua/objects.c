@@ -1,5 +1,6 @@
 /* objects.c - Python's objects, lists and garbage collector in scripts. */
 #include "gmd_collector.h"
+#include "gmd_module.h"
 #include "gmd_object.h"
 #include "gmd_sandbox.h"
 #include "library_parts.h"
@@ -131,8 +132,13 @@ static int call_list_clear(lua_State *lua)
 int list_length(lua_State *lua)
 {
     struct thing *thing = thing_at(lua, 1);
+    if (thing && thing->class == &module_class &&
+        module_is_sequential((const struct module *)thing)) {
+        lua_pushinteger(lua, (lua_Integer)((const struct module *)thing)->child_count);
+        return 1;
+    }
     if (!thing || thing->class != &list_class) {
-        return luaL_error(lua, "only a list has a length");
+        return luaL_error(lua, "only a list and a Sequential have a length");
     }
     lua_pushinteger(lua, (lua_Integer)list_count((struct list *)thing));
     return 1;

@@ -173,8 +173,8 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *ou
     if (lua) {
         lua_close(lua);
     }
-    if (binding->engine && sink->workspaces) {
-        sink->workspaces(sink->context, &binding->engine->workspace_use);
+    if (binding->engine) {
+        workspaces_tell(binding->engine);
     }
     engine_close(binding->engine);
     free(binding->temporaries);

@@ -1,6 +1,7 @@
 /* run_functions.c - what scripts say of the run itself and ask of the device: phases, bounds,
  * numbers from the seed, cuda.*. */
 #include "gmd_capture.h"
+#include "gmd_operations.h"
 #include "library_parts.h"
 
 /* --- cuda -------------------------------------------------------------------------------- */
@@ -83,7 +84,7 @@ static int cuda_block_bytes(lua_State *lua)
 static int cuda_reset_peaks(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);
-    engine->peak_bytes = engine->live_bytes;
+    engine->peak_bytes = engine->peak_least = engine->peak_most = engine->live_bytes;
     if (engine->state != ENGINE_WAS_ENDED && engine->sink->reset_peaks) {
         engine->sink->reset_peaks(engine->sink->context);
     }
@@ -124,6 +125,7 @@ static int phase(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);
     const char *label = lua_tostring(lua, 1);
+    workspaces_tell(engine);
     if (engine->state != ENGINE_WAS_ENDED && engine->sink->phase) {
         engine->sink->phase(engine->sink->context, label);
     }

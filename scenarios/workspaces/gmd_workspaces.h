@@ -68,6 +68,15 @@ const gmd_workspace *gmd_workspaces_find(const gmd_workspaces *table,
 bool gmd_workspaces_interpolate(const gmd_workspaces *table, const gmd_workspace_call *call,
                                 uint64_t *bytes);
 
+/* What the calls that are most like a convolution say of its workspace: the nearest of them, and
+ * the least and the most of some. None is held, is the call itself, or tries algorithms. False: no
+ * call is like it, or it tries them itself. `table` may be NULL. */
+typedef struct gmd_workspace_guess {
+    uint64_t bytes, least, most;
+} gmd_workspace_guess;
+bool gmd_workspaces_nearest(const gmd_workspaces *table, const gmd_workspace_call *call,
+                            gmd_workspace_guess *guess);
+
 /* Adds a call of which nothing is known to `*table`, which is made if it is NULL; true: it is the
  * first time. Without host memory it is true, too. */
 bool gmd_workspaces_note(gmd_workspaces **table, const gmd_workspace_call *call);

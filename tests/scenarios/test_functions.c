@@ -62,7 +62,7 @@ TEST_F(bench, a_maximum_along_a_dimension_has_values_and_indices)
 TEST_F(bench, the_gradient_of_the_largest_is_spread_by_a_mask)
 {
     assert_asks(A, "out = a:max()", "+4",
-                SUM "+1024 +1 +1024 +8 +4 +4096 -4 -8 -1024 -1 -1024" SUM_END);
+                SUM "+1024 +1 +1024 +8192 +8 -8192 +4 +4096 -4 -8 -1024 -1 -1024" SUM_END);
 }
 
 /* --- arithmetic -------------------------------------------------------------------------- */

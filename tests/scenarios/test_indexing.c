@@ -102,10 +102,37 @@ TEST_F(bench, the_gradient_of_running_sums_is_turned_round_twice)
 
 TEST_F(bench, sorted_elements_have_values_and_indices)
 {
-    assert_asks(A, "out, i = a:sort()", "+4096 +8192", SUM "+4096" SUM_END);
+    assert_asks(A, "out, i = a:sort()", "+4096 +8192 +512 -512", SUM "+4096" SUM_END);
     assert_asks(A, "out, i = a:topk(4)", "+256 +512", SUM "+4096" SUM_END);
     assert_asks(A, "out, i = a:min(2)", "+64 +128", SUM "+4096" SUM_END);
     assert_asks(A, "out = a:argmax(2)", "+128", "");
+}
+
+/* Each is what a probe on an H200 took at its peak. */
+TEST_F(bench, long_sorts_take_lists_by_how_many_there_are)
+{
+    assert_asks("a = randn { 5, 40456 }", "out, i = a:sort()",
+                "+809120 +1618240 +1618240 +1618240 +809120 +2475263 -2475263 -1618240 -1618240 "
+                "-809120",
+                "");
+    assert_asks("a = randn { 100000 }", "out, i = a:sort()",
+                "+400000 +800000 +800000 +1228287 -1228287 -800000", "");
+    assert_asks("a = randn { 200, 6000 }", "out, i = a:sort()",
+                "+4800000 +9600000 +9600000 +14400255 -14400255 -9600000", "");
+    assert_asks("a = randn { 100000, dtype = 'float16' }", "out, i = a:sort()",
+                "+200000 +800000 +800000 +1023231 -1023231 -800000", "");
+}
+
+TEST_F(bench, blocks_that_share_a_slice_count_digits_for_the_largest)
+{
+    assert_asks("a = randn { 16, 50000 }", "out, i = a:topk(5)", "+320 +640 +425663 -425663", "");
+    assert_asks("a = randn { 16, 5000 }", "out, i = a:topk(5)", "+320 +640", "");
+}
+
+TEST_F(bench, whole_numbers_are_copied_to_be_summed_in_64_bits)
+{
+    assert_asks("a = zeros { 16, 64, dtype = 'int32' }", "out = a:sum()", "+8192 +8 -8192", "");
+    assert_asks("a = zeros { 16, 64, dtype = 'int64' }", "out = a:sum()", "+8", "");
 }
 
 /* 2 / (n - 1) * grad * (a - mean); of a deviation first grad / (2 * result) */

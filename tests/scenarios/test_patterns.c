@@ -151,7 +151,7 @@ static pattern patterns[] = {
     {"seq2seq_small", "seq2seq",
      "batch=64 length=20 vocabulary=8000 features=256 hidden=512 foreach=true", 0.2, false},
     {"functions", "functions.lua", "", 0.1, false},
-    {"operations", "operations.lua", "", 2, false},
+    {"operations", "operations.lua", "", 3, false},
     {"attention", "attention.lua", "", 2, false},
     {"training", "training.lua", "", 2, false},
     /* Elsewhere the first buckets live until a thread of NCCL's has looked, every 100 ms. */

@@ -52,6 +52,23 @@ TEST_F(scenario, an_unknown_scenario_is_refused_with_the_known_ones)
     assert_non_null(strstr(error.text, ", variable_batch")); /* the last: none is cut off */
 }
 
+TEST_F(bench, parts_of_a_sequential_have_numbers_from_either_end)
+{
+    bench *run =
+        bench_run("m = nn.Sequential { nn.Linear { 8, 8 }, nn.ReLU(), nn.Linear { 8, 4 } }\n"
+                  "assert(#m == 3 and m[4] == nil and m[0] == nil and m[-4] == nil)\n"
+                  "assert(m[1]:nbytes() == 288 and m[-1]:nbytes() == 144)\n"
+                  "n = 0\n"
+                  "for _, part in ipairs(m) do n = n + part:nbytes() end\n"
+                  "assert(n == m:nbytes())\n"
+                  "m[1]:requires_grad_(false)\n"
+                  "y = m[1](randn { 2, 8 })\n"
+                  "assert(y.grad_fn == nil)");
+    assert_string_equal(run->error.text, "");
+    run = bench_run("m = nn.Linear { 8, 8 }\nx = m[1]");
+    assert_int_equal(run->status, GMD_BAD_INPUT);
+}
+
 TEST_F(bench, a_tag_is_a_word)
 {
     assert_file_refused("scenario { name = 'a', summary = 'b', tags = { 'two words' } }",

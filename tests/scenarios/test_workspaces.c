@@ -107,6 +107,77 @@ TEST(trials_are_not_interpolated)
     gmd_workspaces_close(table);
 }
 
+/* --- calls that are like it ----------------------------------------------------------------- */
+
+#define LIKE(batch, out, bytes)                                                                    \
+    "conv forward dtype=float32 in=" batch "x64x56x56 weight=" out "x64x3x3 stride=1x1 "           \
+    "padding=1x1 dilation=1x1 groups=1 layout=contiguous benchmark=off bytes=" bytes "\n"
+
+/* What is said of a call with 8 images and 128 channels out. */
+static gmd_workspace_guess nearest_to(const char *lines)
+{
+    gmd_workspace_guess guess = {0, 0, 0};
+    gmd_workspaces *table = table_of(lines);
+    gmd_workspace_call call = gmd_workspaces_at(table, 0)->call;
+    call.input[0] = 8;
+    call.weight[0] = 128;
+    assert_true(gmd_workspaces_nearest(table, &call, &guess));
+    gmd_workspaces_close(table);
+    return guess;
+}
+
+TEST(what_a_workspace_is_made_of_is_made_of_the_calls_own_sizes)
+{
+    /* Copies of input and output, and the weight once: of 4 images, 128 channels, and 16 bytes. */
+    const gmd_workspace_guess guess = nearest_to(HEAD LIKE("4", "128", "9928720"));
+    assert_int_equal(guess.bytes, 2 * (3211264 + 6422528) + 294912 + 16);
+    assert_int_equal(guess.least, guess.bytes);
+    assert_int_equal(guess.most, guess.bytes);
+}
+
+TEST(a_workspace_of_a_few_bytes_is_one_of_every_size)
+{
+    assert_int_equal(nearest_to(HEAD LIKE("1024", "128", "400")).bytes, 400);
+}
+
+TEST(the_nearest_call_is_the_estimate_and_the_others_are_its_range)
+{
+    const gmd_workspace_guess guess =
+        nearest_to(HEAD LIKE("1", "512", "0") LIKE("4", "128", "9928720") LIKE("2", "16", "80"));
+    assert_int_equal(guess.bytes, 2 * (3211264 + 6422528) + 294912 + 16);
+    assert_int_equal(guess.least, 0);
+    assert_int_equal(guess.most, guess.bytes);
+}
+
+TEST(no_call_says_anything_of_another_direction_layout_or_grouping_or_is_held)
+{
+    const char *const others[] = {
+        "conv backward_data dtype=float32 in=4x64x56x56 weight=128x64x3x3 stride=1x1 padding=1x1 "
+        "dilation=1x1 groups=1 layout=contiguous benchmark=off bytes=7",
+        "conv forward dtype=float32 in=4x64x56x56 weight=128x64x3x3 stride=1x1 padding=1x1 "
+        "dilation=1x1 groups=1 layout=channels_last benchmark=off bytes=7",
+        "conv forward dtype=bfloat16 in=4x64x56x56 weight=128x64x3x3 stride=1x1 padding=1x1 "
+        "dilation=1x1 groups=1 layout=contiguous benchmark=off bytes=7",
+        "conv forward dtype=float32 in=4x64x56x56 weight=128x32x3x3 stride=1x1 padding=1x1 "
+        "dilation=1x1 groups=2 layout=contiguous benchmark=off bytes=7",
+        "conv forward dtype=float32 in=4x64x56x56 weight=128x64x3x3 stride=1x1 padding=1x1 "
+        "dilation=1x1 groups=1 layout=contiguous benchmark=on bytes=7",
+        "conv forward dtype=float32 in=4x64x56x56 weight=128x64x3x3 stride=1x1 padding=1x1 "
+        "dilation=1x1 groups=1 layout=contiguous benchmark=off bytes=7 held",
+    };
+    gmd_workspaces *table = table_of(HEAD LIKE("8", "128", "400"));
+    const gmd_workspace_call call = gmd_workspaces_at(table, 0)->call;
+    gmd_workspaces_close(table);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[512];
+        gmd_workspace_guess guess;
+        snprintf(text, sizeof text, HEAD "%s\n", others[i]);
+        table = table_of(text);
+        assert_false(gmd_workspaces_nearest(table, &call, &guess));
+        gmd_workspaces_close(table);
+    }
+}
+
 TEST(thousands_of_calls_are_each_found)
 {
     char *text = NULL;
@@ -212,6 +283,69 @@ TEST_F(bench, a_run_estimates_what_was_not_recorded_and_says_how_far_it_may_be_o
     assert_int_equal(run->workspaces.recorded, 0);
     assert_int_equal(run->workspaces.estimated, 1);
     assert_in_range(run->workspaces.worst_error, run->workspaces.median_error + 1, UINT64_MAX);
+    gmd_workspaces_close(table);
+}
+
+/* --- the range of the figures --------------------------------------------------------------- */
+
+/* The script with a table that says nothing of its convolution. */
+static bench *run_with_an_estimate(const char *script)
+{
+    gmd_workspaces *table = table_of(HEAD "conv backward_data " CONV " bytes=5000000\n");
+    bench *run = bench_run_recorded(script, table);
+    gmd_workspaces_close(table);
+    assert_int_equal(run->workspaces.estimated, 1);
+    return run;
+}
+
+TEST_F(bench, an_estimate_in_the_peak_makes_it_a_range)
+{
+    bench *run = run_with_an_estimate(convolution);
+    assert_true(run->workspaces.peak_less > 0 && run->workspaces.peak_more > 0);
+    assert_true(run->workspaces.one_more >= run->workspaces.peak_more);
+}
+
+TEST_F(bench, an_estimate_below_the_peak_makes_no_range_of_it)
+{
+    char script[512];
+    snprintf(script, sizeof script, "big = randn { 1024, 1024, 1024 } big = nil\n%s", convolution);
+    bench *run = run_with_an_estimate(script);
+    assert_int_equal(run->workspaces.peak_less, 0);
+    assert_int_equal(run->workspaces.peak_more, 0);
+    assert_true(run->workspaces.one_more > 0); /* what is reserved may differ */
+}
+
+TEST_F(bench, a_reset_of_the_peaks_forgets_the_range)
+{
+    char script[512];
+    snprintf(script, sizeof script, "%s\nx, y = nil, nil\ncuda.reset_peak_memory_stats()",
+             convolution);
+    bench *run = run_with_an_estimate(script);
+    assert_int_equal(run->workspaces.peak_more, 0);
+}
+
+TEST_F(bench, a_recorded_workspace_leaves_no_range)
+{
+    gmd_workspaces *table = table_of(HEAD "conv forward " CONV " bytes=5000000\n");
+    bench *run = bench_run_recorded(convolution, table);
+    assert_int_equal(run->workspaces.peak_less + run->workspaces.peak_more, 0);
+    assert_int_equal(run->workspaces.one_less + run->workspaces.one_more, 0);
+    gmd_workspaces_close(table);
+}
+
+TEST_F(bench, a_convolution_whose_channels_come_last_is_looked_up_as_one)
+{
+    gmd_workspaces *table =
+        table_of(HEAD "conv forward dtype=float32 in=8x64x56x56 weight=128x64x3x3 stride=1x1 "
+                      "padding=1x1 dilation=1x1 groups=1 layout=channels_last benchmark=off "
+                      "bytes=5000000\n");
+    bench *run =
+        bench_run_recorded("conv = nn.Conv2d { 64, 128, 3, padding = 1 }\n"
+                           "x = randn { 8, 64, 56, 56 }:to { memory_format = \"channels_last\" }\n"
+                           "no_grad(function() y = conv(x) end)",
+                           table);
+    assert_int_equal(run->workspaces.recorded, 1);
+    assert_int_equal(run->workspaces.estimated, 0);
     gmd_workspaces_close(table);
 }
 

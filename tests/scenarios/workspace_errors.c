@@ -1,13 +1,14 @@
 /* workspace_errors TABLE - how far the models of cuDNN's workspaces are off on the calls of a
  * table: on those that are marked "held", and on the others. A line for each model:
  *
- *     MODEL held|others CALLS median P95 worst
+ *     MODEL held|others CALLS median P95 worst outside
  *
- * The last three are |recorded - estimated| as shares of the call's tensors, as workspace_use.c has
- * them. */
+ * The last four are |recorded - estimated| as shares of the call's tensors, and how far 19 in 20
+ * are at most outside of the range that the table gives, as workspace_use.c has them. */
 #include "conv_model.h"
 #include "rnn_model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 typedef struct share {
     enum workspace_model model;
     bool is_held;
-    double off;
+    double off, outside; /* of the estimate, and of its range */
 } share;
 
 typedef struct shares {
@@ -40,6 +41,7 @@ static struct conv_call conv_call_of(const gmd_workspace_call *from)
     struct conv_call call = {.pass = passes[from->op],
                              .conv = {.groups = from->groups},
                              .dtype = dtype_of(from->dtype),
+                             .format = from->channels_last ? FORMAT_CHANNELS_LAST : FORMAT_ROWS,
                              .input = {.dims = 4},
                              .weight = {.dims = 4},
                              .output = {.dims = 4, .size = {from->input[0], from->weight[0]}}};
@@ -63,7 +65,10 @@ static workspace_estimate rnn_estimate(const gmd_workspace_call *from)
     int64_t inner = (from->layers - 1) * from->hidden * from->directions;
     int64_t columns = from->features + inner + from->layers * from->hidden;
     const struct rnn_call call = {
+        .op = (enum gmd_workspace_op)from->op,
         .lstm = from->kind == GMD_WS_LSTM,
+        .training = from->training != 0,
+        .dtype = dtype_of(from->dtype),
         .packed = from->packed != 0,
         .batch = from->batch,
         .length = from->length,
@@ -81,9 +86,11 @@ static workspace_estimate rnn_estimate(const gmd_workspace_call *from)
 static void add(shares *to, const gmd_workspace *item, workspace_estimate estimate,
                 uint64_t recorded)
 {
-    double off = (double)recorded - (double)estimate.bytes;
+    double is = (double)recorded, tensors = (double)estimate.tensors;
+    double outside = fmax((double)estimate.least - is, is - (double)estimate.most);
     to->items[to->count++] =
-        (share){estimate.model, item->is_held, (off < 0 ? -off : off) / (double)estimate.tensors};
+        (share){estimate.model, item->is_held, fabs(is - (double)estimate.bytes) / tensors,
+                fmax(outside, 0) / tensors};
 }
 
 static void judge(shares *to, const gmd_workspaces *table, const gmd_workspace *item)
@@ -98,8 +105,8 @@ static void judge(shares *to, const gmd_workspaces *table, const gmd_workspace *
     struct conv_call conv = conv_call_of(call);
     workspace_estimate chosen = conv_model_chosen(&conv);
     add(to, item, chosen, item->bytes);
-    if (gmd_workspaces_interpolate(table, call, &chosen.bytes)) { /* from all batches but its own */
-        chosen.model = MODEL_CONV_OTHER_BATCH;
+    workspace_from_table(table, call, &chosen); /* which does not ask the call itself */
+    if (chosen.model == MODEL_CONV_NEAREST || chosen.model == MODEL_CONV_OTHER_BATCH) {
         add(to, item, chosen, item->bytes);
     }
     if (item->has_tried) {
@@ -119,22 +126,31 @@ static int by_model(const void *a, const void *b)
     return (x->off > y->off) - (x->off < y->off);
 }
 
-static void print_group(const share *group, size_t count)
+static int by_outside(const void *a, const void *b)
+{
+    double x = ((const share *)a)->outside, y = ((const share *)b)->outside;
+    return (x > y) - (x < y);
+}
+
+static void print_group(share *group, size_t count)
 {
     static const char *const names[WORKSPACE_MODELS] = {
         [MODEL_CONV_FORWARD] = "conv_forward", [MODEL_CONV_BACKWARD] = "conv_backward",
         [MODEL_CONV_TRIALS] = "conv_trials",   [MODEL_RNN] = "rnn",
         [MODEL_RNN_NARROW] = "rnn_narrow",     [MODEL_CONV_OTHER_BATCH] = "conv_other_batch",
+        [MODEL_CONV_NEAREST] = "conv_nearest",
     };
-    printf("%s %s %zu %.4f %.4f %.4f\n", names[group->model], group->is_held ? "held" : "others",
+    printf("%s %s %zu %.4f %.4f %.4f", names[group->model], group->is_held ? "held" : "others",
            count, group[count / 2].off, group[count * 95 / 100].off, group[count - 1].off);
+    qsort(group, count, sizeof *group, by_outside);
+    printf(" %.4f\n", group[count * 95 / 100].outside);
 }
 
 static void print(shares *all)
 {
     qsort(all->items, all->count, sizeof *all->items, by_model);
     for (size_t from = 0, to; from < all->count; from = to) {
-        const share *first = &all->items[from];
+        share *first = &all->items[from];
         for (to = from + 1; to < all->count && all->items[to].model == first->model &&
                             all->items[to].is_held == first->is_held;) {
             to++;

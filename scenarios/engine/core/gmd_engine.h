@@ -94,9 +94,12 @@ struct engine {
     uint64_t requests;
     uint64_t walks;                  /* over modules, so far */
     uint64_t live_bytes, peak_bytes; /* asked for and not freed */
-    uint32_t stream;                 /* the current stream: new storages belong to it */
-    uint32_t streams;                /* created so far, besides the default one */
-    struct autocast *autocast;       /* mixed precision is on; NULL: it is not */
+    /* The same peak with each estimated workspace as small, and as large, as it may be. */
+    uint64_t peak_least, peak_most;
+    uint64_t may_be_less, may_be_more; /* the block that is asked for next: how far it may be off */
+    uint32_t stream;                   /* the current stream: new storages belong to it */
+    uint32_t streams;                  /* created so far, besides the default one */
+    struct autocast *autocast;         /* mixed precision is on; NULL: it is not */
     uint64_t collected; /* what collections have cost: one each, and one for each object examined */
     bool grad_enabled;
     bool on_host;    /* new storages lie in the memory of the CPU, which nobody asks for */
@@ -106,8 +109,9 @@ struct engine {
     struct gmd_workspaces *missing;        /* calls that neither has, once there is one */
     FILE *unrecorded;                      /* gets a line for each of them; or NULL */
     gmd_workspace_use workspace_use;
-    struct tried *tried; /* convolutions whose algorithms were tried (conv_workspace.c) */
-    bool benchmark;      /* cuDNN tries its algorithms at the first use of a convolution */
+    struct workspace_said *said; /* estimates that were made (workspace_use.c) */
+    struct tried *tried;         /* convolutions whose algorithms were tried (conv_workspace.c) */
+    bool benchmark;              /* cuDNN tries its algorithms at the first use of a convolution */
     struct final_callback *callbacks; /* to be called when the backward pass is over */
     size_t callback_count;
     uint64_t ranks, rank;    /* of the process group; 0: there is none */

@@ -3,6 +3,14 @@
 #include "gmd_min.h"
 #include "gmd_observer.h"
 
+static void note_peaks(struct engine *engine)
+{
+    uint64_t live = engine->live_bytes;
+    engine->peak_bytes = gmd_max(engine->peak_bytes, live);
+    engine->peak_least = gmd_max(engine->peak_least, live - engine->may_be_less);
+    engine->peak_most = gmd_max(engine->peak_most, live + engine->may_be_more);
+}
+
 static void take_block(struct engine *engine, struct storage *storage)
 {
     gmd_request request = {.op = GMD_OP_ALLOC,
@@ -20,7 +28,7 @@ static void take_block(struct engine *engine, struct storage *storage)
         engine->observer->made(engine->observer->context, storage);
     }
     engine->live_bytes += storage->has_block ? storage->bytes : 0;
-    engine->peak_bytes = gmd_max(engine->live_bytes, engine->peak_bytes);
+    note_peaks(engine);
 }
 
 static void give_block(struct engine *engine, struct storage *storage)

@@ -244,7 +244,7 @@ static uint64_t flash_splits(uint64_t blocks, uint64_t processors, uint64_t key_
 
 static uint64_t flash_depth(uint64_t depth)
 {
-    return depth <= 192 ? rounded_up(depth, 32) : 256;
+    return rounded_up(depth, depth <= 128 ? 32 : 64);
 }
 
 /* Where the keys are split, each part has sums and results of its own. */
@@ -304,11 +304,11 @@ struct tensor *flash_attention(struct engine *engine, struct tensor *const input
     order in = order_of(inputs[QUERY]);
     struct tensor *result = new_in(engine, &shape, inputs[QUERY]->dtype, &in);
     struct tensor *sums = numbers_of_rows(engine, &shape, (uint64_t)shape.size[LENGTH]);
+    struct tensor *state = tensor_new(engine, &pair, DTYPE_INT64);
+    struct tensor *unused = tensor_new(engine, &scalar, DTYPE_INT64);
     if (how->dropout == 0) {
         flash_parts(engine, inputs);
     }
-    struct tensor *state = tensor_new(engine, &pair, DTYPE_INT64);
-    struct tensor *unused = tensor_new(engine, &scalar, DTYPE_INT64);
     struct tensor *const kept[] = {sums, result, state, unused};
     record(engine, "ScaledDotProductFlashAttentionBackward", flash_backward, inputs, how, kept, 4,
            result);
@@ -319,15 +319,22 @@ struct tensor *flash_attention(struct engine *engine, struct tensor *const input
 
 /* --- memory-efficient attention ---------------------------------------------------------- */
 
-/* Sums of the queries' gradients, in blocks of 64 by 64 with a lock each, or of 128 by 64 where a
- * head is deeper. */
-static uint64_t efficient_workspace(const struct shape *query)
+/* Sums of the queries' gradients, in blocks of 64 by 64 with locks, or of 128 by 64 where a head is
+ * deeper. The kernels of 16 bits for heads deeper than 128 sum those of keys and values in 32. */
+static uint64_t efficient_workspace(const struct recipe *recipe)
 {
-    uint64_t block = query->size[DEPTH] > 64 ? 128 : 64;
+    const struct shape *query = &recipe->shape[QUERY];
+    bool is_narrow = dtype_bytes(recipe->dtype) == 2;
+    uint64_t depth = (uint64_t)query->size[DEPTH], keys = (uint64_t)recipe->shape[KEY].size[LENGTH];
+    uint64_t block = depth > 64 ? 128 : 64,
+             locks = is_narrow && block == 128 && depth <= 128 ? 8 : 16;
     uint64_t rows = ((uint64_t)query->size[LENGTH] + block - 1) / block;
-    uint64_t columns = ((uint64_t)query->size[DEPTH] + 63) / 64;
+    uint64_t columns = (depth + 63) / 64;
+    uint64_t sums = is_narrow && depth > 128
+                        ? 2 * rounded_up(keys, 64) * rounded_up(depth, 128) * sizeof(float)
+                        : 0;
     uint64_t heads = (uint64_t)(query->size[BATCH] * query->size[HEADS]);
-    return heads * rows * columns * (block * 64 * 4 + 16);
+    return heads * (rows * columns * (block * 64 * 4 + locks) + sums);
 }
 
 /* The product of gradient and result, summed along each row: the kernels of 16 bits do it
@@ -356,8 +363,7 @@ static void efficient_backward(struct engine *engine, struct node *node, struct 
         results[i] = gradient_of(engine, node, i, &by_length);
     }
     struct tensor *delta = efficient_delta(engine, node, grads[0]);
-    struct storage *workspace =
-        storage_new(engine, efficient_workspace(&node->recipe.shape[QUERY]));
+    struct storage *workspace = storage_new(engine, efficient_workspace(&node->recipe));
     tensor_drop(engine, delta);
     storage_drop(engine, workspace);
     tensor_drop(engine, grad);

@@ -2,6 +2,7 @@
 #ifndef GMD_CONV_CALL_H
 #define GMD_CONV_CALL_H
 
+#include "gmd_layout.h"
 #include "gmd_operations.h"
 
 enum conv_pass { CONV_FORWARD, CONV_INPUT_GRAD, CONV_WEIGHT_GRAD };
@@ -11,6 +12,7 @@ struct conv_call {
     struct conv conv;
     enum dtype dtype;
     struct shape input, weight, output;
+    enum memory_format format;
 };
 
 /* The window as the first CONV_NUMBERS numbers of a recipe, and back (conv_call.c). */

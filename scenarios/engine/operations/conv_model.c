@@ -99,7 +99,8 @@ static uint64_t largest_tried(const struct conv_call *call, sizes of)
 
 static workspace_estimate estimate(uint64_t bytes, sizes of, enum workspace_model model)
 {
-    return (workspace_estimate){bytes, of.input + of.weight + of.output, model};
+    uint64_t tensors = gmd_max(of.input + of.weight + of.output, ESTIMATE_LEAST_TENSORS);
+    return (workspace_estimate){bytes, tensors, model, bytes, bytes};
 }
 
 workspace_estimate conv_model_chosen(const struct conv_call *call)

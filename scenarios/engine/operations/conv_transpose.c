@@ -18,7 +18,8 @@ static void run(struct engine *engine, enum conv_pass pass, const struct recipe 
                              .dtype = recipe->dtype,
                              .input = recipe->shape[2],
                              .weight = recipe->shape[1],
-                             .output = recipe->shape[0]};
+                             .output = recipe->shape[0],
+                             .format = (enum memory_format)recipe->number[FORMAT]};
     conv_workspace_use(engine, &call);
 }
 

@@ -13,7 +13,7 @@ typedef struct tried {
 
 static bool same(const struct conv_call *a, const struct conv_call *b)
 {
-    return a->pass == b->pass && a->dtype == b->dtype &&
+    return a->pass == b->pass && a->dtype == b->dtype && a->format == b->format &&
            memcmp(&a->conv, &b->conv, sizeof a->conv) == 0 &&
            memcmp(a->input.size, b->input.size, sizeof a->input.size) == 0 &&
            memcmp(a->weight.size, b->weight.size, sizeof a->weight.size) == 0;
@@ -54,11 +54,13 @@ static void try_algorithms(struct engine *engine, uint64_t bytes)
     engine_request(engine, &request);
 }
 
-/* torch has a kernel of its own for one channel to a group in 32 bits. */
+/* torch has a kernel of its own for one channel to a group, but not for channels that come last,
+ * and uses cuDNN's for float16. Facts: use_cudnn_depthwise in aten/src/ATen/native/Convolution.cpp
+ * of PyTorch 2.11. */
 static bool is_depthwise(const struct conv_call *call)
 {
     return call->conv.groups > 1 && call->conv.groups == call->input.size[1] &&
-           call->dtype == DTYPE_FLOAT32;
+           call->format != FORMAT_CHANNELS_LAST && call->dtype != DTYPE_FLOAT16;
 }
 
 static gmd_workspace_call key_of(const struct engine *engine, const struct conv_call *call)
@@ -69,6 +71,7 @@ static gmd_workspace_call key_of(const struct engine *engine, const struct conv_
     gmd_workspace_call key = {.op = (int64_t)ops[call->pass],
                               .dtype = workspace_dtype(call->dtype),
                               .groups = call->conv.groups,
+                              .channels_last = call->format == FORMAT_CHANNELS_LAST,
                               .benchmark = engine->benchmark};
     memcpy(key.input, call->input.size, sizeof key.input);
     memcpy(key.weight, call->weight.size, sizeof key.weight);
@@ -88,10 +91,12 @@ void conv_workspace_use(struct engine *engine, const struct conv_call *call)
     if (engine->benchmark && !engine_failed(engine) && is_new(engine, call)) {
         const uint64_t *largest = known && known->has_tried ? &known->tried : NULL;
         try_algorithms(engine, workspace_count(engine, largest, conv_model_tried(call)));
+        workspace_taken(engine);
     }
     workspace_estimate chosen = conv_model_chosen(call);
     if (!known) {
-        workspace_of_other_batches(engine, &key, &chosen);
+        workspace_estimated(engine, &key, &chosen);
     }
     storage_scratch(engine, workspace_count(engine, known ? &known->bytes : NULL, chosen));
+    workspace_taken(engine);
 }

@@ -185,6 +185,9 @@ struct tensor *op_split_attention(struct engine *engine, struct tensor *packed, 
 /* cublas.c: the memory that cuBLAS keeps for a (thread, stream) from its first product on;
  * `with_bias`: also that of cuBLASLt, which fuses the bias. */
 void cublas_workspace_use(struct engine *engine, bool with_bias);
+
+/* Tells the sink where workspaces of cuDNN came from so far, and how far the figures may be off. */
+void workspaces_tell(struct engine *engine);
 /* The states of cuDNN's random numbers, which the process keeps from its first dropout on. */
 void cudnn_dropout_use(struct engine *engine);
 void cublas_workspace_release(struct engine *engine); /* at the end of the process */

@@ -207,6 +207,10 @@ struct tensor *op_linear(struct engine *engine, struct tensor *input, struct ten
 
 /* --- Conv2d ------------------------------------------------------------------------------ */
 
+/* Indices of recipe.number after those of the window: the format that cuDNN works in, and the bytes
+ * of the copies that it needs of input and weight, or 0. */
+enum { CONV_FORMAT = CONV_NUMBERS, CONV_INPUT_COPY, CONV_WEIGHT_COPY };
+
 static struct conv_call call_of(const struct node *node, enum conv_pass pass,
                                 const struct shape *output)
 {
@@ -217,12 +221,9 @@ static struct conv_call call_of(const struct node *node, enum conv_pass pass,
         .input = node->recipe.shape[0],
         .weight = node->recipe.shape[1],
         .output = *output,
+        .format = (enum memory_format)node->recipe.number[CONV_FORMAT],
     };
 }
-
-/* Indices of recipe.number after those of the window: the format that cuDNN works in, and the bytes
- * of the copies that it needs of input and weight, or 0. */
-enum { CONV_FORMAT = CONV_NUMBERS, CONV_INPUT_COPY, CONV_WEIGHT_COPY };
 
 static void conv_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
@@ -277,7 +278,8 @@ static struct tensor *conv2d(struct engine *engine, struct tensor *input, struct
     struct tensor *x = tensor_expect(engine, input, format);
     struct tensor *w = tensor_expect(engine, weight, format);
     struct tensor *result = tensor_new_as(engine, &shape, input->dtype, format);
-    struct conv_call call = {CONV_FORWARD, conv, input->dtype, input->shape, weight->shape, shape};
+    struct conv_call call = {CONV_FORWARD,  conv,  input->dtype, input->shape,
+                             weight->shape, shape, format};
     conv_workspace_use(engine, &call);
     tensor_drop(engine, w);
     tensor_drop(engine, x);

@@ -129,7 +129,13 @@ static void sum_recorded(struct engine *engine, struct node *node, struct tensor
     }
 }
 
-/* Whole numbers are summed in 64 bits. */
+/* Whole numbers are summed in 64 bits, of which a copy is made for the call. */
+static struct tensor *in_64_bits(struct engine *engine, const struct tensor *a)
+{
+    bool is_copied = !dtype_is_floating(a->dtype) && a->dtype != DTYPE_INT64;
+    return is_copied ? tensor_new(engine, &a->shape, DTYPE_INT64) : NULL;
+}
+
 struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensions, bool keepdim)
 {
     if (!a) {
@@ -137,7 +143,9 @@ struct tensor *op_sum(struct engine *engine, struct tensor *a, uint32_t dimensio
     }
     enum dtype dtype =
         dtype_is_floating(a->dtype) ? autocast_result(engine, "sum", a->dtype) : DTYPE_INT64;
+    struct tensor *copy = in_64_bits(engine, a);
     struct tensor *result = reduce(engine, a, dimensions, keepdim, dtype);
+    tensor_drop(engine, copy);
     struct node *node = node_over(engine, "SumBackward", sum_backward, a, result);
     recorded_by(node, sum_recorded);
     if (node) {
@@ -160,7 +168,9 @@ static void max_backward(struct engine *engine, struct node *node, struct tensor
     struct tensor *is_nan = tensor_new(engine, shape, DTYPE_BOOL);
     struct tensor *value_is_nan = tensor_new(engine, &scalar, DTYPE_BOOL);
     struct tensor *mask = tensor_new(engine, shape, DTYPE_BOOL);
+    struct tensor *numbers = in_64_bits(engine, mask);
     struct tensor *count = reduce_to(engine, shape, &scalar, DTYPE_INT64);
+    tensor_drop(engine, numbers);
     struct tensor *share = tensor_like(engine, grads[0]);
     results[0] = tensor_new(engine, shape, node->recipe.dtype);
     tensor_drop(engine, share);

@@ -42,10 +42,11 @@ static struct rnn_call call_of(const struct recipe *recipe, enum gmd_workspace_o
     };
 }
 
-static uint64_t backward_bytes(struct engine *engine, const struct node *node)
+static void backward_workspace(struct engine *engine, const struct node *node)
 {
     struct rnn_call call = call_of(&node->recipe, GMD_RNN_BACKWARD);
-    return rnn_workspace_bytes(engine, &call);
+    storage_scratch(engine, rnn_workspace_bytes(engine, &call));
+    workspace_taken(engine);
 }
 
 static struct tensor *shaped(struct engine *engine, const struct node *node, int index)
@@ -82,7 +83,7 @@ static void weights_backward(struct engine *engine, struct node *node, struct te
     enum dtype dtype = node->recipe.dtype;
     struct shape all = {1, {(int64_t)(node->recipe.number[WEIGHT_BYTES] / dtype_bytes(dtype))}};
     struct tensor *flat = tensor_new(engine, &all, dtype);
-    storage_scratch(engine, backward_bytes(engine, node));
+    backward_workspace(engine, node);
     for (uint32_t i = EDGE_WEIGHTS; i < node->edge_count; i++) {
         struct shape part = {1, {node->sizes[i - EDGE_WEIGHTS]}};
         results[i] = tensor_view(engine, flat, &part);
@@ -110,7 +111,7 @@ static void rnn_backward(struct engine *engine, struct node *node, struct tensor
     }
     data[1] = shaped(engine, node, 1);
     data[2] = lstm ? shaped(engine, node, 1) : NULL;
-    storage_scratch(engine, backward_bytes(engine, node));
+    backward_workspace(engine, node);
     tensor_drop(engine, grad);
     tensor_drop(engine, input);
     if (node_wants(node, EDGE_WEIGHTS)) {
@@ -219,6 +220,7 @@ static bool run(struct engine *engine, const struct rnn *rnn, struct tensor *con
     struct storage *workspace = storage_new(engine, rnn_workspace_bytes(engine, &call));
     struct tensor *reserve = tracked ? tensor_new(engine, &flat, DTYPE_UINT8) : NULL;
     storage_drop(engine, workspace);
+    workspace_taken(engine);
     if (tracked) {
         record(engine, rnn, inputs, results, reserve, &recipe);
     }

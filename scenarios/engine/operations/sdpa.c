@@ -57,8 +57,8 @@ static const char *no_cudnn(const call *of)
     if (!is_narrow(of)) {
         return "takes 16 bits";
     }
-    if (size_of(of, QUERY, DEPTH) % 8 != 0 || size_of(of, VALUE, DEPTH) % 8 != 0 || deepest > 128) {
-        return "takes a depth that is a multiple of 8 and at most 128";
+    if (size_of(of, QUERY, DEPTH) % 8 != 0 || size_of(of, VALUE, DEPTH) % 8 != 0 || deepest > 256) {
+        return "takes a depth that is a multiple of 8 and at most 256";
     }
     if (sixteenths != (double)(int)sixteenths) {
         return "takes a dropout that is a multiple of 1/16";

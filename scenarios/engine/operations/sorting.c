@@ -2,7 +2,9 @@
  * FunctionsManual.cpp, Sort.cu, Sorting.cu and ScanKernels.cpp of PyTorch 2.11. */
 #include "gmd_autocast.h"
 #include "gmd_layout.h"
+#include "gmd_min.h"
 #include "gmd_more_operations.h"
+#include "gpu.h"
 #include "reduce.h"
 
 /* Zeros, into which the gradient is scattered. */
@@ -47,21 +49,71 @@ struct tensor *op_cumsum(struct engine *engine, struct tensor *a, int dimension)
 
 /* --- sorted ------------------------------------------------------------------------------- */
 
-#define SORTED_IN_PLACE                                                                            \
-    4096                 /* up to so many along the dimension one kernel sorts where they are      \
-                          */
-#define SORT_FIXED 17919 /* of the radix sort, as in sequence.c */
+/* Up to so many along the dimension one kernel sorts where they are, with a list of their numbers.
+ */
+#define SORTED_IN_PLACE 4096
+/* Fewer segments than this are sorted at once, with the number of each element's segment. */
+#define SORTED_AT_ONCE 128
+#define SORTED_ALONE   1000000 /* segments of so many elements are sorted one after the other */
+#define INDEX          ((uint64_t)sizeof(int64_t))
 
-/* The radix sort of more takes both lists once more, and numbers of the segments. */
+/* Parts of cub's temporary memory begin at multiples of this; the whole has one less in addition.
+ */
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Elements of a block of cub's radix sort on an H200, with values of 8 bytes: measured. */
+static uint64_t sorted_by_a_block(uint64_t key)
+{
+    return key == 8 ? 4608 : key == 4 ? 5376 : 5632;
+}
+
+/* cub::DeviceRadixSort::SortPairs: other lists of keys and values, counts of 256 digits for each
+ * byte of the keys, and what the blocks tell each other. */
+static uint64_t radix_sort_bytes(uint64_t count, uint64_t key)
+{
+    uint64_t block = sorted_by_a_block(key), blocks = (count + block - 1) / block;
+    return aligned(count * key) + aligned(count * INDEX) + key * 256 * 8 + blocks * 256 * 4 + 256 +
+           255;
+}
+
+/* Indices and numbers of segments, before and after, and a list of the keys. */
+static void sort_at_once(struct engine *engine, uint64_t count, uint64_t key)
+{
+    struct storage *numbers[] = {storage_new(engine, count * INDEX),
+                                 storage_new(engine, count * INDEX),
+                                 storage_new(engine, count * key)};
+    storage_scratch(engine, radix_sort_bytes(count, key));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        storage_drop(engine, numbers[i]);
+    }
+}
+
 static void sort_scratch(struct engine *engine, const struct tensor *values, int dimension)
 {
-    uint64_t count = shape_count(&values->shape), bytes = dtype_bytes(values->dtype);
-    if (values->shape.dims == 0 || values->shape.size[dimension] <= SORTED_IN_PLACE) {
+    uint64_t count = shape_count(&values->shape), key = dtype_bytes(values->dtype);
+    uint64_t length = values->shape.dims ? (uint64_t)values->shape.size[dimension] : 1;
+    uint64_t segments = length ? count / length : 0;
+    if (count == 0 || values->shape.dims == 0) {
         return;
     }
-    struct storage *numbers = storage_new(engine, count * sizeof(int64_t));
-    storage_scratch(engine, count * (bytes + sizeof(int64_t)) + SORT_FIXED);
-    storage_drop(engine, numbers);
+    if (length <= SORTED_IN_PLACE) {
+        storage_scratch(engine, length * INDEX);
+    } else if (segments == 1 || length >= SORTED_ALONE) {
+        struct storage *numbers = storage_new(engine, length * INDEX);
+        for (uint64_t i = 0; i < segments && !engine_failed(engine); i++) {
+            storage_scratch(engine, radix_sort_bytes(length, key));
+        }
+        storage_drop(engine, numbers);
+    } else if (segments < SORTED_AT_ONCE) {
+        sort_at_once(engine, count, key);
+    } else {
+        struct storage *numbers = storage_new(engine, count * INDEX);
+        storage_scratch(engine, aligned(count * key) + aligned(count * INDEX) + 255);
+        storage_drop(engine, numbers);
+    }
 }
 
 struct tensor *op_sort(struct engine *engine, struct tensor *a, int dimension,
@@ -75,6 +127,37 @@ struct tensor *op_sort(struct engine *engine, struct tensor *a, int dimension,
     sort_scratch(engine, values, dimension);
     node_over_saving(engine, "SortBackward", scattered_backward, a, values, *indices);
     return values;
+}
+
+/* --- the largest of them ------------------------------------------------------------------ */
+
+/* Several blocks to a slice: from how many elements on, by how many slices there are at least. */
+static bool shares_slices(uint64_t slices, uint64_t length)
+{
+    static const uint64_t from[][2] = {{4001, 400}, {800, 800},  {200, 3000}, {81, 5000},
+                                       {41, 8000},  {21, 10000}, {0, 20000}};
+    size_t row = 0;
+    while (slices < from[row][0]) {
+        row++;
+    }
+    return length >= from[row][1];
+}
+
+/* Counts of 256 digits for each block and slice, what was found of each slice, and temporary memory
+ * of a sum by slice, as measured. */
+static void topk_scratch(struct engine *engine, const struct tensor *a, int dimension)
+{
+    enum { THREADS = 256, BLOCKS = 6, DIGITS = 256, SUM_BYTES = 1279 };
+    uint64_t count = shape_count(&a->shape), bytes = dtype_bytes(a->dtype);
+    uint64_t length = a->shape.dims ? (uint64_t)a->shape.size[dimension] : 1;
+    uint64_t slices = length ? count / length : 0, threads = GPU_MULTIPROCESSORS * BLOCKS * THREADS;
+    if (count == 0 || !shares_slices(slices, length)) {
+        return;
+    }
+    uint64_t each = gmd_min(gmd_max((count + threads - 1) / threads, 4), 64) * THREADS;
+    uint64_t blocks = slices * ((length + each - 1) / each);
+    uint64_t found = bytes + 2 * gmd_max(bytes, 4) + 8;
+    storage_scratch(engine, slices * (found + DIGITS * 4) + blocks * (DIGITS * 2 + 8) + SUM_BYTES);
 }
 
 struct tensor *op_topk(struct engine *engine, struct tensor *a, int64_t k, int dimension,
@@ -92,7 +175,9 @@ struct tensor *op_topk(struct engine *engine, struct tensor *a, int64_t k, int d
     shape.size[dimension] = k;
     struct tensor *values = tensor_new(engine, &shape, a->dtype);
     *indices = tensor_new(engine, &shape, DTYPE_INT64);
-    tensor_drop(engine, tensor_expect(engine, a, FORMAT_ROWS));
+    struct tensor *rows = tensor_expect(engine, a, FORMAT_ROWS);
+    topk_scratch(engine, a, dimension);
+    tensor_drop(engine, rows);
     node_over_saving(engine, "TopkBackward", scattered_backward, a, values, *indices);
     return values;
 }

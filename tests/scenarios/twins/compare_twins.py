@@ -2,12 +2,12 @@
 """Compares `gmd run` with recorded twins, and makes the table of errors.
 
     compare_twins.py GMD TWINS.json[.gz] [--results FILE] [--rows N] [--more-workspaces FILE] [--open-held]
-                     [--placement N] [--least SEEN HELD SCENARIOS LATER]
+                     [--placement N] [--least SEEN HELD SCENARIOS LATER FOURTH]
 
 A twin's error is that of its worst phase: how far allocated bytes at the end of a phase, their peak and the reserved
 bytes at its end are off, as a share of what was recorded (of 1 MiB, where less was). With --placement each program
-runs under N more orders of segment addresses, too, and how far a recording lies outside the range of all is told. Half of the drawn twins are held:
-only their totals are shown, unless --open-held is given. Exit status 1 if a recording is not of the program that the
+runs under N more orders of segment addresses, too, and how far a recording lies outside the range of all is told. Some of
+the drawn twins are held: only their totals are shown, unless --open-held is given. Exit status 1 if a recording is not of the program that the
 catalogue has now, or a script does not run; or if fewer figures are right than --least says (allocated bytes, peaks
 and reserved bytes together).
 """
@@ -19,6 +19,7 @@ import gzip
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,33 +28,44 @@ import catalogue
 
 FIGURES = {"allocated": "allocated", "peak": "max_allocated", "reserved": "reserved"}
 RECORDED = ("label", "allocated", "max_allocated", "reserved", "max_reserved")
-BUILTIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scenarios/workspaces/builtin.txt")
+BUILTIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scenarios/workspaces/builtin.txt.gz")
 LEAST = 1 << 20  # errors are shares of at least this
 LIMITS = {"allocated": 0.001, "peak": 0.01, "reserved": 0.01}  # what is counted as right
 
-# `errors` by figure: (share, label of the phase); `outside`: the same of the range that placement explains; `estimated`:
-# workspaces that no table has. `message`: why there are none.
-Result = collections.namedtuple("Result", "twin held errors outside estimated message")
+# `errors` by figure: (share, label of the phase); `outside`: the same of the range that placement explains; `asked`: bytes
+# asked for that are off in the worst phase, at its end and at their peak, and the peak's share, where that is known;
+# `estimated`: workspaces that no table has; `told`: whether the peaks, and the reserved bytes, of all phases are where the
+# run says that they may be, and the width of the widest such range of peaks. `message`: why there are none.
+Result = collections.namedtuple("Result", "twin held errors outside asked estimated told message")
 
 
 def failed(twin, message):
-    return Result(twin, catalogue.is_held(twin), None, None, 0, message)
+    return Result(twin, catalogue.is_held(twin), None, None, None, 0, None, message)
+
+
+ASKED = "asked for"
+
+
+def telling(script):
+    """The script, which says after each phase how many bytes are asked for, and their peak."""
+    return re.sub(r"^( *)(phase\(.*\))$", rf'\1\2 print("{ASKED}", cuda.requested().bytes, cuda.requested().peak)', script,
+                  flags=re.MULTILINE)
 
 
 def run(options, twin, folder, *more):
-    """What gmd says of each run of a twin, or a message."""
+    """What gmd says of each run of a twin, and what the script says; no runs and a message where it did not run."""
     arguments = twin.run
     if not arguments:
         path = os.path.join(folder, twin.name + ".lua")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(catalogue.script(twin))
+            file.write(telling(catalogue.script(twin)))
         arguments = [path]
     more += ("--workspaces", options.table) if options.table else ()
-    done = subprocess.run([options.gmd, "run", *arguments, *more, "--json", "-", "--quiet", "--cases", "none"],
+    done = subprocess.run([options.gmd, "run", *arguments, *more, "--json", "-", "--cases", "none"],
                           capture_output=True, text=True, check=False)
     if done.returncode == 2 or not done.stdout:
         return None, done.stderr.strip().replace(folder + os.sep, "")
-    return json.loads(done.stdout)["scenarios"], ""
+    return json.loads(done.stdout)["scenarios"], done.stderr
 
 
 def opened(path):
@@ -79,20 +91,43 @@ def worst(phases, runs):
     return errors
 
 
+def asked_for(said, recording):
+    """How far the bytes are off that the script asked for; None: it did not say."""
+    told = [tuple(map(int, line.split()[2:])) for line in said.splitlines() if line.startswith(ASKED)]
+    phases = [phase[5:7] for phase in recording["phases"]]
+    if len(told) < len(phases):
+        return None
+    ends = max(abs(ours[0] - theirs[0]) for ours, theirs in zip(told, phases))
+    peaks = [(abs(ours[1] - theirs[1]), theirs[1]) for ours, theirs in zip(told, phases)]
+    return ends, max(off for off, _ in peaks), max(off / max(peak, LEAST) for off, peak in peaks)
+
+
+def within_told(phases, run):
+    """Whether the recorded figures are between the least and the most that the run tells of its phases."""
+    def inside(figure, phase, ours):
+        slack = LIMITS["peak"] * max(phase[figure], LEAST)
+        return ours.get("least", ours)[figure] - slack <= phase[figure] <= ours.get("most", ours)[figure] + slack
+    pairs = list(zip(phases, run["phases"]))
+    width = max((ours["most"]["max_allocated"] - ours["least"]["max_allocated"]) / max(ours["max_allocated"], LEAST)
+                if "most" in ours else 0 for _, ours in pairs)
+    return (all(inside("max_allocated", *pair) for pair in pairs), all(inside("reserved", *pair) for pair in pairs), width)
+
+
 def compare(options, twin, recording, folder):
     if recording["program"] != catalogue.fingerprint(twin):
         return failed(twin, "the recording is of another program: record it again")
-    runs, message = run(options, twin, folder)
+    runs, said = run(options, twin, folder)
     if not runs:
-        return failed(twin, message)
+        return failed(twin, said)
     phases = [dict(zip(RECORDED, phase)) for phase in recording["phases"]]
     if [phase["label"] for phase in phases] != [phase["label"] for phase in runs[0]["phases"]][:len(phases)]:
         return failed(twin, "the phases have other labels")
     errors = outside = worst(phases, runs)
     if options.placement and any(share for share, _ in errors.values()):
-        more, message = run(options, twin, folder, "--placement", f"seeds {options.placement}")
+        more, _ = run(options, twin, folder, "--placement", f"seeds {options.placement}")
         outside = worst(phases, more) if more else errors
-    return Result(twin, catalogue.is_held(twin), errors, outside, runs[0].get("workspaces", {}).get("estimated", 0), "")
+    return Result(twin, catalogue.is_held(twin), errors, outside, asked_for(said, recording),
+                  runs[0].get("workspaces", {}).get("estimated", 0), within_told(phases, runs[0]), "")
 
 
 def compare_all(options, recordings):
@@ -148,7 +183,7 @@ def right(results):
 def halves(results):
     """Seen and held of the first round, and the scenarios."""
     drawn = [result for result in results if result.twin.family != "scenarios" and not (
-        catalogue.is_later(result.twin) or catalogue.is_last(result.twin))]
+        catalogue.is_later(result.twin) or catalogue.is_last(result.twin) or catalogue.is_fourth(result.twin))]
     return ([result for result in drawn if not result.held], [result for result in drawn if result.held],
             [result for result in results if result.twin.family == "scenarios"])
 
@@ -163,13 +198,49 @@ def last_round(results):
     return [result for result in results if catalogue.is_last(result.twin)]
 
 
+def fourth_round(results):
+    return [result for result in results if catalogue.is_fourth(result.twin)]
+
+
 def rounds(results, part=row):
-    """Lines for the halves of all rounds; the third has none."""
+    """Lines for the halves of all rounds; the third and the fourth have none."""
     seen, held, _ = halves(results)
     lines = [*part("seen", seen), *part("held", held), *row("both", seen + held)]
     seen, held = later_halves(results)
     return lines + [*part("second round, seen", seen), *part("second round, held", held),
-                    *row("second round, both", seen + held), *part("third round", last_round(results))]
+                    *row("second round, both", seen + held), *part("third round", last_round(results)),
+                    *part("fourth round", fourth_round(results))]
+
+
+def by_asked(results):
+    """What does not depend on any allocator."""
+    rows = []
+    for name, some in rounds_of(results):
+        known = [each.asked for each in some if each.asked]
+        if known:
+            rows.append(f"| {name} | {len(known)} | {sum(ends == 0 for ends, _, _ in known)} | {max(ends for ends, _, _ in known)} B | "
+                        f"{sum(peak == 0 for _, peak, _ in known)} | {sum(share <= 0.001 for _, _, share in known)} | "
+                        f"{percent(max(share for _, _, share in known))} |")
+    return ["| twins | of scripts | exact at the end of all phases | worst | peaks exact | within 0.1 % | worst |",
+            "| --- |" + " ---: |" * 6, *rows]
+
+
+def by_told(results):
+    """Twins with estimates: whether PyTorch was where the run says that it may be."""
+    rows = []
+    for name, some in rounds_of(results):
+        told = [each.told for each in some if each.estimated]
+        if told:
+            rows.append(f"| {name} | {len(told)} | {sum(peak for peak, _, _ in told)} | {sum(reserved for _, reserved, _ in told)} | "
+                        f"{percent(rank([width for _, _, width in told], 0.5))} | {percent(max(width for _, _, width in told))} |")
+    return ["| twins | with estimates | peaks inside | reserved inside | width of peaks, median | worst |",
+            "| --- |" + " ---: |" * 5, *rows]
+
+
+def rounds_of(results):
+    seen, held, _ = halves(results)
+    return [("first round", seen + held), ("second round", sum(later_halves(results), [])), ("third round", last_round(results)),
+            ("fourth round", fourth_round(results))]
 
 
 def table(first, rows):
@@ -218,7 +289,7 @@ def by_placement(options, results):
     seen, held, scenarios = halves(results)
     later = [each for half_of in later_halves(results) for each in half_of]
     rows = [line for name, some in (("seen", seen), ("held", held), ("both", seen + held), ("second round", later),
-                                    ("third round", last_round(results)),
+                                    ("third round", last_round(results)), ("fourth round", fourth_round(results)),
                                     ("scenarios that only requests decide", [each for each in scenarios if not decided(each.twin)]))
             if some for line in row(name, some, "outside")]
     return ["## What placement explains", "",
@@ -243,21 +314,30 @@ def page(options, recorded, results, failures, builtin_only):
              f"Python {machine.get('python')}", *other_devices(machine, recorded["twins"]), "",
              "A twin is a program that PyTorch executed on a GPU and `gmd run` on the simulated device. Its error",
              "is that of its worst phase, as a share of the recorded bytes (of 1 MiB, where less was recorded).",
-             "Half of the drawn twins, chosen by their names, are held: not looked at while the engine is worked",
-             "on. Those of the second round were drawn and recorded when the engine knew the first.", "",
+             "Half of the first and the second round, chosen by their names, were held: not looked at while the",
+             "engine was worked on; the third round was looked at once. All of these were opened when the fourth",
+             "round was drawn (2026-11-28), which is held as a whole. docs/scenarios.md has what each was when it",
+             "was looked at for the first time.", "",
              "## Drawn twins", ""]
     if builtin_only:
         lines += ["With the table of workspaces that gmd is built with:", "",
                   *table("half", rounds(builtin_only, half)), "",
+                  "Where a workspace is estimated, the run says from what to what its figures may be. The recording",
+                  "was inside in all phases, or within 1 % of it:", "", *by_told(builtin_only), "",
                   "With the workspaces of their calls recorded, too (`gmd run --unrecorded`, record_workspaces.py):", ""]
     lines += [*table("half", rounds(results, half)), "",
+              "## Bytes asked for", "",
+              "What the programs ask of their allocator, which placement does not change; with the workspaces of",
+              "the last table. The peaks count from where a program resets them.", "", *by_asked(results), "",
               "## By family", "", "The seen half:", "", *table("family", by_family(seen)), "",
               "The held half:", "", *table("family", by_family(held)), "",
               "The second round:", "", *table("family", by_family([*later_seen, *later_held])), "",
               "The third round:", "", *table("family", by_family(last_round(results))), "",
-              "The worst of the seen half:", "", *details(worst_rows([*seen, *later_seen], options.rows)), ""]
+              "The fourth round:", "", *table("family", by_family(fourth_round(results))), "",
+              "The worst of those that are open:", "",
+              *details(worst_rows([*seen, *held, *later_seen, *later_held, *last_round(results)], options.rows)), ""]
     if options.open_held:
-        lines += ["The held half:", "", *details([*held, *later_held, *last_round(results)]), ""]
+        lines += ["The fourth round:", "", *details(fourth_round(results)), ""]
     lines += ["## Scenarios with their own parameters", "",
               *table("", [*row("all", scenarios), *row("only requests decide", undecided)]), "", *details(scenarios), ""]
     lines += by_placement(options, results)
@@ -277,8 +357,8 @@ def main():
     parser.add_argument("--more-workspaces", help="calls that were recorded, beside those of the built-in table")
     parser.add_argument("--open-held", action="store_true")
     parser.add_argument("--placement", type=int, default=0, metavar="N", help="orders of segment addresses")
-    parser.add_argument("--least", type=int, nargs=4, metavar=("SEEN", "HELD", "SCENARIOS", "LATER"),
-                        default=(0, 0, 0, 0))
+    parser.add_argument("--least", type=int, nargs=5, metavar=("SEEN", "HELD", "SCENARIOS", "LATER", "FOURTH"),
+                        default=(0, 0, 0, 0, 0))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with opened(options.twins) as file:
@@ -300,11 +380,13 @@ def main():
     broken = sum("error" in each for each in recorded["twins"].values())
     print(f"{len(results) - len(failures)} twins compared, {len(failures)} not; PyTorch failed at {broken}", file=sys.stderr)
     compared = [result for result in results if result.errors]
-    counts = [right(part) for part in (*halves(compared), sum(later_halves(compared), last_round(compared)))]
-    print("figures that are right: seen {}, held {}, scenarios {}, later rounds {}".format(*counts), file=sys.stderr)
+    counts = [right(part) for part in (*halves(compared), sum(later_halves(compared), last_round(compared)),
+                                       fourth_round(compared))]
+    print("figures that are right: seen {}, held {}, scenarios {}, later rounds {}, the fourth {}".format(*counts),
+          file=sys.stderr)
     is_worse = any(count < least for count, least in zip(counts, options.least))
     if is_worse:
-        print("at least {}, {}, {} and {} are to be".format(*options.least), file=sys.stderr)
+        print("at least {}, {}, {}, {} and {} are to be".format(*options.least), file=sys.stderr)
     return 1 if failures or not results or is_worse else 0
 
 

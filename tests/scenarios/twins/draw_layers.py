@@ -164,6 +164,10 @@ CUDNN = (conv2d, conv_grouped, conv1d, conv_transpose, lstm, gru)  # in 16 bits 
 LATER_LAYERS = {linear: 1, layer_norm: 1, rms_norm: 1, group_norm: 1, batch_norm: 1, conv2d: 3, conv_grouped: 1, conv1d: 1,
                 conv_transpose: 1, lstm: 2, gru: 2, cell: 1, multihead: 2, encoder_layer: 2, decoder_layer: 1, embedding: 2,
                 pool: 1, upsample: 1, instance_norm: 1}
+# How many of each are in the fourth round.
+FOURTH_LAYERS = {linear: 2, layer_norm: 2, rms_norm: 1, group_norm: 2, batch_norm: 2, conv2d: 5, conv_grouped: 3, conv1d: 2,
+                 conv_transpose: 3, lstm: 4, gru: 4, cell: 2, multihead: 3, encoder_layer: 3, decoder_layer: 3, embedding: 2,
+                 pool: 2, upsample: 2, instance_norm: 2}
 
 
 def padded(drawn):

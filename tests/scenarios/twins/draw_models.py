@@ -374,6 +374,54 @@ def dqn(draw):
         '    phase(f"{i}:step")']) + "\n"
 
 
+def channels_last(draw):
+    """A classifier of images whose channels come last."""
+    batch, side, classes = draw.choice([8, 16, 32, 64]), draw.choice([32, 48, 64]), draw.randint(2, 100)
+    parts, width = [], 3
+    for _ in range(draw.randint(2, 4)):
+        following = draw.choice([32, 64, 96, 128])
+        parts += [f"nn.Conv2d({width}, {following}, 3, 1, 1)", f"nn.BatchNorm2d({following})", "nn.ReLU()"]
+        parts += ["nn.MaxPool2d(2)"] if side % 2 == 0 and draw.random() < 0.5 else []
+        width = following
+    parts += ["nn.AdaptiveAvgPool2d(1)", "nn.Flatten()", f"nn.Linear({width}, {classes})"]
+    targets, loss = classes_loss(classes, batch)
+    inputs = [f'x = torch.randn({batch}, 3, {side}, {side}, device="cuda").to(memory_format=torch.channels_last)', *targets]
+    return loop(draw, [sequential(parts), "model.to(memory_format=torch.channels_last)"], inputs, "model(x)", loss)
+
+
+def groups(draw):
+    """Weights that decay, and a head that does not; the first layer is frozen at times."""
+    features, hidden, batch = wide(draw, 1024), wide(draw, 1536), draw.randint(32, 2048)
+    optimizer = draw.choice(["torch.optim.AdamW(params(body), lr=1e-4)", "torch.optim.SGD(params(body), lr=0.01, momentum=0.9)",
+                             "torch.optim.AdamW(params(body), lr=1e-4, foreach=False)"])
+    return "\n".join([
+        f"body = nn.Sequential(nn.Linear({features}, {hidden}), nn.GELU(), nn.Linear({hidden}, {features}), "
+        f"nn.LayerNorm({features})).cuda()", f"head = nn.Linear({features}, {draw.randint(10, 2000)}).cuda()",
+        *(["body[0].requires_grad_(False)"] if draw.random() < 0.5 else []), "optimizer = " + optimizer,
+        'optimizer.add_param_group({"params": params(head), "weight_decay": 0.0})', 'phase("start")', "for i in range(3):",
+        f'    x = torch.randn({batch}, {features}, device="cuda")', "    loss = head(body(x)).square().mean()",
+        '    phase(f"{i}:forward")', "    optimizer.zero_grad()", "    loss.backward()", '    phase(f"{i}:backward")',
+        "    optimizer.step()", '    phase(f"{i}:step")']) + "\n"
+
+
+def dropout_rnn(draw):
+    """A language model whose layers have dropout between them."""
+    kind, vocabulary, layers = draw.choice(["LSTM", "GRU"]), draw.choice([1000, 5000, 10000]), draw.choice([2, 2, 3])
+    features, hidden = wide(draw, 400), draw.choice([64, 100, 128, 200, 256, 400, 512, 650])
+    batch, length = draw.choice([16, 20, 32, 64]), draw.choice([20, 35, 50, 70])
+    build = [f"words = nn.Embedding({vocabulary}, {features}).cuda()",
+             f"rnn = nn.{kind}({features}, {hidden}, {layers}, dropout={draw.choice([0.2, 0.5])}, batch_first=True).cuda()",
+             f"head = nn.Linear({hidden}, {vocabulary}).cuda()"]
+    targets, loss = classes_loss(vocabulary, batch * length)
+    inputs = [f'x = torch.randint(0, {vocabulary}, ({batch}, {length}), device="cuda")', *targets]
+    return loop(draw, build, inputs, f"head(F.dropout(rnn(words(x))[0], 0.5)).view({batch * length}, {vocabulary})", loss,
+                "words, rnn, head", plain=True)
+
+
+# How many of each are in the fourth round.
+FOURTH_MODELS = {mlp: 6, residual_mlp: 3, checkpointed: 2, cnn: 4, resnet: 3, gpt: 6, encoder: 5, translation: 4, tagger: 4,
+                 llama: 5, vit: 4, unet: 3, gan: 2, lora: 3, evaluation: 2, kept: 3, dqn: 2, channels_last: 3, groups: 3,
+                 dropout_rnn: 3}
 LATER_MODELS = {mlp: 2, residual_mlp: 2, checkpointed: 2, cnn: 2, resnet: 1, gpt: 4, encoder: 3, translation: 2, tagger: 2,
                 llama: 2, vit: 1, unet: 1, gan: 1, lora: 1, evaluation: 1, kept: 1, dqn: 3}
 # How many of each.

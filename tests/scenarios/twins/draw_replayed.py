@@ -120,3 +120,5 @@ def penalty(draw):
 
 LATER_REPLAYED = {graph_inference: 1, graph_training: 2, graph_pool: 1, paged: 2, penalty: 2}
 REPLAYED = {graph_inference: 6, graph_training: 6, graph_pool: 6, paged: 10, penalty: 10}
+# How many of each are in the fourth round.
+FOURTH_REPLAYED = {graph_inference: 3, graph_training: 4, graph_pool: 4, paged: 4, penalty: 5}

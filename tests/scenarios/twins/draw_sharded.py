@@ -163,7 +163,18 @@ def zero(draw):
     return trained(draw, lines, optimizer, microbatch(0, x, classes, rows, f"F.cross_entropy({output}, y)"))
 
 
+def data_parallel(draw):
+    """DistributedDataParallel with the optimizer of each rank whole."""
+    first, block, last, x, output, classes, rows = draw.choice([linears, llama, gpt])(draw)
+    lines = [ranks(draw), *built(first, block, last, draw.randint(2, 5), "")]
+    lines.append(f"model = DistributedDataParallel(model, gradient_as_bucket_view={draw.random() < 0.5})")
+    return trained(draw, lines, draw.choice(OPTIMIZERS).format("model.parameters()"),
+                   microbatch(0, x, classes, rows, f"F.cross_entropy({output}, y)"))
+
+
 # How many of each.
 SHARDED = {fsdp: 24, zero: 6}
 # How many of each were drawn later.
 LATER_SHARDED = {fsdp: 4, zero: 2, prefetch: 5, replicas: 5, offload: 5, smaller_group: 5}
+# How many of each are in the fourth round.
+FOURTH_SHARDED = {fsdp: 8, zero: 4, prefetch: 3, replicas: 3, offload: 3, smaller_group: 3, data_parallel: 4}

@@ -234,6 +234,7 @@ def chosen(options):
     twins = [twin for twin in catalogue.all_twins() if not options.family or twin.family in options.family.split(",")]
     twins = [twin for twin in twins if not options.later or catalogue.is_later(twin)]
     twins = [twin for twin in twins if not options.last or catalogue.is_last(twin)]
+    twins = [twin for twin in twins if not options.fourth or catalogue.is_fourth(twin)]
     twins = [twin for twin in twins if not options.names or twin.name in options.names.split(",")]
     return twins[options.start:options.start + options.count if options.count else None]
 
@@ -245,6 +246,7 @@ def main():
     parser.add_argument("--names", default="")
     parser.add_argument("--later", action="store_true", help="those of the second round")
     parser.add_argument("--last", action="store_true", help="those of the third round")
+    parser.add_argument("--fourth", action="store_true", help="those of the fourth round")
     parser.add_argument("--from", dest="start", type=int, default=0)
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=12)

@@ -213,6 +213,8 @@ class Translator:
         index = number_of(node.slice)
         if index is not None and self.gives_list(node.value):
             return f"{self.value(node.value)}[{index + 1}]"
+        if index is not None and index < 0 and isinstance(node.value, ast.Name):  # a part, from the end
+            return f"{self.value(node.value)}[{index}]"
         if isinstance(node.value, ast.Call) and index == 0:  # the first of several results
             return f"({self.value(node.value)})"
         if index is not None and index >= 0 and not isinstance(node.value, ast.Call):
@@ -245,11 +247,21 @@ class Translator:
             return f'{self.receiver(owner)}:to("bfloat16")'
         if name == "to":
             return self.to(node, owner)
+        if name == "add_param_group":
+            return f"{self.receiver(owner)}:add_param_group {{ {', '.join(self.group(node.args[0]))} }}"
         if name in METHODS:
             return f"{self.receiver(owner)}:{self.call(node, METHODS[name], node.args)}"
         if name in self.names:  # a module that is an attribute
             return f"{self.value(node.func)}({', '.join(map(self.value, flattened(node.args)))})"
         return refuse(node, "no such method in scripts")
+
+    def group(self, node):
+        """The parameters of a group, and what is its own."""
+        for key, value in zip(node.keys, node.values):
+            if key.value == "params":
+                yield from map(self.value, value.args)
+            else:
+                yield f"{key.value} = {self.value(value)}"
 
     def receiver(self, node):
         text = self.value(node)
