@@ -2,9 +2,9 @@
 // device, with the settings of TensorFlow: it grows, and gives regions back before it refuses. It
 // knows no streams.
 //
-// Of XLA's sources it compiles xla/tsl/framework/bfc_allocator.cc and allocator_retry.cc. What
-// those include of Abseil, protobuf and the platform is empty where this is built, and has a
-// stand-in below.
+// It compiles xla/tsl/framework/bfc_allocator.cc and allocator_retry.cc of XLA's
+// sources. What those include of Abseil, protobuf and the platform is empty where this is built,
+// and has a stand-in below.
 #include "waiting.hpp"
 
 #include <cstdio>
@@ -113,7 +113,7 @@ template <class... Parts> void StrAppend(std::string *to, const Parts &...parts)
 {
     *to += StrCat(parts...);
 }
-// Of a file that is never written (TF_BFC_MEMORY_DUMP says where).
+// A file's, which is never written (TF_BFC_MEMORY_DUMP says where).
 struct Status {
     bool ok() const
     {

@@ -1,7 +1,7 @@
-// cumem.cpp - vLLM's cumem allocator (sleep mode) behind gmd's ABI. Of vLLM's sources it compiles
-// csrc/cumem_allocator.cpp. That keeps its books in Python; here the two functions of
-// vllm/device_allocator/cumem.py have a stand-in, and so has the part of Python that carries them:
-// the first keeps what it is told, the second waits for the block's device and hands that back.
+// cumem.cpp - vLLM's cumem allocator (sleep mode) behind gmd's ABI: csrc/cumem_allocator.cpp of
+// vLLM's sources, compiled in here. That keeps its books in Python; the two functions of
+// vllm/device_allocator/cumem.py have a stand-in below, and so has the part of Python that carries
+// them: the first keeps what it is told, the second waits for the block's device and hands it back.
 #include "adapter.hpp"
 
 #include <cuda.h>

@@ -3,8 +3,8 @@
 // Free memory stays with the stream that had it until the stream is forgotten, which the adapter
 // does when it is destroyed and its work is over.
 //
-// Of ONNX Runtime's sources it compiles onnxruntime/core/framework/bfc_arena.cc. What that includes
-// of the rest has a stand-in below, but allocator.h, stream_handles.h and what they state.
+// It compiles onnxruntime/core/framework/bfc_arena.cc. What that includes of the rest has a
+// stand-in below, but allocator.h, stream_handles.h and what they state.
 #include "adapter.hpp"
 
 #include <algorithm>

@@ -128,7 +128,7 @@ static bool keep(void *memory, size_t size, int device)
     return true;
 }
 
-/* Of a block in its memory. */
+/* A block begins so far into its memory. */
 static size_t offset(void)
 {
     return is_loose("alignment") ? 16 : is_loose("alignment128") ? 128 : 0;
