@@ -17,6 +17,12 @@ const trial trials[] = {
      "alloc c 1MiB s2\nuse c s2\nalloc d 1MiB s1\nuse d s1\nfree c\nfree d\nempty_cache\n",
      0},
 
+    {GMD_CLAUSE_ALIGNMENT,
+     "capacity 1GiB\nalloc a 1 s1\nalloc b 16 s1\nalloc c 100 s1\nalloc d 128 s1\n"
+     "alloc e 3000 s1\nalloc f 1MiB s1\nfree c\nalloc g 20 s1\nfree f\nfree g\nfree e\nfree d\n"
+     "free b\nfree a\n",
+     0},
+
     {GMD_CLAUSE_OUT_OF_MEMORY, "capacity 64MiB\nalloc a 1MiB s1\nalloc b 100MiB s1\nfree a\n", 0},
     {GMD_CLAUSE_OUT_OF_MEMORY,
      "capacity 64MiB\nalloc a 70MiB s1\nalloc b 200MiB s0\nalloc c 1000 s1\nfree c\n", 0},

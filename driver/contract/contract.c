@@ -15,6 +15,11 @@ const gmd_clause_row gmd_clause_rows[GMD_CLAUSE_COUNT] = {
                                {{"taken", "is served, or gets a null pointer"},
                                 {"outside", "is not made"}}},
     [GMD_CLAUSE_LARGEST] = {"largest", "no request is for more bytes", {{NULL, NULL}}},
+    [GMD_CLAUSE_ALIGNMENT] = {"alignment",
+                              "what the address of each block is a multiple of",
+                              {{"256", "256 bytes, as cudaMalloc's"},
+                               {"128", "128 bytes, a line of the device's cache"},
+                               {"16", "16 bytes, enough for each type"}}},
     [GMD_CLAUSE_STREAMS] = {"streams",
                             "how long a stream must live",
                             {{"may_go", "as the program likes"},
@@ -63,6 +68,13 @@ bool gmd_contract_has(const gmd_contract *c, gmd_clause clause, uint8_t term)
 uint64_t gmd_contract_largest(const gmd_contract *c)
 {
     return c && !(c->beyond >> GMD_CLAUSE_LARGEST & 1) ? c->largest : UINT64_MAX;
+}
+
+uint64_t gmd_contract_alignment(const gmd_contract *c, uint64_t strictest)
+{
+    return gmd_contract_has(c, GMD_CLAUSE_ALIGNMENT, GMD_ALIGNED_16)    ? 16
+           : gmd_contract_has(c, GMD_CLAUSE_ALIGNMENT, GMD_ALIGNED_128) ? 128
+                                                                        : strictest;
 }
 
 unsigned gmd_contract_promises(const gmd_contract *c)

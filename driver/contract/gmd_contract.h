@@ -27,6 +27,7 @@ typedef enum gmd_clause {
     GMD_CLAUSE_OUT_OF_MEMORY,
     GMD_CLAUSE_ZERO_BYTES,
     GMD_CLAUSE_LARGEST, /* no terms but a size */
+    GMD_CLAUSE_ALIGNMENT,
     GMD_CLAUSE_STREAMS,
     GMD_CLAUSE_OTHER_STREAMS,
     GMD_CLAUSE_THREADS,
@@ -41,6 +42,7 @@ typedef enum gmd_clause {
 /* The terms, in the order of gmd_clause_rows. */
 enum { GMD_OOM_NULL, GMD_OOM_THROWS };
 enum { GMD_ZERO_TAKEN, GMD_ZERO_OUTSIDE };
+enum { GMD_ALIGNED_256, GMD_ALIGNED_128, GMD_ALIGNED_16 };
 enum { GMD_STREAMS_MAY_GO, GMD_STREAMS_OUTLIVE_BLOCKS, GMD_STREAMS_OUTLIVE_ALLOCATOR };
 enum { GMD_OTHERS_RECORDED, GMD_OTHERS_ORDERED };
 enum { GMD_THREADS_MANY, GMD_THREADS_ONE };
@@ -80,6 +82,10 @@ bool gmd_contract_has(const gmd_contract *contract, gmd_clause clause, uint8_t t
 
 /* The most bytes of a request, likewise; UINT64_MAX: any. */
 uint64_t gmd_contract_largest(const gmd_contract *contract);
+
+/* What the address of each block is a multiple of, in bytes; `strictest` where the contract has its
+ * first term. */
+uint64_t gmd_contract_alignment(const gmd_contract *contract, uint64_t strictest);
 
 /* "streams,largest", or "all": clauses that are not kept to. GMD_BAD_INPUT names what was expected.
  */

@@ -159,7 +159,9 @@ void view_open(gmd_session *s)
     unsigned promises = session_promises(s);
     s->view = (gmd_view){
         .allocator.promises = promises,
-        .allocator.promised_alignment = promised_alignment(promises, s->subject.promised_alignment),
+        .allocator.promised_alignment =
+            promised_alignment(promises, gmd_contract_alignment(s->options->judging.contract,
+                                                                s->subject.promised_alignment)),
         .allocator.is_reference = strcmp(s->options->subject.allocator, "reference") == 0,
         .workload.no_second_run = s->options->process.no_second_run,
         .allocator.exports_pools = s->subject.begin_pool != NULL,

@@ -1,14 +1,11 @@
 // thrust.cpp - thrust::mr::disjoint_synchronized_pool_resource over cudaMalloc behind gmd's ABI, a
 // pool for each device, with its default options. The pool knows no streams: a block may be given
 // back only when nobody works in it any more, so the adapter waits before it does that.
-#include "adapter.hpp"
+#include "waiting.hpp"
 
 #include <thrust/mr/disjoint_sync_pool.h>
 #include <thrust/mr/new.h>
 
-#include <iterator>
-#include <map>
-#include <mutex>
 #include <vector>
 
 namespace
@@ -38,27 +35,6 @@ constexpr std::size_t alignment = 256;
 device_memory upstream;
 host_memory bookkeeping;
 std::vector<pool *> pools; // never destroyed: the runtime may be gone when static objects are
-std::mutex recording;
-std::multimap<void *, cudaStream_t> recorded;
-
-// False: no wait says that its work is over, as while it is captured into a graph.
-bool is_over(cudaStream_t stream)
-{
-    return adapter::succeeded([&] { return cudaStreamSynchronize(stream); }) ||
-           adapter::succeeded([] { return cudaDeviceSynchronize(); });
-}
-
-bool is_unused(void *memory, cudaStream_t stream)
-{
-    std::lock_guard<std::mutex> lock(recording);
-    auto users = recorded.equal_range(memory);
-    bool is_unused = is_over(stream);
-    for (auto user = users.first; user != users.second; ++user) {
-        is_unused = is_over(user->second) && is_unused;
-    }
-    recorded.erase(users.first, users.second);
-    return is_unused;
-}
 } // namespace
 
 extern "C" {
@@ -84,27 +60,9 @@ void *gmd_malloc(size_t size, int device, cudaStream_t)
 void gmd_free(void *memory, size_t size, int device, cudaStream_t stream)
 {
     adapter::device_scope scope(device);
-    if (scope.is_set() && is_unused(memory, stream)) { // else it is lost, and not somebody's early
+    if (scope.is_set() && adapter::is_unused(memory, stream)) {
         (void)adapter::succeeded_without_exception(
             [&] { pools[static_cast<size_t>(device)]->do_deallocate(memory, size, alignment); });
-    }
-}
-
-void gmd_record_stream(void *memory, cudaStream_t stream)
-{
-    std::lock_guard<std::mutex> lock(recording);
-    recorded.emplace(memory, stream);
-}
-
-void gmd_forget_stream(int device, cudaStream_t stream)
-{
-    adapter::device_scope scope(device);
-    if (!is_over(stream)) {
-        return;
-    }
-    std::lock_guard<std::mutex> lock(recording);
-    for (auto user = recorded.begin(); user != recorded.end();) {
-        user = user->second == stream ? recorded.erase(user) : std::next(user);
     }
 }
 }

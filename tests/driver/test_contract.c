@@ -196,6 +196,23 @@ TEST(what_a_term_does_not_promise_is_a_line_of_a_known_list)
     assert_null(gmd_contract_known(&c, 0));
 }
 
+TEST(addresses_are_held_against_the_alignment_of_the_contract)
+{
+    static const struct {
+        const char *line;
+        uint64_t bytes;
+    } rows[] = {
+        {"", 512}, {"alignment 256\n", 512}, {"alignment 128\n", 128}, {"alignment 16\n", 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        gmd_contract c;
+        assert_int_equal(parse(&c, rows[i].line), GMD_OK);
+        assert_int_equal(gmd_contract_alignment(&c, 512), rows[i].bytes);
+        assert_int_equal(gmd_contract_go_beyond(&c, "alignment", &error), GMD_OK);
+        assert_int_equal(gmd_contract_alignment(&c, 512), 512);
+    }
+    assert_int_equal(gmd_contract_alignment(NULL, 256), 256);
+}
+
 TEST(what_is_never_made_need_not_be_drawn)
 {
     gmd_contract c;

@@ -128,6 +128,12 @@ static bool keep(void *memory, size_t size, int device)
     return true;
 }
 
+/* A block begins so far into its memory. */
+static size_t offset(void)
+{
+    return is_loose("alignment") ? 16 : is_loose("alignment128") ? 128 : 0;
+}
+
 static void *serve(size_t size, int device)
 {
     void *memory = is_loose("pressure") ? take_cached(size, device) : NULL;
@@ -135,12 +141,15 @@ static void *serve(size_t size, int device)
     if (memory) {
         return memory;
     }
+    if (size > SIZE_MAX - offset()) {
+        return NULL;
+    }
     if (is_loose("pool") && atomic_load(&taken) + size > pool_bytes) {
         return NULL;
     }
     cudaGetDevice(&before);
     cudaSetDevice(device);
-    if (cudaMalloc(&memory, size) != cudaSuccess) {
+    if (cudaMalloc(&memory, size + offset()) != cudaSuccess) {
         if (!is_loose("error_behind")) {
             cudaGetLastError();
         }
@@ -148,7 +157,7 @@ static void *serve(size_t size, int device)
     }
     cudaSetDevice(before);
     atomic_fetch_add(&taken, memory ? size : 0);
-    return memory;
+    return memory ? (char *)memory + offset() : NULL;
 }
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
@@ -186,7 +195,7 @@ void gmd_free(void *memory, size_t size, int device, cudaStream_t stream)
     cudaGetDevice(&before);
     cudaSetDevice(device);
     if (!is_loose("pressure") || !keep(memory, size, device)) {
-        cudaFree(memory);
+        cudaFree((char *)memory - offset());
     }
     cudaSetDevice(before);
     atomic_fetch_sub(&taken, size);
