@@ -142,7 +142,7 @@ static void draw_on_pool(mutant *m, uint8_t *record, gmd_input_pool_act act)
 {
     uint8_t place = draw_place(m);
     uint32_t pool = chance(m, 70) ? 0 : below(m, 4);
-    put(m, record, GMD_RECORD_POOL, place, pool, (uint32_t)act);
+    put(m, record, GMD_RECORD_POOL, place, pool, gmd_input_pool_value(act));
 }
 
 static bool has_pools(const mutant *m)
