@@ -353,7 +353,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     inspection *l = state;
     l->requests++;
     l->refusals += view->out_of_memory;
-    bool is_restore = view->request->op == GMD_OP_RESTORE_POOL;
+    bool is_restore = view->request && view->request->op == GMD_OP_RESTORE_POOL;
     l->was_restored = l->was_restored || is_restore;
     bool is_early_refusal = view->out_of_memory && l->refusals <= EVERY_REFUSAL_UP_TO;
     if (l->requests - l->last_look >= l->interval || is_early_refusal || is_restore) {
