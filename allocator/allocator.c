@@ -204,8 +204,7 @@ static device_allocator *device_at(gmd_allocator *allocator, int device)
 /* What segments that are there already were made by. NULL: nothing that matters differs. */
 static const char *fixed_difference(const settings *now, const settings *then)
 {
-    return now->expandable_segments != then->expandable_segments ? "expandable_segments"
-           : now->max_split_bytes != then->max_split_bytes       ? "max_split_size_mb"
+    return now->max_split_bytes != then->max_split_bytes ? "max_split_size_mb"
            : now->expandable_segments && now->large_segment_bytes != then->large_segment_bytes
                ? "large_segment_size_mb"
                : NULL;
@@ -236,6 +235,9 @@ static gmd_status check_change(const gmd_allocator *a, const settings *now, cons
 
 static void use_settings(device_allocator *d, const settings *values)
 {
+    bool is_switched = d->settings->expandable_segments != values->expandable_segments;
+    d->has_both_kinds =
+        (d->has_both_kinds || is_switched) && (statistics_reserved(&d->stats) || d->segments);
     d->settings = values;
     if (d->is_limit_known) {
         device_set_limit(d, d->limit_bytes); /* whether ages are counted follows the settings */

@@ -12,6 +12,16 @@ static uint64_t expandable_size(const block *b)
     return b->size + (b->next && block_is_unmapped(b->next) ? b->next->size : 0);
 }
 
+/* While expandable segments are off no request goes to those that are left from before. NULL: there
+ * is no other block. */
+__attribute__((cold)) static block **skip_expandable(free_set *set, block **found)
+{
+    while (found && block_is_expandable(*found)) {
+        found = free_set_find(set, (*found)->size, (*found)->address + 1);
+    }
+    return found;
+}
+
 /* The free end of an expandable segment counts with the size that it can grow to: as long as the
  * next larger block would grow less, that one fits better. */
 __attribute__((noinline)) static block **prefer_bounded(free_set *set, block **found)
@@ -45,7 +55,10 @@ block **blocks_find(const settings *s, free_set *set, uint64_t size)
         return NULL;
     }
     if (block_is_expandable(*found)) {
-        found = prefer_bounded(set, found);
+        found = s->expandable_segments ? prefer_bounded(set, found) : skip_expandable(set, found);
+        if (!found) {
+            return NULL;
+        }
     }
     if (__builtin_expect(s->max_split_bytes == UINT64_MAX, 1)) {
         return found;

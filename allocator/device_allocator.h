@@ -78,6 +78,7 @@ struct device_allocator {
     uint32_t unchecked;   /* see validity.h */
     uint64_t ask_cost_at; /* of `unchecked`; see validity.c */
     segment *segments;    /* the expandable ones */
+    bool has_both_kinds;  /* there may be others beside them: the setting was switched */
     gmd_intervals owners; /* all segments, by place: the set of their blocks */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;

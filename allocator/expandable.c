@@ -279,6 +279,9 @@ void expandable_release_free(device_allocator *d, free_set *set)
     for (block *b; (b = free_set_lower_bound(set, size, address)) != NULL;) {
         size = b->size;
         address = b->address + 1;
+        if (!block_is_expandable(b)) {
+            continue;
+        }
         segment *s = block_detail_of(b)->expandable;
         unmap_block(d, set, b); /* what is left of it is smaller: it comes before in the order */
         if (!s->mapped_pages) {

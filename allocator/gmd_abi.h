@@ -116,7 +116,8 @@ typedef struct gmd_pool_memory {
       "destroyed "                                                                                 \
       "since, another one")
 
-/* Each may be missing, but for the three of private pools, which come together. */
+/* Each may be missing, but for the three of private pools and the three of their checkpoints, which
+ * come together. */
 #define GMD_ABI_OPTIONAL(X)                                                                        \
     X(void, init, (int device_count), "", "called once, before the first request")                 \
     X(void, empty_cache, (void),                                                                   \
@@ -176,6 +177,20 @@ typedef struct gmd_pool_memory {
       "done")                                                                                      \
     X(int, release_pool, (int device, const uint64_t id[2]), "",                                   \
       "one hold on the pool is taken back; with the last one the name is gone for good. 0: done")  \
+    X(int, checkpoint_pool,                                                                        \
+      (int device, const uint64_t id[2], gmd_checkpoint **made, char *message,                     \
+       size_t message_size),                                                                       \
+      "`checkpoint_pool` and `restore_pool` in traces, more of `private_pool`",                    \
+      "keeps how the segments of a private pool are split, and which blocks are allocated. 0: "    \
+      "done")                                                                                      \
+    X(int, restore_pool,                                                                           \
+      (int device, const gmd_checkpoint *checkpoint, gmd_restored_fn *tell, void *context,         \
+       char *message, size_t message_size),                                                        \
+      "",                                                                                          \
+      "brings the pool back to that: its live blocks are freed, those of the checkpoint are "      \
+      "allocated, and `tell` gets each. 0: done; else nothing is changed")                         \
+    X(void, drop_checkpoint, (gmd_checkpoint * checkpoint), "",                                    \
+      "it is not needed any more; null is fine")                                                   \
     X(unsigned, promises, (void),                                                                  \
       "`misuse`, `determinism`, `reference`, more of `alignment`, `snapshot` and `accounting`",    \
       "what it promises beyond this ABI, to be judged by: a set of `gmd_promise`")                 \
@@ -216,20 +231,6 @@ typedef struct gmd_pool_memory {
     X(int, set_pool_option, (int device, const uint64_t id[2], const char *name, int is_on), "",   \
       "of a held private pool: `no_split`: its blocks are handed out whole; `use_on_oom`: its "    \
       "free blocks serve requests for the default pool that would be refused. 0: done")            \
-    X(int, checkpoint_pool,                                                                        \
-      (int device, const uint64_t id[2], gmd_checkpoint **made, char *message,                     \
-       size_t message_size),                                                                       \
-      "",                                                                                          \
-      "keeps how the segments of a private pool are split, and which blocks are allocated. 0: "    \
-      "done")                                                                                      \
-    X(int, restore_pool,                                                                           \
-      (int device, const gmd_checkpoint *checkpoint, gmd_restored_fn *tell, void *context,         \
-       char *message, size_t message_size),                                                        \
-      "",                                                                                          \
-      "brings the pool back to that: its live blocks are freed, those of the checkpoint are "      \
-      "allocated, and `tell` gets each. 0: done; else nothing is changed")                         \
-    X(void, drop_checkpoint, (gmd_checkpoint * checkpoint), "",                                    \
-      "it is not needed any more; null is fine")                                                   \
     X(int, change_settings, (const char *conf, char *message, size_t message_size), "",            \
       "settings while it is in use: of those not named, max_split_size_mb, "                       \
       "roundup_power2_divisions and garbage_collection_threshold fall back to their defaults. 0: " \

@@ -247,6 +247,11 @@ static gmd_status check_lendable(device_allocator *d, gmd_error *error)
                         "memory of cudaMalloc cannot come back at its addresses; use the setting "
                         "expandable_segments:True");
     }
+    if (d->has_both_kinds) {
+        return gmd_fail(error, GMD_FAILED,
+                        "some of the memory may be cudaMalloc's, which cannot come back at its "
+                        "addresses: expandable_segments was switched while memory was reserved");
+    }
     if (d->routes) {
         return gmd_fail(error, GMD_FAILED,
                         "requests go to a private pool (a capture or a torch.cuda.use_mem_pool is "

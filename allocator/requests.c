@@ -83,8 +83,10 @@ static block *take_cached(request *r)
 static block *take_new(request *r)
 {
     const settings *s = r->d->settings;
-    return s->expandable_segments ? expandable_add(r->d, r->set, r->size)
-                                  : segments_add(r->d, r->set, settings_segment_size(s, r->size));
+    bool has_own_memory = r->pool->memory.allocate;
+    return s->expandable_segments && !has_own_memory
+               ? expandable_add(r->d, r->set, r->size)
+               : segments_add(r->d, r->set, settings_segment_size(s, r->size));
 }
 
 /* Pools first whose turn it is in torch: the default one, its large blocks before its small ones.

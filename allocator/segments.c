@@ -88,13 +88,19 @@ bool segments_release(device_allocator *d, block *b)
     return true;
 }
 
+/* A segment that can be given back as one. */
+static bool is_whole(const block *b)
+{
+    return !block_is_split(b) && !block_is_expandable(b);
+}
+
 static void release_set(device_allocator *d, free_set *set)
 {
     uint64_t size = 0, address = 0;
     for (block *b; (b = free_set_lower_bound(set, size, address)) != NULL;) {
         size = b->size;
         address = b->address + 1;
-        if (!block_is_split(b) && !block_is_expandable(b)) {
+        if (is_whole(b)) {
             segments_release(d, b);
         }
     }
@@ -105,9 +111,10 @@ void segments_release_pool(device_allocator *d, pool *p)
     for (int kind = 0; kind < POOL_KINDS; kind++) {
         for (size_t i = 0; i < p->heap_count; i++) {
             free_set *set = &p->heaps[i]->sets[kind];
-            if (d->settings->expandable_segments) {
+            if (d->settings->expandable_segments || d->segments) {
                 expandable_release_free(d, set);
-            } else {
+            }
+            if (!d->settings->expandable_segments || d->has_both_kinds) {
                 release_set(d, set);
             }
         }
@@ -124,14 +131,14 @@ bool segments_release_oversize(device_allocator *d, free_set *set, uint64_t size
     }
     uint64_t needed = gmd_max(size, least), released = 0;
     block *enough = free_set_lower_bound(set, needed, 0);
-    if (enough && !block_is_split(enough)) {
+    if (enough && is_whole(enough)) {
         return segments_release(d, enough);
     }
     block *b = free_set_before(set, needed, 0);
     while (b && released < needed && b->size >= least) {
         block *smaller = free_set_before(set, b->size, b->address);
         uint64_t bytes = b->size;
-        released += !block_is_split(b) && segments_release(d, b) ? bytes : 0;
+        released += is_whole(b) && segments_release(d, b) ? bytes : 0;
         b = smaller;
     }
     return released >= needed;
@@ -156,7 +163,7 @@ static ages ages_in(const pool *p)
         free_set *set = &p->heaps[i]->sets[POOL_LARGE];
         for (const block *b = free_set_lower_bound(set, BLOCK_BYTES, 0); b;
              b = free_set_after(set, b)) {
-            if (!block_is_split(b)) {
+            if (is_whole(b)) {
                 all.sum += (double)age_of(p, b);
                 all.count++;
             }
@@ -176,7 +183,7 @@ static uint64_t collect_older(device_allocator *d, pool *p, double age, ages *le
         for (block *b = free_set_lower_bound(set, BLOCK_BYTES, 0); b; b = next) {
             next = free_set_after(set, b);
             uint64_t own = age_of(p, b), bytes = b->size;
-            if (!block_is_split(b) && (double)own >= age && segments_release(d, b)) {
+            if (is_whole(b) && (double)own >= age && segments_release(d, b)) {
                 given += bytes;
                 left->sum -= (double)own;
                 left->count--;
@@ -190,7 +197,8 @@ void segments_collect_garbage(device_allocator *d, pool *p)
 {
     uint64_t reserved = statistics_reserved(&d->stats);
     uint64_t threshold = (uint64_t)(d->settings->gc_threshold * (double)d->limit_bytes);
-    if (d->settings->expandable_segments || reserved <= threshold) {
+    bool has_none = d->settings->expandable_segments && !d->has_both_kinds;
+    if (has_none || reserved <= threshold) {
         return; /* pages of expandable segments are no garbage: they are given back at once */
     }
     uint64_t wanted = reserved - threshold, given = 0, now = 1;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Training in PyTorch with its own allocator and with gmd's, side by side on one GPU.
 
-    train_compare.py [--library PATH] [--models resnet50,gpt,gpt_varied] [--pairs 20] [--json FILE]
+    train_compare.py [--library PATH] [--models resnet50,gpt,gpt_varied,gpt_compiled,gpt_reduce_overhead]
+                     [--pairs 20] [--json FILE]
 
 For each model two processes are kept, one for each allocator, and take turns: a block of steps here, the
 same block there, the order changing from pair to pair. So both see the same clocks and temperatures, and the
@@ -43,7 +44,7 @@ def resnet50(torch, seed):
     return model, optimizer, loss_of
 
 
-def _gpt(torch, seed, length_of):
+def _gpt(torch, seed, length_of, compiled=lambda model: model):
     class Block(torch.nn.Module):
         def __init__(self, width, heads):
             super().__init__()
@@ -78,10 +79,11 @@ def _gpt(torch, seed, length_of):
     model = Gpt().cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     host = torch.Generator().manual_seed(seed)
+    run = compiled(model)
 
     def loss_of(step):
         tokens = torch.randint(50304, (8, length_of(step) + 1), generator=host).cuda(non_blocking=True)
-        logits = model(tokens[:, :-1])
+        logits = run(tokens[:, :-1])
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
     return model, optimizer, loss_of
@@ -97,7 +99,17 @@ def gpt_varied(torch, seed):
     return _gpt(torch, seed, lambda step: 200 + (step * 2654435761 >> 7) % 800)
 
 
-MODELS = {"resnet50": resnet50, "gpt": gpt, "gpt_varied": gpt_varied}
+def gpt_compiled(torch, seed):
+    """The GPT, compiled."""
+    return _gpt(torch, seed, lambda step: 1023, torch.compile)
+
+
+def gpt_reduce_overhead(torch, seed):
+    """The GPT, compiled with CUDA graphs, whose private pool is kept and brought back."""
+    return _gpt(torch, seed, lambda step: 1023, lambda model: torch.compile(model, mode="reduce-overhead"))
+
+
+MODELS = {model.__name__: model for model in (resnet50, gpt, gpt_varied, gpt_compiled, gpt_reduce_overhead)}
 
 
 # --- one process ------------------------------------------------------------------------------------

@@ -100,6 +100,9 @@ const char *abilities_lacking(const gmd_abilities *a, const gmd_trace *trace)
         {GMD_NEEDS_POOLS, a->begin_pool,
          "needs gmd_begin_pool, gmd_end_pool and gmd_release_pool, which the allocator does not "
          "export"},
+        {GMD_NEEDS_CHECKPOINTS, a->checkpoint_pool,
+         "needs gmd_checkpoint_pool, gmd_restore_pool and gmd_drop_checkpoint, which the allocator "
+         "does not export"},
     };
     for (size_t i = 0; i < trace->count; i++) {
         for (size_t k = 0; k < sizeof abilities / sizeof *abilities; k++) {

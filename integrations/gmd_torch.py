@@ -71,7 +71,7 @@ def _candidates(library):
     if os.environ.get("GMD_ALLOCATOR"):
         return [("GMD_ALLOCATOR", os.environ["GMD_ALLOCATOR"])]
     here = os.path.dirname(os.path.abspath(__file__))
-    folders = [here, os.path.join(here, "..", "..", "lib", "gmd"), os.path.join(here, "..", "lib", "gmd"),
+    folders = [os.path.join(here, "gmd_torch_libraries"), here, os.path.join(here, "..", "..", "lib", "gmd"), os.path.join(here, "..", "lib", "gmd"),
                os.path.join(here, "..", "build", "release", "lib", "gmd")]
     return [("near gmd_torch.py", os.path.normpath(os.path.join(f, _LIBRARY))) for f in folders]
 

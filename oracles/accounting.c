@@ -17,6 +17,7 @@ typedef struct peaks {
 typedef struct figures_seen {
     peaks seen[GMD_MAX_DEVICES];
     waiting_blocks waiting;
+    bool was_restored[GMD_MAX_DEVICES]; /* one of its private pools */
 } figures_seen;
 
 static void *create(void)
@@ -132,13 +133,16 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
 }
 
 /* PyTorch counts what a freed block asked for until no work is pending on it: as long as active is
- * more than allocated, requested may be more than what live blocks asked for. */
-static void check_requested(const gmd_view *view, gmd_judge *judge)
+ * more than allocated, requested may be more than what live blocks asked for. A block that came
+ * back with its pool counts with all of its size there. */
+static void check_requested(const gmd_view *view, bool was_restored, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats.now;
     const quantity truth = {"live_bytes", "what the live blocks asked for", view->live.bytes,
                             gmd_party_bytes(view->live.bytes)};
-    if (is_known(s->active_bytes, s->allocated_bytes) && s->active_bytes > s->allocated_bytes) {
+    bool is_waiting =
+        is_known(s->active_bytes, s->allocated_bytes) && s->active_bytes > s->allocated_bytes;
+    if (is_waiting || was_restored) {
         demand_at_most(judge, truth, REQUESTED(view));
     } else {
         demand_equal(judge, REQUESTED(view), truth);
@@ -146,7 +150,7 @@ static void check_requested(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-static void check_live_set(const gmd_view *view, gmd_judge *judge)
+static void check_live_set(const gmd_view *view, bool was_restored, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats.now;
     uint64_t counted = view->live.count - view->live.empty_count;
@@ -160,7 +164,7 @@ static void check_live_set(const gmd_view *view, gmd_judge *judge)
                    (quantity){"live_bytes", "the bytes asked for by live blocks", view->live.bytes,
                               gmd_party_bytes(view->live.bytes)},
                    STATISTIC(s, allocated_bytes));
-    check_requested(view, judge);
+    check_requested(view, was_restored, judge);
 }
 
 /* A peak is the highest value so far: never below what was seen from outside, and never below its
@@ -224,7 +228,7 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
         gmd_violation_add(judge, GMD_KIND(accounting, freed_short), GMD_NO_PARTIES,
                           "the free of %s lowered allocated_bytes by %" PRIu64 " to %" PRIu64,
                           BLOCK(view, view->block), before - now, now);
-    } else if (!view->block && now != before) {
+    } else if (!view->block && view->request->op != GMD_OP_RESTORE_POOL && now != before) {
         gmd_violation_add(judge, GMD_KIND(accounting, changed), GMD_NO_PARTIES,
                           "allocated_bytes went from %" PRIu64 " to %" PRIu64
                           " in a request that neither allocated nor freed",
@@ -256,7 +260,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         check_waiting(b, view, judge);
     }
     check_order(view, judge);
-    check_live_set(view, judge);
+    b->was_restored[view->device] |= view->request->op == GMD_OP_RESTORE_POOL;
+    check_live_set(view, b->was_restored[view->device], judge);
     check_peaks(&b->seen[view->device], view->stats.now, judge);
     if (!view->is_overlapped) {
         check_change(view, judge);

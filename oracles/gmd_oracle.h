@@ -266,10 +266,13 @@ typedef struct gmd_view_limits {
 
 /* Private pools, captures and the graphs that they make. */
 typedef struct gmd_view_pools {
-    const gmd_pool_failure *failure;  /* END_POOL, RELEASE_POOL: of the answer; NULL: none */
-    uint32_t serial;                  /* LAUNCH, RELEASE_POOL: the pool's serial number */
-    bool is_let_go;                   /* RELEASE_POOL: nobody holds the pool any more */
-    bool is_capturing;                /* a stream is captured: nothing may be waited for */
+    const gmd_pool_failure *failure; /* END_POOL, RELEASE_POOL: of the answer; NULL: none */
+    const gmd_pool_failure
+        *restored;             /* RESTORE_POOL: what was told that is not so; NULL: nothing */
+    uint64_t restored_address; /* of the block in question */
+    uint32_t serial;           /* LAUNCH, RELEASE_POOL: the pool's serial number */
+    bool is_let_go;            /* RELEASE_POOL: nobody holds the pool any more */
+    bool is_capturing;         /* a stream is captured: nothing may be waited for */
     const gmd_graph_access *accesses; /* LAUNCH: of the graph that was launched; else NULL */
     size_t access_count;
     /* ALLOC on a captured stream: work that was captured before in the block's memory, and need not

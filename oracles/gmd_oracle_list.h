@@ -51,6 +51,7 @@
     KIND(private_pool, given_back, "a held pool's memory, which a graph uses, was given back", "") \
     KIND(private_pool, handed_on, "a graph and another's work met in memory", "found_by, left_by") \
     KIND(private_pool, call_failed, "the end or release of a pool failed", "failure")              \
+    KIND(private_pool, restored, "a pool was brought back otherwise than it was", "told")          \
     ORACLE(stream_order, 4,                                                                        \
            "memory gets a new owner only when its earlier owner's work runs before")               \
     KIND(stream_order, reused_early, "a new owner need not wait for the earlier one's work", "")   \

@@ -1,7 +1,7 @@
 /* private_pool - memory that served a request of a private pool serves no request that went
  * elsewhere for as long as somebody holds the pool: a captured graph works in it whenever it is
  * launched. What went back to the device is nobody's any more. Ending and releasing a pool is not
- * refused.
+ * refused. A pool that is brought back has the blocks of its checkpoint, and no others.
  *
  * Nothing is said of the other way, memory that moves into a pool. */
 #include "gmd_intervals.h"
@@ -193,6 +193,14 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
                           GMD_PARTIES({"failure", view->pools.failure->token}),
                           "private pool %" PRIu32 " of device %d: %s", view->request->pool,
                           view->device, view->pools.failure->sentence);
+    }
+    if (view->pools.restored && !view->faults.hit) {
+        gmd_violation_add(judge, GMD_KIND(private_pool, restored),
+                          GMD_PARTIES({"told", view->pools.restored->token}),
+                          "private pool %" PRIu32 " of device %d was brought back: %s (0x%" PRIx64
+                          ")",
+                          view->request->pool, view->device, view->pools.restored->sentence,
+                          view->pools.restored_address);
     }
     bool has_followed = view->request->op == GMD_OP_ALLOC && view->block;
     if (p->owned.count && !has_followed) {

@@ -48,7 +48,8 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    if (view->stats.now && !view->is_overlapped && !view->is_busy) {
+    bool is_alone = !view->request || view->request->op == GMD_OP_ALLOC; /* no restored pool */
+    if (view->stats.now && is_alone && !view->is_overlapped && !view->is_busy) {
         check_booked(view, judge);
     }
     if (view->ask.find_range) {

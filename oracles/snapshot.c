@@ -28,6 +28,7 @@ typedef struct inspection {
     size_t count, capacity;
     bool has_no_memory;
     uint64_t requests, last_look, interval, refusals;
+    bool was_restored; /* a private pool: its blocks may count with all of their sizes */
 } inspection;
 
 static const char *const state_names[] = {"free", "allocated", "pending"};
@@ -230,8 +231,10 @@ static void check_live(void *context, const gmd_live_block *live)
         tell_pool(c, b, live);
         return;
     }
+    bool may_have_returned = c->inspection->was_restored && live->pool;
     if (is_there && b->size >= live->bytes &&
-        (!b->requested_size || b->requested_size == live->bytes)) {
+        (!b->requested_size || b->requested_size == live->bytes ||
+         (may_have_returned && b->requested_size == b->size))) {
         c->found++;
         return;
     }
@@ -350,8 +353,10 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     inspection *l = state;
     l->requests++;
     l->refusals += view->out_of_memory;
+    bool is_restore = view->request && view->request->op == GMD_OP_RESTORE_POOL;
+    l->was_restored = l->was_restored || is_restore;
     bool is_early_refusal = view->out_of_memory && l->refusals <= EVERY_REFUSAL_UP_TO;
-    if (l->requests - l->last_look >= l->interval || is_early_refusal) {
+    if (l->requests - l->last_look >= l->interval || is_early_refusal || is_restore) {
         inspect(l, view, judge);
     }
 }

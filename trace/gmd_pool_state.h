@@ -5,7 +5,8 @@
  * holds it once more, and a release takes one hold back. An open pool keeps one. A capture opens a
  * pool for its stream, and its graph has that hold: where a release leaves fewer holds than graphs,
  * the oldest graph goes. There is one capture at a time, and while it is under way no pool is
- * released and no graph launched. */
+ * released and no graph launched. A checkpoint is of a pool that is held, lasts until the pool is
+ * gone or has another one, and is neither made nor brought back while a capture is under way. */
 #ifndef GMD_POOL_STATE_H
 #define GMD_POOL_STATE_H
 
@@ -16,6 +17,7 @@ typedef struct gmd_pool_state {    /* zero-initialised: there is none */
     uint8_t capturing;             /* 1 + the device; 0: no capture is under way */
     uint32_t holders[GMD_MAX_DEVICES][GMD_MAX_POOLS];
     uint32_t graphs[GMD_MAX_DEVICES][GMD_MAX_POOLS];
+    bool has_checkpoint[GMD_MAX_DEVICES][GMD_MAX_POOLS];
 } gmd_pool_state;
 
 /* Notes a request on a pool. NULL: done; else what would have to be there instead, and nothing

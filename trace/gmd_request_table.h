@@ -55,6 +55,8 @@ enum {
     GMD_NEEDS_BUDGETS = 1u << 6,       /* likewise: physical memory that can be held back */
     GMD_NEEDS_STREAMS = 1u << 7,       /* of the program: streams beside the default one */
     GMD_NEEDS_DEVICES = 1u << 8,       /* several devices */
+    GMD_NEEDS_CHECKPOINTS = 1u << 9,   /* of the allocator: private pools that are kept as they are
+                                          and brought back */
 };
 
 /* What it is to those who choose, order and drop requests, as bits. */
@@ -78,6 +80,8 @@ typedef enum gmd_pool_step {
     GMD_POOL_STEP_END,
     GMD_POOL_STEP_RELEASE,
     GMD_POOL_STEP_LAUNCH,
+    GMD_POOL_STEP_CHECKPOINT,
+    GMD_POOL_STEP_RESTORE,
 } gmd_pool_step;
 
 /* X(OP, word, (fields in the order of the line), needs, traits, pool step, weights)
@@ -141,7 +145,13 @@ typedef enum gmd_pool_step {
     X(RELEASE_POOL, "release_pool", (POOL, DEVICE), GMD_NEEDS_POOLS,                               \
       GMD_IS_FOR_ALL | GMD_IS_IN_ALPHABET, RELEASE, (20, 0, 0))                                    \
     /* a call of the program's own fails, and it does not look at the error yet */                 \
-    X(LEAVE_ERROR, "leave_error", (NONE), 0, GMD_IS_OPTIONAL, NONE, (4, 60, 6))
+    X(LEAVE_ERROR, "leave_error", (NONE), 0, GMD_IS_OPTIONAL, NONE, (4, 60, 6))                    \
+    /* how the pool's memory is split and allocated now is kept */                                 \
+    X(CHECKPOINT_POOL, "checkpoint_pool", (POOL, DEVICE), GMD_NEEDS_POOLS | GMD_NEEDS_CHECKPOINTS, \
+      GMD_IS_FOR_ALL, CHECKPOINT, (20, 0, 0))                                                      \
+    /* the pool is brought back to that */                                                         \
+    X(RESTORE_POOL, "restore_pool", (POOL, DEVICE), GMD_NEEDS_POOLS | GMD_NEEDS_CHECKPOINTS,       \
+      GMD_IS_FOR_ALL, RESTORE, (25, 0, 0))
 
 typedef enum gmd_op {
 #define GMD_REQUEST_OP(op, word, fields, needs, traits, step, weights) GMD_OP_##op,

@@ -53,7 +53,28 @@ static const char *release(gmd_pool_state *state, uint8_t device, uint32_t pool)
     }
     --*holders;
     *graphs = *graphs < *holders ? *graphs : *holders;
+    state->has_checkpoint[device][pool] = state->has_checkpoint[device][pool] && *holders;
     return NULL;
+}
+
+static const char *checkpoint(gmd_pool_state *state, uint8_t device, uint32_t pool)
+{
+    if (state->capturing) {
+        return "end_capture before a checkpoint_pool";
+    }
+    if (!state->holders[device][pool]) {
+        return "a pool that was begun on the device and is not released yet";
+    }
+    state->has_checkpoint[device][pool] = true;
+    return NULL;
+}
+
+static const char *restore(const gmd_pool_state *state, uint8_t device, uint32_t pool)
+{
+    return state->capturing ? "end_capture before a restore_pool"
+           : !state->has_checkpoint[device][pool]
+               ? "a pool with a checkpoint, by a checkpoint_pool on the device"
+               : NULL;
 }
 
 static const char *note(gmd_pool_state *state, const gmd_request *r, uint8_t device, uint32_t pool)
@@ -68,6 +89,10 @@ static const char *note(gmd_pool_state *state, const gmd_request *r, uint8_t dev
                : !state->graphs[device][pool]
                    ? "a pool with a graph, by an end_capture on the device"
                    : NULL;
+    case GMD_POOL_STEP_CHECKPOINT:
+        return checkpoint(state, device, pool);
+    case GMD_POOL_STEP_RESTORE:
+        return restore(state, device, pool);
     default:
         return release(state, device, pool);
     }
@@ -84,7 +109,12 @@ static const char *device_violation(const gmd_pool_state *b, uint32_t device)
 
 static const char *pool_violation(const gmd_pool_state *b, uint32_t device, uint32_t pool)
 {
-    return b->graphs[device][pool] > b->holders[device][pool] ? "each graph holds its pool" : NULL;
+    if (b->graphs[device][pool] > b->holders[device][pool]) {
+        return "each graph holds its pool";
+    }
+    return b->has_checkpoint[device][pool] && !b->holders[device][pool]
+               ? "a pool with a checkpoint is held"
+               : NULL;
 }
 
 static const char *capture_violation(const gmd_pool_state *b)
@@ -114,6 +144,7 @@ const char *gmd_pool_state_note(gmd_pool_state *state, const gmd_request *r)
     const char *missing = note(state, r, device, pool);
     GMD_ASSERT_INTERNAL(!capture_violation(state), "a capture has a pool open");
     GMD_ASSERT_INTERNAL(!device_violation(state, device), "an open pool is held");
-    GMD_ASSERT_INTERNAL(!pool_violation(state, device, pool), "each graph holds its pool");
+    GMD_ASSERT_INTERNAL(!pool_violation(state, device, pool),
+                        "graphs and checkpoints are of held pools");
     return missing;
 }

@@ -135,6 +135,7 @@ static void mend_values(gmd_outcome *o)
     TERMINATE(o->error);
     mend_bool(&o->has_stats);
     mend_bool(&o->has_pools);
+    mend_bool(&o->has_checkpoints);
     o->is_cut_off = false; /* the parent's to fill in */
     mend_check(&o->check);
     mend_context(&o->known_context);

@@ -95,7 +95,7 @@ static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_erro
     return status;
 }
 
-gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, gmd_error *error)
+gmd_status block_settle(gmd_session *s, session_block *b, gmd_error *error)
 {
     cudaStream_t stream = NULL;
     gmd_status status = streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
@@ -108,12 +108,13 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
         status =
             streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream, s->moment, error);
     }
-    if (status == GMD_OK) {
-        status = session_verify_last(s, b, stream, error);
-    }
-    if (status != GMD_OK) {
-        return status;
-    }
+    return status == GMD_OK ? session_verify_last(s, b, stream, error) : status;
+}
+
+/* Its last uses are shown to the oracles, and it is live no more. */
+static gmd_status judge_free(gmd_session *s, session_block *b, gmd_live_block *freed,
+                             gmd_error *error)
+{
     if (!uses_take(&s->uses, &b->last_uses, &s->view.uses.list, &s->view.uses.count)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u",
                         b->live.id);
@@ -129,6 +130,32 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
     live_blocks_remove(&s->blocks, b);
     journal_writer_free(s, freed);
+    return GMD_OK;
+}
+
+gmd_status block_end(gmd_session *s, session_block *b, gmd_error *error)
+{
+    gmd_live_block freed;
+    gmd_status status = judge_free(s, b, &freed, error);
+    if (status == GMD_OK) {
+        view_refresh(s);
+        journal_writer_freed(s, &freed, s->view.uses.recorded_count > 0);
+        s->view.block = NULL;
+    }
+    return status;
+}
+
+gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, gmd_error *error)
+{
+    cudaStream_t stream = NULL;
+    gmd_status status = block_settle(s, b, error);
+    status = status == GMD_OK
+                 ? streams_get(&s->streams, b->live.device, b->live.stream, &stream, error)
+                 : status;
+    status = status == GMD_OK ? judge_free(s, b, freed, error) : status;
+    if (status != GMD_OK) {
+        return status;
+    }
     call_frame frame;
     enter_allocator(s, "gmd_free", &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);

@@ -7,6 +7,10 @@
 
 gmd_status block_alloc(gmd_session *session, const gmd_request *request, gmd_served *served,
                        gmd_error *error);
+/* What the program owes before a live block is freed. */
+gmd_status block_settle(gmd_session *session, session_block *block, gmd_error *error);
+/* The allocator has freed a live block that was settled, by itself. */
+gmd_status block_end(gmd_session *session, session_block *block, gmd_error *error);
 /* Frees a live block as its owner would; `freed` is what it was, for the view. */
 gmd_status block_free(gmd_session *session, session_block *block, gmd_live_block *freed,
                       gmd_error *error);

@@ -11,12 +11,22 @@ typedef struct accepted_streams {
     const capture_set *captures; /* the one that opened the pool; NULL: none did */
 } accepted_streams;
 
+/* What the allocator keeps of a pool, and which blocks were live in it then. */
+typedef struct kept_pool {
+    gmd_checkpoint *made; /* NULL: there is none */
+    struct session_block *blocks;
+    size_t count;
+} kept_pool;
+
 typedef struct pool_table {
     bool is_used;  /* in this run */
     uint32_t made; /* so far, in all runs of this process */
     gmd_pool_state state;
     uint32_t serials[GMD_MAX_DEVICES][GMD_MAX_POOLS]; /* of those that are held */
     accepted_streams accepted[GMD_MAX_DEVICES];       /* of each device's open pool */
+    kept_pool kept[GMD_MAX_DEVICES][GMD_MAX_POOLS];   /* checkpoints.h */
+    bool has_missed_checkpoints;                      /* a note says so */
+    uint32_t returned; /* blocks that a restore has brought back, in this run */
 } pool_table;
 
 /* The serial number of the device's open pool (gmd_pool_number); 0: none is open. */

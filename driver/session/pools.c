@@ -1,6 +1,7 @@
 #include "pools.h"
 
 #include "captures.h"
+#include "checkpoints.h"
 #include "frames.h"
 #include "graphs.h"
 #include "notes.h"
@@ -120,11 +121,18 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
         return GMD_OK;
     case GMD_OP_LAUNCH:
         return session_launch(s, r, stream, error);
+    case GMD_OP_CHECKPOINT_POOL:
+        return checkpoints_make(s, r, error);
+    case GMD_OP_RESTORE_POOL:
+        return checkpoints_restore(s, r, error);
     default:
         status =
             session_destroy_graphs(s, r->device, r->pool, state->graphs[r->device][r->pool], error);
         s->view.pools.failure = release(s, r->device, r->pool);
         s->view.pools.is_let_go = !state->holders[r->device][r->pool];
+        if (s->view.pools.is_let_go) {
+            checkpoints_drop(s, r->device, r->pool);
+        }
         return status;
     }
 }
@@ -145,7 +153,8 @@ static bool can_carry_out(gmd_session *s, const gmd_request *r)
                             : "captures are left out: this CUDA runtime lacks functions for "
                               "them");
     }
-    return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE);
+    return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE) &&
+           (!gmd_op_needs(r->op, GMD_NEEDS_CHECKPOINTS) || checkpoints_are_possible(s));
 }
 
 gmd_status session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *error)
@@ -199,6 +208,7 @@ void session_end_pools(gmd_session *s)
 
 void session_release_pools(gmd_session *s)
 {
+    checkpoints_drop_all(s);
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
         for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
             session_destroy_graphs(s, device, pool, 0, NULL);

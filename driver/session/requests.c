@@ -3,6 +3,7 @@
 #include "block_requests.h"
 #include "blocks.h"
 #include "captures.h"
+#include "checkpoints.h"
 #include "contract_duties.h"
 #include "frames.h"
 #include "gmd_host_clock.h"
@@ -121,6 +122,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
     if (status == GMD_OK) {
         status = streams_destroy(&s->streams, r->device, r->stream, error);
         forget_stream(s, r);
+        checkpoints_forget_stream(s, r->device, r->stream);
     }
     return status;
 }
@@ -215,6 +217,8 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     case GMD_OP_END_CAPTURE:
     case GMD_OP_LAUNCH:
     case GMD_OP_RELEASE_POOL:
+    case GMD_OP_CHECKPOINT_POOL:
+    case GMD_OP_RESTORE_POOL:
         return session_on_pool(s, r, error);
     default:
         return gmd_fail(error, GMD_FAILED, "request %" PRIu64 ": unknown operation %d",

@@ -1,5 +1,6 @@
 #include "gmd_restart.h"
 
+#include "checkpoints.h"
 #include "frames.h"
 #include "gmd_assert.h"
 #include "validity.h"
@@ -32,6 +33,7 @@ void session_forget(gmd_session *s)
     judge_close(&s->judge);
     live_blocks_clear(&s->blocks);
     if (s->pools.is_used) {
+        checkpoints_drop_all(s);
         captures_forget(&s->captures);
         pool_table_clear(&s->pools);
     }

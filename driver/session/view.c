@@ -209,7 +209,7 @@ void view_begin(gmd_session *s)
     s->view.thread.after = NULL;
     s->view.thread.error_text = s->view.thread.error_token = NULL;
     s->view.refusal = NULL;
-    s->view.pools.failure = NULL;
+    s->view.pools.failure = s->view.pools.restored = NULL;
     s->view.pools.is_let_go = false;
     s->view.pools.clash = NULL;
     s->view.pools.accesses = NULL;

@@ -12,7 +12,8 @@ typedef struct gmd_subject {
     char path[4096];
     /* A pointer for each function of the ABI, without gmd_: get_stats and so on. The two that
      * every allocator has are never NULL, the others where the library does not have them;
-     * begin_pool, end_pool and release_pool are all there or none. */
+     * begin_pool, end_pool and release_pool are all there or none, and so are, with them,
+     * checkpoint_pool, restore_pool and drop_checkpoint. */
 #define GMD_SUBJECT_POINTER(returns, name, parameters, unlocks, meaning) returns(*name) parameters;
     GMD_ABI_FUNCTIONS(GMD_SUBJECT_POINTER)
 #undef GMD_SUBJECT_POINTER

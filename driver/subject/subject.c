@@ -290,6 +290,11 @@ static void bind_optional(gmd_subject *s)
         s->end_pool = NULL;
         s->release_pool = NULL;
     }
+    if (!s->begin_pool || !s->checkpoint_pool || !s->restore_pool || !s->drop_checkpoint) {
+        s->checkpoint_pool = NULL;
+        s->restore_pool = NULL;
+        s->drop_checkpoint = NULL;
+    }
 }
 
 gmd_abilities gmd_subject_abilities(const gmd_subject *subject)

@@ -188,6 +188,20 @@ static gmd_request make_allowed(gmd_generator *g, uint8_t device, uint32_t pool)
                          .pool = open ? open - 1u : pool};
 }
 
+/* One that can have it, from `first` on; `first`: none can. */
+static uint32_t choose_for_checkpoint(const gmd_generator *g, gmd_op op, uint8_t device,
+                                      uint32_t first)
+{
+    for (uint32_t i = 0; i < g->pool_count; i++) {
+        uint32_t pool = (first + i) % g->pool_count;
+        if (op == GMD_OP_RESTORE_POOL ? g->pools.has_checkpoint[device][pool]
+                                      : g->pools.holders[device][pool] > 0) {
+            return pool;
+        }
+    }
+    return first;
+}
+
 /* Few pools, each in turn open, ended and released: what may not be done here gives way to what
  * may. A capture fails now and then, because the host waits for its stream. */
 static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
@@ -207,6 +221,8 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     }
     if (is_end) {
         r.pool = open ? open - 1u : r.pool;
+    } else if (gmd_op_needs(r.op, GMD_NEEDS_CHECKPOINTS)) {
+        r.pool = choose_for_checkpoint(g, op, device, r.pool);
     } else if (gmd_op_has(r.op, GMD_FIELD_STREAM_OR_ALL)) {
         r.stream = gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS : choose_stream(g);
     } else if (gmd_op_has(r.op, GMD_FIELD_STREAM)) {

@@ -60,7 +60,7 @@ typedef struct gmd_profile_space {
     const char *const *confs; /* one of them, or none, is drawn */
     size_t conf_count;
     bool conf_is_fixed; /* always confs[0] */
-    bool has_fraction, has_record_stream, has_pools;
+    bool has_fraction, has_record_stream, has_pools, has_checkpoints;
     bool has_captures;       /* where there are pools, and no threads are interleaved */
     bool has_reused_handles; /* of destroyed streams and events */
     bool has_moved_clock;    /* the host's clocks follow `advance`, by seconds to minutes then */

@@ -149,7 +149,7 @@ static void draw_on_pool(mutant *m, uint8_t *record, gmd_input_pool_act act)
 {
     uint8_t place = draw_place(m);
     uint32_t pool = chance(m, 70) ? 0 : below(m, 4);
-    put(m, record, GMD_RECORD_POOL, place, pool, (uint32_t)act);
+    put(m, record, GMD_RECORD_POOL, place, pool, gmd_input_pool_value(act));
 }
 
 static bool has_pools(const mutant *m)
@@ -290,6 +290,32 @@ static size_t work_in_a_pool(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return count;
 }
 
+/* The pool of `as`, on its device. */
+static void put_same_pool(mutant *m, uint8_t *record, const uint8_t *as, gmd_input_pool_act act)
+{
+    put(m, record, GMD_RECORD_POOL, as[1], gmd_input_get16(as + 2), gmd_input_pool_value(act));
+}
+
+/* A pool with a block is kept; the block is freed, or another one comes; the pool is brought back,
+ * and a block alike asked for there. */
+static size_t bring_a_pool_back(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+{
+    size_t count = 0;
+    draw_on_pool(m, r[count++], chance(m, 50) ? GMD_POOL_BEGIN : GMD_POOL_BEGIN_ON);
+    put_alloc(m, r[count++]);
+    r[count - 1][1] = r[0][1];
+    put_same_pool(m, r[count++], r[0], GMD_POOL_CHECKPOINT);
+    if (chance(m, 60)) {
+        put(m, r[count++], GMD_OP_FREE, 0, 0, 0);
+    } else {
+        memcpy(r[count++], r[1], GMD_INPUT_RECORD);
+    }
+    put_same_pool(m, r[count++], r[0], GMD_POOL_RESTORE);
+    memcpy(r[count++], r[1], GMD_INPUT_RECORD);
+    put_same_pool(m, r[count++], r[0], GMD_POOL_END);
+    return count;
+}
+
 /* What is captured works on a block, maybe on another stream, too; then the graph is launched, and
  * a block alike asked for. Or the capture fails, since the host waits for its stream. */
 static size_t capture_work(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
@@ -343,7 +369,7 @@ size_t mutant_draw_idiom(mutant *m, uint8_t records[IDIOM_MAX][GMD_INPUT_RECORD]
         ask_again, use_elsewhere, use_elsewhere, fill_up, fail_a_request, make_holes};
     if (has_pools(m) && chance(m, 45)) {
         static size_t (*const of_pools[])(mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
-            work_in_a_pool, work_in_a_pool, capture_work, fork_in_capture};
+            work_in_a_pool, work_in_a_pool, capture_work, fork_in_capture, bring_a_pool_back};
         return of_pools[below(m, sizeof of_pools / sizeof *of_pools)](m, records);
     }
     return idioms[below(m, sizeof idioms / sizeof *idioms)](m, records);

@@ -9,6 +9,7 @@
 
 #define RACE_DRAWS        1 /* among those of one seed */
 #define RACE_EMPTY_WEIGHT 20
+#define CHECKPOINT_DRAWS  2
 
 const char *const gmd_profile_confs[] = {
     "expandable_segments:True",
@@ -83,7 +84,10 @@ uint32_t gmd_profile_needs_met(const gmd_profile *p, const gmd_profile_space *sp
     bool has_captures = space->has_pools && space->has_captures && !p->interleaves;
     return GMD_NEEDS_EMPTY_CACHE | (space->has_record_stream ? GMD_NEEDS_RECORD_STREAM : 0) |
            (space->has_fraction ? GMD_NEEDS_FRACTION : 0) |
-           (space->has_pools ? GMD_NEEDS_POOLS : 0) | (has_captures ? GMD_NEEDS_CAPTURES : 0) |
+           (space->has_pools ? GMD_NEEDS_POOLS : 0) |
+           (space->has_pools && space->has_checkpoints && !p->interleaves ? GMD_NEEDS_CHECKPOINTS
+                                                                          : 0) |
+           (has_captures ? GMD_NEEDS_CAPTURES : 0) |
            (space->fault_target_count ? GMD_NEEDS_FAULTS : 0) |
            (space->has_budgets ? GMD_NEEDS_BUDGETS : 0) |
            (p->stream_count > 1 ? GMD_NEEDS_STREAMS : 0) |
@@ -123,8 +127,22 @@ static void take_weights(gmd_profile *p, bool of_captures)
     for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         const gmd_request_row *row = &gmd_request_rows[op];
         bool is_release = row->pool_step == GMD_POOL_STEP_RELEASE;
-        if (gmd_op_is_on_pool(op) && (gmd_op_is_of_capture(op) == of_captures || is_release)) {
+        if (gmd_op_is_on_pool(op) && !gmd_op_needs(op, GMD_NEEDS_CHECKPOINTS) &&
+            (gmd_op_is_of_capture(op) == of_captures || is_release)) {
             p->weights[op] = row->weight;
+        }
+    }
+}
+
+/* By a seed of its own, so that the other choices are what they were before there were any. */
+static void draw_checkpoints(gmd_profile *p, const gmd_profile_space *space, uint64_t seed)
+{
+    gmd_random r = {gmd_random_derive(seed, CHECKPOINT_DRAWS)};
+    bool has_pools = p->weights[GMD_OP_RELEASE_POOL];
+    bool can_be = !(GMD_NEEDS_CHECKPOINTS & ~gmd_profile_needs_met(p, space));
+    for (uint32_t op = 0; has_pools && can_be && op < GMD_OP_COUNT; op++) {
+        if (gmd_op_needs(op, GMD_NEEDS_CHECKPOINTS)) {
+            p->weights[op] = gmd_random_chance(&r, 50) ? gmd_request_rows[op].weight : 0;
         }
     }
 }
@@ -183,6 +201,7 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     draw_weights(p, space, &r);
     draw_pools(p, space, &r);
     draw_captures(p, space, &r);
+    draw_checkpoints(p, space, seed);
     p->conditions.reuses_handles = space->has_reused_handles && gmd_random_chance(&r, 40);
     p->conditions.moves_clock = space->has_moved_clock && gmd_random_chance(&r, 30);
     leave_out(p, space);
@@ -306,7 +325,7 @@ bool gmd_profile_race(gmd_profile *p, const gmd_profile_space *space, uint64_t s
 
 const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
                                           "empty_cache, destroy, leave_error, pools, captures, "
-                                          "threads, devices, settings, huge, counts";
+                                          "checkpoints, threads, devices, settings, huge, counts";
 
 /* False: it is no kind of request that can be left out. */
 static bool leave_out_op(gmd_profile_space *space, const char *word)
@@ -334,6 +353,8 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
     bool is_pools = strcmp(name, "pools") == 0, is_captures = strcmp(name, "captures") == 0;
     space->has_pools = space->has_pools && !is_pools;
     space->has_captures = space->has_captures && !is_captures;
+    bool is_checkpoints = strcmp(name, "checkpoints") == 0;
+    space->has_checkpoints = space->has_checkpoints && !is_checkpoints;
     bool is_devices = strcmp(name, "devices") == 0, is_settings = strcmp(name, "settings") == 0;
     space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
     space->has_one_thread = space->has_one_thread || is_threads;
@@ -341,8 +362,8 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
     space->many_device_max = is_devices ? 0 : space->many_device_max;
     space->has_no_counts = space->has_no_counts || is_counts;
     space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
-    return is_pools || is_captures || is_huge || is_threads || is_devices || is_settings ||
-           is_counts;
+    return is_pools || is_captures || is_checkpoints || is_huge || is_threads || is_devices ||
+           is_settings || is_counts;
 }
 
 bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])

@@ -24,7 +24,7 @@
  *       modulo their count
  *    4  value, 4 bytes: size, duration, fraction, or of a fault: its count in the low half (0: 1)
  *       and the error in the high half (0, or none of the device's: the usual one), or of a pool:
- *       a gmd_input_pool_act, modulo 6
+ *       a gmd_input_pool_act (gmd_input_pool_act_from)
  * Bit 0 of byte 1 of a fault says `every`. A destroy of stream 0, what needs a live block where
  * there is none, and what no pool allows there (gmd_pool_state.h) is left out.
  *
@@ -144,12 +144,12 @@ typedef enum gmd_input_boundary {
 } gmd_input_boundary;
 
 /* The op of a record that is a part of GMD_RECORD_HEADER; GMD_OP_COUNT or above: it is no request.
- */
+ * Those on pools are gmd_input_pool_acts. */
 static inline uint8_t gmd_input_further_op(const uint8_t *record)
 {
     uint8_t part = record[1] & 15;
-    return part < GMD_PART_COUNT ? GMD_OP_COUNT
-                                 : (uint8_t)(GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT);
+    uint32_t op = (uint32_t)GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT;
+    return part < GMD_PART_COUNT || gmd_op_is_on_pool(op) ? GMD_OP_COUNT : (uint8_t)op;
 }
 
 static inline bool gmd_input_is_repeat(const uint8_t *record)

@@ -15,10 +15,32 @@ typedef enum gmd_input_pool_act {
     GMD_POOL_RELEASE,
     GMD_POOL_CAPTURE, /* of the record's stream */
     GMD_POOL_LAUNCH,  /* likewise */
+    GMD_POOL_CHECKPOINT,
+    GMD_POOL_RESTORE,
     GMD_POOL_ACTS
 } gmd_input_pool_act;
 
+#define GMD_POOL_FIRST_ACTS GMD_POOL_CHECKPOINT /* those before it the first inputs knew */
+
 enum { GMD_POOL_NOT_LISTED = 255 };
+
+/* The value of a record, and back. What the first inputs had in their values means what it meant.
+ */
+#define GMD_POOL_FURTHER_ACT UINT32_C(0xc7000000)
+
+static inline gmd_input_pool_act gmd_input_pool_act_from(uint32_t value)
+{
+    uint32_t further = GMD_POOL_ACTS - GMD_POOL_FIRST_ACTS;
+    return (value & 0xff000000) == GMD_POOL_FURTHER_ACT
+               ? (gmd_input_pool_act)(GMD_POOL_FIRST_ACTS + (value & 0xffffff) % further)
+               : (gmd_input_pool_act)(value % GMD_POOL_FIRST_ACTS);
+}
+
+static inline uint32_t gmd_input_pool_value(gmd_input_pool_act act)
+{
+    return act < GMD_POOL_FIRST_ACTS ? (uint32_t)act
+                                     : GMD_POOL_FURTHER_ACT | (act - GMD_POOL_FIRST_ACTS);
+}
 
 typedef struct gmd_input_pools {
     uint32_t count; /* that records can name; 0: there are none, and the rest is not set */
@@ -41,17 +63,17 @@ static inline void gmd_input_pools_open(gmd_input_pools *p, uint32_t count)
 static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint32_t target,
                                         gmd_input_pool_act act)
 {
-    static const uint8_t ops[GMD_POOL_ACTS] = {GMD_OP_BEGIN_POOL,    GMD_OP_BEGIN_POOL,
-                                               GMD_OP_END_POOL,      GMD_OP_RELEASE_POOL,
-                                               GMD_OP_BEGIN_CAPTURE, GMD_OP_LAUNCH};
+    static const uint8_t ops[GMD_POOL_ACTS] = {
+        GMD_OP_BEGIN_POOL,    GMD_OP_BEGIN_POOL, GMD_OP_END_POOL,        GMD_OP_RELEASE_POOL,
+        GMD_OP_BEGIN_CAPTURE, GMD_OP_LAUNCH,     GMD_OP_CHECKPOINT_POOL, GMD_OP_RESTORE_POOL};
     uint32_t named = target % p->count;
     bool is_new = p->index[named] == GMD_POOL_NOT_LISTED;
     uint8_t open = p->state.open[r->device];
     bool is_capturing = p->state.capturing == r->device + 1;
     r->op = act == GMD_POOL_END && is_capturing ? GMD_OP_END_CAPTURE : ops[act];
-    r->stream = act == GMD_POOL_BEGIN                            ? GMD_ALL_STREAMS
-                : act == GMD_POOL_END || act == GMD_POOL_RELEASE ? 0
-                                                                 : r->stream;
+    r->stream = act == GMD_POOL_BEGIN                         ? GMD_ALL_STREAMS
+                : gmd_op_has_any(ops[act], GMD_STREAM_FIELDS) ? r->stream
+                                                              : 0;
     r->pool = act == GMD_POOL_END && open ? open - 1u : is_new ? p->used : p->index[named];
     if (gmd_pool_state_note(&p->state, r)) {
         return false;
@@ -75,6 +97,10 @@ static inline gmd_input_pool_act gmd_input_pool_act_of(const gmd_request *r)
         return GMD_POOL_LAUNCH;
     case GMD_POOL_STEP_RELEASE:
         return GMD_POOL_RELEASE;
+    case GMD_POOL_STEP_CHECKPOINT:
+        return GMD_POOL_CHECKPOINT;
+    case GMD_POOL_STEP_RESTORE:
+        return GMD_POOL_RESTORE;
     default:
         return GMD_POOL_END;
     }

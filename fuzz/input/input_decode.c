@@ -480,9 +480,9 @@ static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_
 
 static bool make_on_pool(decoder *d, gmd_request *r, const uint8_t *record)
 {
-    uint32_t act = gmd_input_get32(record + 4) % GMD_POOL_ACTS;
+    gmd_input_pool_act act = gmd_input_pool_act_from(gmd_input_get32(record + 4));
     uint32_t target = target_of(d, record) + turned(d, GMD_TURN_OTHER);
-    return gmd_input_pools_make(&d->pools, r, target, (gmd_input_pool_act)act);
+    return gmd_input_pools_make(&d->pools, r, target, act);
 }
 
 /* `kind`: an op, or GMD_RECORD_POOL. */

@@ -303,7 +303,7 @@ static void put_value(const gmd_request *r, fields *f)
 static void put_on_pool(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
     f->target = r->pool;
-    f->value = (uint64_t)gmd_input_pool_act_of(r);
+    f->value = gmd_input_pool_value(gmd_input_pool_act_of(r));
     is_there(e, i, r->pool < e->trace->pools.count && !gmd_pool_state_note(&e->pools, r));
 }
 

@@ -50,7 +50,8 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
                           gmd_error *error);
 
 /* Whether the allocator exports private pools: a run of no requests, which fails as it would. */
-gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error);
+gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, bool *has_checkpoints,
+                                 gmd_error *error);
 
 /* Many traces with the header of the first (gmd_fork_server_run_persistent), or where the allocator
  * exports gmd_restart, each with its own. */

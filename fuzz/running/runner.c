@@ -299,7 +299,8 @@ gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_in
     return status;
 }
 
-gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error)
+gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, bool *has_checkpoints,
+                                 gmd_error *error)
 {
     gmd_trace trace;
     const gmd_outcome *outcome;
@@ -309,6 +310,7 @@ gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error 
         status = gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     *has_pools = status == GMD_OK && outcome->has_pools;
+    *has_checkpoints = *has_pools && outcome->has_checkpoints;
     gmd_trace_free(&trace);
     return status;
 }

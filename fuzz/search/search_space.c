@@ -77,7 +77,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
 {
     question q = {.error = error};
     gmd_runner_init(&q.runner, run);
-    q.status = gmd_runner_find_pools(&q.runner, &space->has_pools, error);
+    q.status = gmd_runner_find_pools(&q.runner, &space->has_pools, &space->has_checkpoints, error);
     space->has_captures = space->has_pools;
     if (q.status == GMD_OK && run->device.kind != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&q, space->device_max);

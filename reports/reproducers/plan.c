@@ -636,6 +636,8 @@ static void plan_request(planner *p, const gmd_request *r)
     case GMD_OP_LEAVE_ERROR:
         add(p, STEP_LEAVE_ERROR);
         break;
+    case GMD_OP_CHECKPOINT_POOL: /* neither program fits */
+    case GMD_OP_RESTORE_POOL:
     case GMD_OP_COUNT:
         break;
     }

@@ -516,6 +516,12 @@ bool gmd_reproducer_fits_c(const gmd_reproducer *reproducer, char *reason, size_
             "its threads change between CUDA calls, in an order that only gmd makes them keep");
         return false;
     }
+    for (size_t i = 0; i < t->count; i++) {
+        if (gmd_op_needs(t->requests[i].op, GMD_NEEDS_CHECKPOINTS)) {
+            snprintf(reason, size, "it brings a private pool back to a checkpoint");
+            return false;
+        }
+    }
     return true;
 }
 

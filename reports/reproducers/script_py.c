@@ -19,8 +19,10 @@ static const char *misfit(const gmd_request *r)
                ? "only the simulated device makes calls fail on purpose"
            : r->op == GMD_OP_DESTROY     ? "PyTorch's streams are never destroyed"
            : r->op == GMD_OP_LEAVE_ERROR ? "no function of PyTorch leaves an error behind"
-           : r->device                   ? "it needs several devices"
-           : r->thread                   ? "it needs several threads"
+           : gmd_op_needs(r->op, GMD_NEEDS_CHECKPOINTS)
+               ? "PyTorch brings pools back for torch.compile only"
+           : r->device ? "it needs several devices"
+           : r->thread ? "it needs several threads"
            : r->op == GMD_OP_ALLOC && r->bytes > INT64_MAX
                ? "Python asks PyTorch for no more than 2^63 - 1 bytes"
                : NULL;

@@ -203,8 +203,8 @@ TEST_F(bench, settings_that_are_refused_change_nothing)
 {
     bench b = open_bench(GMD_GIB, "");
     take(&b, 512);
-    expect_change(&b, "roundup_power2_divisions:4,expandable_segments:True", GMD_FAILED,
-                  "expandable_segments cannot change while memory of device 0 is reserved");
+    expect_change(&b, "roundup_power2_divisions:4,max_split_size_mb:64", GMD_FAILED,
+                  "max_split_size_mb cannot change while memory of device 0 is reserved");
     take(&b, 1200 * GMD_KIB);
     assert_int_equal(stats_of(&b).allocated_bytes, 1200 * GMD_KIB + 512);
 }
@@ -215,6 +215,51 @@ TEST_F(bench, any_setting_changes_while_nothing_is_reserved)
     expect_change(&b, "expandable_segments:True", GMD_OK, "");
     take(&b, 512);
     assert_int_equal(device_state().reservation_count, 1);
+}
+
+TEST_F(bench, segments_are_expandable_from_the_change_on_and_cached_ones_serve_on)
+{
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t plain = take(&b, 40 * GMD_MIB);
+    expect_change(&b, "expandable_segments:True", GMD_OK, "");
+    uint64_t expandable = take(&b, 40 * GMD_MIB);
+    assert_int_equal(device_state().reservation_count, 1);
+    give(&b, plain);
+    assert_int_equal(take(&b, 40 * GMD_MIB), plain);
+    give(&b, plain);
+    give(&b, expandable);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(stats_of(&b).reserved_bytes, 0);
+    assert_int_equal(device_state().physical_bytes, 0);
+}
+
+/* As in PyTorch: whoever switches them off wants memory that can be shared. */
+TEST_F(bench, no_request_goes_to_expandable_segments_that_were_switched_off)
+{
+    bench b = open_bench(GMD_GIB, "expandable_segments:True");
+    uint64_t expandable = take(&b, 40 * GMD_MIB);
+    uint64_t mapped = device_state().mapped_bytes;
+    give(&b, expandable);
+    expect_change(&b, "expandable_segments:False", GMD_OK, "");
+    uint64_t plain = take(&b, 40 * GMD_MIB);
+    assert_int_not_equal(plain, expandable);
+    assert_int_equal(device_state().mapped_bytes, mapped);
+    give(&b, plain);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(stats_of(&b).reserved_bytes, 0);
+}
+
+TEST_F(bench, a_request_that_is_short_of_memory_gets_that_of_either_kind_of_segments)
+{
+    bench b = open_bench(100 * GMD_MIB, "expandable_segments:True");
+    give(&b, take(&b, 40 * GMD_MIB));
+    expect_change(&b, "expandable_segments:False", GMD_OK, "");
+    give(&b, take(&b, 40 * GMD_MIB));
+    uint64_t all = take(&b, 90 * GMD_MIB);
+    assert_int_not_equal(all, 0);
+    give(&b, all);
+    expect_change(&b, "expandable_segments:True", GMD_OK, "");
+    assert_int_not_equal(take(&b, 96 * GMD_MIB), 0);
 }
 
 TEST_F(bench, a_limit_that_was_resolved_is_changed_by_its_function_only)

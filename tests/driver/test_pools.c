@@ -92,3 +92,79 @@ TEST(pools_are_begun_between_the_threads_requests)
                                         "thread t2\n"
                                         "alloc c 4MiB s1\n"));
 }
+
+/* --- checkpoints ------------------------------------------------------------------------- */
+
+/* `b` takes all of the limit: `expect` tells which blocks are live. */
+TEST(a_restored_pool_has_the_blocks_of_its_checkpoint)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1\n"
+                                        "alloc a 40MiB s1\n"
+                                        "end_pool p\n"
+                                        "checkpoint_pool p\n"
+                                        "free a\n"
+                                        "restore_pool p\n"
+                                        "begin_pool p s1\n"
+                                        "expect oom b 40MiB s1\n"));
+}
+
+TEST(what_was_allocated_after_the_checkpoint_is_freed_by_the_restore)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1\n"
+                                        "checkpoint_pool p\n"
+                                        "alloc a 40MiB s1\n"
+                                        "restore_pool p\n"
+                                        "expect alloc b 40MiB s1\n"
+                                        "use a s1\n"
+                                        "free a\n"));
+}
+
+TEST(a_block_of_before_and_after_keeps_its_name_and_its_contents)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "use a s1\n"
+                                        "checkpoint_pool p\n"
+                                        "alloc b 4MiB s1\n"
+                                        "use b s1\n"
+                                        "restore_pool p\n"
+                                        "use a s1\n"
+                                        "free a\n"
+                                        "restore_pool p\n"
+                                        "restore_pool p\n"));
+}
+
+TEST(a_restore_that_the_allocator_refuses_changes_nothing)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "checkpoint_pool p\n"
+                                        "record a s2\n"
+                                        "restore_pool p\n"
+                                        "use a s2\n"
+                                        "free a\n"
+                                        "restore_pool p\n"));
+}
+
+TEST(a_checkpoint_is_gone_with_a_stream_of_its_blocks)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "free a\n"
+                                        "alloc a 4MiB s1\n"
+                                        "checkpoint_pool p\n"
+                                        "free a\n"
+                                        "destroy s1\n"
+                                        "restore_pool p\n"
+                                        "expect alloc b 4MiB s1\n"));
+}
+
+TEST(an_allocator_without_checkpoints_is_asked_without_them)
+{
+    gmd_outcome *o = run_lines("cudamalloc", "begin_pool p\n"
+                                             "checkpoint_pool p\n"
+                                             "restore_pool p\n");
+    assert_false(o->has_checkpoints);
+    assert_int_equal(o->note_count, 1);
+    expect_clean(o);
+}

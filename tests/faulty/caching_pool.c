@@ -11,7 +11,7 @@
  * host has waited for the blocks that wait; and since these may serve, too, the free blocks are
  * looked at again. While the stream of the request is captured nothing is given back, asked or
  * waited for; a block that waits for a captured stream does so from when the capture is over.
- * Private pools are in caching_routes.c.
+ * Private pools are in caching_routes.c, their checkpoints in caching_checkpoints.c.
  *
  * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "caching_pool.h"
@@ -57,10 +57,14 @@ const char *const faulty_defects[] = {"pytorch182446",
                                       "pytorch106235",
                                       "capture_ignores_record",
                                       "mode_left",
+                                      "restore_lists_live",
+                                      "restore_uncounted",
+                                      "restore_untold",
+                                      "restore_leaves_one",
                                       NULL};
 
 pool pools[FAULTY_DEVICES];
-static block *live;
+block *live;
 uint64_t request_count;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

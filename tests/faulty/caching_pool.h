@@ -46,6 +46,10 @@ enum {
     CAPTURE_IGNORES_RECORD, /* while its stream is captured, a freed block waits for no other stream
                              */
     MODE_LEFT,              /* the thread's capture mode stays relaxed */
+    RESTORE_LISTS_LIVE,     /* blocks that a restored pool has again are free ones, too */
+    RESTORE_UNCOUNTED,      /* what a restore frees stays in the figures */
+    RESTORE_UNTOLD,         /* whoever asks for it does not learn what a restore frees */
+    RESTORE_LEAVES_ONE,     /* a restore forgets the first block that it frees */
 };
 
 #define MIB           ((uint64_t)1 << 20)
@@ -101,6 +105,7 @@ typedef struct pool {
 } pool;
 
 extern pool pools[FAULTY_DEVICES];
+extern block *live;
 extern uint64_t request_count;
 extern pthread_mutex_t lock;
 
@@ -114,6 +119,8 @@ void give_to_list(block *b);
  */
 block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream);
 
+/* The private pool of that name: 1 + its number; 0: there is none. */
+uint32_t owner_named(const pool *p, const uint64_t id[2]);
 /* Where requests on the stream go. */
 uint32_t owner_for(const pool *p, cudaStream_t stream);
 /* A private pool that nobody holds any more; one that graphs work in. */

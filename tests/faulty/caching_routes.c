@@ -6,14 +6,20 @@
 
 #include <stdlib.h>
 
-static private_pool *find_private(pool *p, const uint64_t id[2])
+uint32_t owner_named(const pool *p, const uint64_t id[2])
 {
     for (size_t i = 0; i < p->private_count; i++) {
         if (p->privates[i].id[0] == id[0] && p->privates[i].id[1] == id[1]) {
-            return &p->privates[i];
+            return (uint32_t)i + 1;
         }
     }
-    return NULL;
+    return 0;
+}
+
+static private_pool *find_private(pool *p, const uint64_t id[2])
+{
+    uint32_t owner = owner_named(p, id);
+    return owner ? &p->privates[owner - 1] : NULL;
 }
 
 static private_pool *make_private(pool *p, const uint64_t id[2])

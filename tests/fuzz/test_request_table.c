@@ -99,6 +99,10 @@ static const char *lines_before(uint32_t op)
         return "begin_pool p0 s1 device 1\nend_pool p0 device 1\n";
     case GMD_POOL_STEP_LAUNCH:
         return "begin_capture p0 s1 device 1\nend_capture p0 device 1\n";
+    case GMD_POOL_STEP_CHECKPOINT:
+        return "begin_pool p0 s1 device 1\n";
+    case GMD_POOL_STEP_RESTORE:
+        return "begin_pool p0 s1 device 1\ncheckpoint_pool p0 device 1\n";
     default:
         return "";
     }

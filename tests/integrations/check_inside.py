@@ -121,13 +121,27 @@ def settings_before_the_first_tensor(torch, _out, _is_gmd):
     return {"expandable": [s["is_expandable"] for s in segments], "kept": kept.numel()}
 
 
+def segments_of_both_kinds(torch, _out, _is_gmd):
+    """Expandable segments are switched on and off while memory is reserved."""
+    kept = [torch.empty(30 * MIB, device="cuda", dtype=torch.uint8)]
+    for setting in ("True", "False", "True"):
+        torch.cuda.memory._set_allocator_settings(f"expandable_segments:{setting}")
+        kept.append(torch.empty(30 * MIB, device="cuda", dtype=torch.uint8))
+    kinds = sorted((s["is_expandable"], s["allocated_size"]) for s in torch.cuda.memory_snapshot())
+    reserved = [torch.cuda.memory_reserved()]
+    del kept
+    torch.cuda.empty_cache()
+    reserved.append(torch.cuda.memory_reserved())
+    return {"kinds": kinds, "bytes": reserved}
+
+
 def settings_that_cannot_change_are_named(torch, _out, is_gmd):
     """PyTorch's own allocator changes these, too; gmd's does not, and says so."""
     kept = torch.empty(3 * MIB, device="cuda", dtype=torch.uint8)
     try:
-        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        torch.cuda.memory._set_allocator_settings("max_split_size_mb:64")
     except RuntimeError as error:
-        return {"is_told": "expandable_segments cannot change" in str(error), "kept": kept.numel()}
+        return {"is_told": "max_split_size_mb cannot change" in str(error), "kept": kept.numel()}
     return {"is_told": not is_gmd, "kept": kept.numel()}
 
 
@@ -652,7 +666,7 @@ watching_costs_little.runs_alone = True
 CHECKS = (
     accelerator_figures, accelerator_empty_cache, accelerator_resets, accumulated_resets,
     profiler_sees_memory, profiler_sees_refusals, settings_at_run_time, settings_before_the_first_tensor,
-    settings_that_cannot_change_are_named, bad_settings_are_refused, snapshot_of_a_pool, nested_pools,
+    segments_of_both_kinds, settings_that_cannot_change_are_named, bad_settings_are_refused, snapshot_of_a_pool, nested_pools,
     pools_of_users, pool_without_splits, pool_in_reserve, cache_of_a_held_pool, reduce_overhead,
     fraction_of_the_environment, history_of_old, history_that_goes_on, stacks_of_live_blocks,
     stacks_of_both_languages, history_without_some_actions, history_of_unknown_actions,

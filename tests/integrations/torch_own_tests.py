@@ -34,7 +34,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = ("test_cuda.py", "inductor/test_cudagraph_trees.py", "test_cuda_trace.py", "test_cuda_sanitizer.py",
          "test_cuda_multigpu.py", "test_cuda_expandable_segments.py")
 ALLOCATORS = ("native", "gmd")
-CHUNK = 8  # tests that one process begins with
 
 
 # --- processes --------------------------------------------------------------------------------------------------
@@ -189,8 +188,9 @@ class Runner:
         self.tell("those that failed have run again")
 
     def run_all(self, pool, names_of, allocators):
-        work = [(file, allocator, names[at:at + CHUNK]) for file, names in names_of.items()
-                for at in range(0, len(names), CHUNK) for allocator in allocators]
+        chunk = self.options.chunk
+        work = [(file, allocator, names[at:at + chunk]) for file, names in names_of.items()
+                for at in range(0, len(names), chunk) for allocator in allocators]
         list(pool.map(lambda each: self.chunk(*each), work))
 
     def has_passed(self, file, name):
@@ -297,6 +297,7 @@ def parse():
     parser.add_argument("--left", help="the file of tests that are known not to pass")
     parser.add_argument("--out", default=".", help="folder for outcomes.json and summary.md")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="so many processes at the same time")
+    parser.add_argument("--chunk", type=int, default=8, help="so many tests begin in one process; 1: each is alone")
     parser.add_argument("--timeout", type=float, default=90, help="seconds that a test may take")
     parser.add_argument("--quick", action="store_true",
                         help="with PyTorch's allocator only what does not pass with gmd's")

@@ -233,6 +233,25 @@ TEST_F(text, a_capture_is_of_one_stream_and_ends_in_its_pool)
     assert_int_equal(parsed.pools.count, 1);
 }
 
+TEST_F(text, a_pool_is_kept_and_brought_back_while_it_is_held)
+{
+    parse_body("begin_pool p device 1\ncheckpoint_pool p device 1\nend_pool p device 1\n"
+               "restore_pool p device 1\nrestore_pool p device 1\n");
+    assert_int_equal(parsed.requests[1].op, GMD_OP_CHECKPOINT_POOL);
+    assert_int_equal(parsed.requests[1].device, 1);
+    assert_int_equal(parsed.requests[3].op, GMD_OP_RESTORE_POOL);
+    assert_body_refused("checkpoint_pool p\n",
+                        "x.gmd:2: expected a pool that was begun on the device and is not released "
+                        "yet, found 'p'");
+    assert_body_refused("begin_pool p\nend_pool p\ncheckpoint_pool p\nrelease_pool p\n"
+                        "begin_pool p\nrestore_pool p\n",
+                        "x.gmd:7: expected a pool with a checkpoint, by a checkpoint_pool on the "
+                        "device, found 'p'");
+    assert_body_refused("begin_pool p\ncheckpoint_pool p\nend_pool p\nbegin_capture p s1\n"
+                        "restore_pool p\n",
+                        "x.gmd:6: expected end_capture before a restore_pool, found 'p'");
+}
+
 TEST_F(text, two_captures_may_share_a_pool)
 {
     parse_body("begin_capture p s1\nend_capture p\nbegin_capture p s2\n"
