@@ -111,7 +111,7 @@ class Archive:
             self.coded.popleft().synchronize()
 
 
-@job("cross_stream_pending")
+@job("cross_stream_pending", fixed_contested="64 MiB of 228 wait for the archive's stream from the third iteration on")
 def sounds_for_the_archive(run):
     """Sounds are listened to and given to an archive, which codes them on another stream, much slower than they come.
     The listener forgets them at once; they are freed when the archive is through with them. Fixed: the listener waits

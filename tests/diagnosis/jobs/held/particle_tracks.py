@@ -144,7 +144,7 @@ class Borders:
             self.sending.popleft().synchronize()
 
 
-@job("cross_stream_pending")
+@job("cross_stream_pending", fixed_contested="64 MiB of 256 wait for the copies' stream from the third iteration on")
 def borders_of_the_detector(run):
     """Features at the border of each part are copied to the host on a stream that waits for the one that computes them.
     Python has given out all parts long before; each border is freed, and nobody may have its memory until its copy is
