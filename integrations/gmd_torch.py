@@ -267,7 +267,7 @@ def change_settings(conf):
 
 
 class _Serving(ctypes.Structure):  # serving_functions
-    _fields_ = [(name, ctypes.c_void_p) for name in ("malloc", "free", "block_size", "empty_cache", "error")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("malloc", "free", "block_size", "empty_cache", "pools", "error")]
 
 
 def _sanitize(options):
@@ -282,6 +282,8 @@ def _sanitize(options):
     _call_with_message(library.gmd_sanitizer_start, text.encode())
     serving = _Serving(*(_address(library, f"gmd_sanitizer_{name}") for name, _ in _Serving._fields_))
     state.hooks.gmd_torch_serve_by(ctypes.byref(serving))
+    if library.gmd_sanitizer_waits_for_launches():
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # the driver reads it when CUDA is first used
     library.gmd_sanitizer_check.restype = library.gmd_sanitizer_finish.restype = ctypes.c_uint64
     library.gmd_sanitizer_set_stack_source(ctypes.c_void_p(_address(state.hooks, "gmd_torch_python_stack")), None)
     state.sanitizer = library

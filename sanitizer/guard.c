@@ -7,6 +7,8 @@
 #include "guard_state.h"
 #include "launches.h"
 #include "releases.h"
+#include "faults.h"
+#include "unmapping.h"
 
 #include "gmd_cuda_scope.h"
 
@@ -27,6 +29,7 @@ void guard_release_all(guard *g)
     guard_fill_gathered(g);
     for (int device = 0; device < g->device_count; device++) {
         guard_release_beyond(g, device, 0, 0);
+        guard_release_spares(g, device);
     }
     g->allocator.empty_cache();
     launches_unmute();
@@ -67,14 +70,19 @@ static void free_block(guard *g, void *ptr)
     if (b->is_plain || is_finished) { /* take_live has taken it out of the index, too */
         guard_order_freed(g, b);
         guard_give_back(g, b, false);
+        guard_unmap_waiting(g, stack);
         return;
     }
     b->freed_stack = stack;
     b->freed_ns = guard_now_ns();
     guard_order_freed(g, b);
     uint64_t now = b->freed_ns;
-    guard_hold_back(g, b);
-    guard_release_when_full(g, device);
+    if (b->mapped.memory) {
+        guard_unmap(g, b, stack);
+    } else {
+        guard_hold_back(g, b);
+        guard_release_when_full(g, device);
+    }
     if (is_check_due(g, now)) {
         guard_fill_gathered(g);
         guard_launch_checks(g);
@@ -117,15 +125,33 @@ static bool prepare(guard *g, int device, gmd_error *error)
 }
 
 /* What is held back goes first when memory is short. */
-static void *request(guard *g, uint64_t bytes, int device, cudaStream_t stream)
+static void make_room(guard *g, int device)
 {
-    void *memory = g->allocator.malloc(bytes, device, stream);
-    if (!memory) {
-        guard_fill_gathered(g);
-        guard_release_beyond(g, device, 0, 0);
-        memory = g->allocator.malloc(bytes, device, stream);
+    guard_fill_gathered(g);
+    guard_release_beyond(g, device, 0, 0);
+    guard_release_spares(g, device);
+}
+
+static bool request_mapped(guard *g, guarded_block *b)
+{
+    if (guard_map(g, b)) {
+        return true;
     }
-    return memory;
+    make_room(g, b->device);
+    g->allocator.empty_cache();
+    return guard_map(g, b);
+}
+
+static bool request(guard *g, guarded_block *b)
+{
+    void *memory = g->allocator.malloc(b->total, b->device, b->stream);
+    if (!memory) {
+        make_room(g, b->device);
+        memory = g->allocator.malloc(b->total, b->device, b->stream);
+    }
+    b->memory = (uintptr_t)memory;
+    b->address += b->memory;
+    return memory != NULL;
 }
 
 /* False: no host memory. */
@@ -191,6 +217,7 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
     bool is_finished = atomic_load(&g->is_finished);
     uint32_t stack = is_finished ? 0 : g->allocator.keep_stack();
     guard_poll(g, stack);
+    guard_unmap_waiting(g, stack);
     if (device < 0 || device >= g->device_count || size > UINT64_MAX / 2 ||
         raise_finding(g, error)) {
         return NULL;
@@ -210,13 +237,10 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
                          .allocated_stack = stack,
                          .is_plain = is_plain};
     place_block(g, b);
-    void *memory = request(g, b->total, device, stream);
-    if (!memory) {
+    if (is_plain || !guard_maps(g, size) ? !request(g, b) : !request_mapped(g, b)) {
         free(b);
         return NULL;
     }
-    b->memory = (uintptr_t)memory;
-    b->address += b->memory;
     void *address = (void *)(uintptr_t)b->address;
     guard_fill_allocated(g, b);
     guard_order_allocated(g, b);
@@ -263,6 +287,11 @@ void guard_record_stream(guard *g, void *ptr, cudaStream_t stream)
     }
 }
 
+void guard_pools_changed(guard *g, int change)
+{
+    atomic_fetch_add(&g->pools, change);
+}
+
 uint64_t guard_block_size(guard *g, const void *ptr)
 {
     pthread_mutex_lock(&g->lock);
@@ -289,6 +318,16 @@ uint64_t guard_finish(guard *g)
 }
 
 /* --- the guard itself --------------------------------------------------------------------- */
+
+static gmd_status start_unmapping(guard *g, gmd_error *error)
+{
+    if (g->options.unmap_bytes == UNMAP_NEVER) {
+        return GMD_OK;
+    }
+    g->recent = recent_works_create();
+    return g->recent ? mappings_create(&g->mappings, g->device_count, error)
+                     : gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
+}
 
 gmd_status guard_create(guard **made, const sanitizer_options *options,
                         const guard_allocator *allocator, sweeps *s, int device_count,
@@ -317,6 +356,12 @@ gmd_status guard_create(guard **made, const sanitizer_options *options,
     pthread_mutex_init(&g->lock, NULL);
     pthread_mutex_init(&g->reporting, NULL);
     g->lowest = UINT64_MAX;
+    gmd_status status = start_unmapping(g, error);
+    if (status != GMD_OK) {
+        g->sweeps = NULL; /* still the caller's */
+        guard_destroy(g);
+        return status;
+    }
     guard_order_start(g);
     *made = g;
     return GMD_OK;
@@ -342,11 +387,14 @@ void guard_destroy(guard *g)
         for (guarded_block *b; (b = quarantine_take_beyond(&g->devices[device].held, 0, 0));) {
             free(b);
         }
+        guard_drop_unmapped(g, device);
         if (g->devices[device].side) {
             cuda_succeeded(cudaStreamDestroy(g->devices[device].side));
         }
     }
     sweeps_close(g->sweeps);
+    mappings_destroy(g->mappings);
+    recent_works_destroy(g->recent);
     report_destroy(g->report);
     pthread_mutex_destroy(&g->preparing);
     pthread_mutex_destroy(&g->lock);

@@ -32,6 +32,8 @@ typedef struct freed_batch {
 
 typedef struct device_part {
     quarantine held;
+    quarantine going; /* freed, and still mapped */
+    quarantine gone;  /* what was unmapped: addresses only */
     freed_batch gathered;
     cudaStream_t side; /* where fills wait for all streams that used a block */
     _Atomic bool is_ready;
@@ -48,6 +50,10 @@ struct guard {
     _Atomic uint32_t next_ticket;
     _Atomic uint64_t next_check_ns;
     _Atomic bool is_finished;
+    mappings *mappings;               /* NULL: blocks keep their mappings */
+    struct recent_works *recent;      /* likewise */
+    _Atomic bool is_lost;             /* an illegal access was reported: CUDA does nothing more */
+    _Atomic int pools;                /* that requests go to: captures may be under way */
     struct order *order;              /* happens-before, and what it is told by; NULL: off */
     struct launches *launches;        /* likewise */
     _Atomic uint64_t lowest, highest; /* addresses that blocks ever had */
@@ -56,7 +62,7 @@ struct guard {
     pthread_mutex_t lock; /* this and below */
     block_set live;
     block_index index; /* of live blocks and those held back */
-    uint64_t block_count, zone_bytes, held_bytes;
+    uint64_t block_count, zone_bytes, held_bytes, mapped_bytes;
     report_figures figures;
     pthread_mutex_t reporting; /* the report, and reading finds; taken before `lock` */
 };

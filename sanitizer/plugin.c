@@ -15,6 +15,7 @@ static sanitizer_options options;
 static bool is_started;
 static gmd_stack_source *stack_source;
 static void *stack_context;
+static int pools; /* that requests go to */
 static guard *_Atomic instance;
 
 static _Thread_local gmd_error last_error;
@@ -60,6 +61,9 @@ static guard *make_guard(gmd_error *error)
     } else if (sweeps_open(&s, device_count, error) == GMD_OK &&
                guard_create(&made, &options, &reference, s, device_count, error) != GMD_OK) {
         sweeps_close(s);
+    }
+    if (made) {
+        guard_pools_changed(made, pools);
     }
     if (made && stack_source) {
         gmd_set_stack_source(stack_source, stack_context);
@@ -123,6 +127,22 @@ uint64_t gmd_sanitizer_block_size(int device, const void *ptr)
     guard *g = instance;
     (void)device;
     return g ? guard_block_size(g, ptr) : 0;
+}
+
+void gmd_sanitizer_pools(int change)
+{
+    pthread_mutex_lock(&making);
+    pools += change;
+    guard *g = instance;
+    if (g) {
+        guard_pools_changed(g, change);
+    }
+    pthread_mutex_unlock(&making);
+}
+
+int gmd_sanitizer_waits_for_launches(void)
+{
+    return is_started && options.waits_for_launches;
 }
 
 int gmd_sanitizer_wants_reads(void)

@@ -27,7 +27,9 @@ void guard_give_back(guard *g, guarded_block *b, bool is_ordered)
         cuda_succeeded(cudaEventDestroy(b->filled));
     }
     guard_order_dropped(g, b);
-    g->allocator.free(memory, b->total, b->device, b->stream);
+    if (!b->mapped.memory) { /* else the process ends, and nobody waits for the device */
+        g->allocator.free(memory, b->total, b->device, b->stream);
+    }
     free(b);
 }
 
