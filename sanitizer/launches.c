@@ -248,7 +248,7 @@ static bool is_trusted(const kernel_trust *trust, uint32_t at, uint32_t bytes)
 {
     uint32_t from_end = (bytes - at) / (uint32_t)WORD; /* 1: the last word */
     return bytes == WORD ? trust->in_pointers
-                         : trust->in_structures ||
+                         : trust->in_structures || (trust->in_first_words && at == 0) ||
                                (from_end <= 32 && trust->tail_words >> (from_end - 1) & 1);
 }
 

@@ -357,6 +357,22 @@ TEST_F(launches, of_a_structure_with_a_known_layout_the_known_words_are_certain)
     }
 }
 
+TEST_F(launches, a_structure_of_cupys_begins_with_the_address)
+{
+    world *w = *state;
+    fake_kernel kernel = {.count = 1, .sizes = {32}};
+    for (uint32_t at = 0; at < 4; at++) {
+        uint64_t structure[4] = {[1] = 8};
+        structure[at] = allocate(w, 0, 0);
+        kernel_call call = {
+            .function = &kernel, .stream = SIDE, .parameters = (void *[]){structure}};
+        call_back(w, 0, call_cuLaunchKernel, &call, 0, "cupy_multiply__float32_int_float32");
+        w->count = 0;
+        assert_true(is_freed_early(w));
+        assert_int_equal(w->found[0].is_certain, at == 0);
+    }
+}
+
 /* --- copies ------------------------------------------------------------------------------ */
 
 TEST_F(launches, copies_and_memsets_use_their_operands)
