@@ -17,17 +17,17 @@ static bool was_made; /* or could not be: it is tried once */
 static gmd_allocator *_Atomic instance;
 static char conf[4096]; /* of gmd_configure */
 
-/* A tool that is there is told of blocks if it wants to know, unless GMD_ANNOUNCE says 0. */
+/* A tool that is there is told of blocks where GMD_ANNOUNCE says so, which gmd_torch.py does. */
 static void start_announcing(void)
 {
     const char *tool = getenv(NVTX_TOOL_VARIABLE), *wish = getenv("GMD_ANNOUNCE");
     char reason[512];
-    if (!tool || !*tool || (wish && strcmp(wish, "0") == 0) || announcements_are_on) {
+    if (!tool || !*tool || !wish || strcmp(wish, "0") == 0 || announcements_are_on) {
         return;
     }
     if (announcements_start(tool, reason, sizeof reason)) {
         fprintf(stderr, "gmd_allocator: blocks are announced to %s\n", tool);
-    } else if (wish) {
+    } else {
         fprintf(stderr, "gmd_allocator: blocks are not announced: %s\n", reason);
     }
 }

@@ -206,6 +206,8 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     path = _find_library(library)
     loaded = _load(path)
     hooks, hooks_path = _load_beside(path, _HOOKS)
+    if os.environ.get("NVTX_INJECTION64_PATH"):  # compute-sanitizer, say: it is told of blocks
+        os.environ.setdefault("GMD_ANNOUNCE", "1")
     state = _State(torch, loaded, hooks, path)
     _state = state  # for _function; taken back where something is refused
     conf = _default_conf() if conf is None else conf
