@@ -5,6 +5,7 @@
 #include "faults.h"
 
 #include "gmd_test.h"
+#include "guard_order.h"
 
 #include <string.h>
 
@@ -164,6 +165,114 @@ TEST_F(unmapping, an_illegal_access_is_reported_once_with_the_block_that_was_fre
     assert_true(is_reported("\"allocated\": [\"train.py:41:step\"]"));
     assert_true(is_reported("\"freed\": [\"train.py:42:step\"]"));
     assert_true(is_reported("\"noticed_in\": [\"train.py:43:step\"]"));
+}
+
+/* --- who it was: with an order, and work as it would be told --------------------------------- */
+
+static int open_ordered(void **state)
+{
+    const order_settings settings = {.found = NULL};
+    bench_open(&bench, "full,zone:512,interval:0s,order:unseen,unmap:4KiB,launches:waited_for");
+    bench.guard->order = order_create(&settings);
+    bench.stack = 7;
+    *state = NULL;
+    return 0;
+}
+
+FIXTURE(ordered, open_ordered, close_bench);
+
+static order_block *order_of(const void *block)
+{
+    guarded_block *b = block_index_find(&bench.guard->index, (uintptr_t)block);
+    return b ? b->order : NULL;
+}
+
+static void queue(const char *what, uint64_t place, const void *block)
+{
+    const order_use use = {.block = order_of(block), .is_certain = true};
+    guard_note_work(bench.guard, &(launches_work){.what = what,
+                                                  .place = place,
+                                                  .stream = {.handle = 0x7000},
+                                                  .uses = &use,
+                                                  .count = use.block ? 1 : 0});
+}
+
+TEST_F(ordered, a_freed_block_whose_address_the_work_had_is_named)
+{
+    bench.stack = 41;
+    char *block = bench_malloc(&bench, 4096), *later = bench_malloc(&bench, 8192);
+    bench.stack = 42;
+    guard_free(bench.guard, block);
+    bench.stack = 43;
+    guard_free(bench.guard, later);
+    queue("read_late", 44, block);
+    guard_see_result(bench.guard, 0, cudaErrorIllegalAddress, 45);
+    assert_true(is_reported("\"suspected_by\": \"address\""));
+    assert_true(is_reported("\"bytes\": 4096"));
+    assert_true(is_reported("\"allocated\": [\"train.py:41:step\"]"));
+    assert_true(is_reported("\"freed\": [\"train.py:42:step\"]"));
+    assert_true(is_reported("\"what\": \"read_late\""));
+    assert_true(is_reported("\"queued\": [\"train.py:44:step\"]"));
+}
+
+TEST_F(ordered, a_live_block_is_named_where_the_work_had_no_freed_one)
+{
+    guard_free(bench.guard, bench_malloc(&bench, 8192));
+    bench.stack = 41;
+    queue("write_far", 44, bench_malloc(&bench, 4096));
+    guard_see_result(bench.guard, 0, cudaErrorIllegalAddress, 45);
+    assert_true(is_reported("\"suspected_by\": \"bounds\""));
+    assert_true(is_reported("\"allocated\": [\"train.py:41:step\"]"));
+    assert_true(is_reported("probably beyond the bounds of a block of 4.0 KiB"));
+}
+
+TEST_F(ordered, work_that_is_over_is_no_suspect)
+{
+    char *freed = bench_malloc(&bench, 4096);
+    guard_free(bench.guard, freed);
+    queue("over", 44, freed);
+    guard_free(bench.guard, bench_malloc(&bench, 8192)); /* which waits */
+    guard_see_result(bench.guard, 0, cudaErrorIllegalAddress, 45);
+    assert_true(is_reported("\"suspected_by\": \"latest_free\""));
+    assert_true(is_reported("\"bytes\": 8192"));
+}
+
+TEST_F(ordered, where_launches_are_waited_for_the_last_one_it_was)
+{
+    char *freed = bench_malloc(&bench, 4096);
+    guard_free(bench.guard, freed);
+    queue("earlier", 44, freed);
+    queue("last", 45, bench_malloc(&bench, 8192));
+    guard_see_result(bench.guard, 0, cudaErrorIllegalAddress, 46);
+    assert_true(is_reported("\"what\": \"last\""));
+    assert_true(is_reported("\"suspected_by\": \"bounds\""));
+}
+
+TEST_F(ordered, without_a_block_the_work_is_named)
+{
+    queue("lost", 44, NULL);
+    guard_see_result(bench.guard, 0, cudaErrorIllegalAddress, 45);
+    assert_true(is_reported("\"suspected_by\": \"nothing\""));
+    assert_true(is_reported("\"what\": \"lost\""));
+}
+
+TEST_F(ordered, what_was_found_before_is_found_by_the_access_as_well)
+{
+    bench.stack = 41;
+    char *block = bench_malloc(&bench, 4096);
+    bench.stack = 42;
+    guard_free(bench.guard, block);
+    guarded_block *b = block_index_find(&bench.guard->index, (uintptr_t)block);
+    const finding before = {.kind = FINDING_USED_AFTER_FREE,
+                            .moment = MOMENT_QUEUED,
+                            .block = *b,
+                            .evidence = EVIDENCE_HAPPENS_BEFORE,
+                            .use = "a graph"};
+    report_finding(bench.guard->report, &before);
+    queue("a graph", 44, block);
+    guard_see_result(bench.guard, 0, cudaErrorIllegalAddress, 45);
+    assert_int_equal(guard_check(bench.guard), 1);
+    assert_true(is_reported("\"found_by\": [\"happens_before\", \"fault\"]"));
 }
 
 TEST_F(unmapping, another_error_of_cuda_is_no_finding)
