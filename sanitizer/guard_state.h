@@ -34,6 +34,7 @@ typedef struct device_part {
     quarantine held;
     quarantine going; /* freed, and still mapped */
     quarantine gone;  /* what was unmapped: addresses only */
+    uint64_t mapped_bytes, mapped_peak_bytes;
     freed_batch gathered;
     cudaStream_t side; /* where fills wait for all streams that used a block */
     _Atomic bool is_ready;
@@ -62,7 +63,7 @@ struct guard {
     pthread_mutex_t lock; /* this and below */
     block_set live;
     block_index index; /* of live blocks and those held back */
-    uint64_t block_count, zone_bytes, held_bytes, mapped_bytes;
+    uint64_t block_count, zone_bytes, held_bytes;
     report_figures figures;
     pthread_mutex_t reporting; /* the report, and reading finds; taken before `lock` */
 };

@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "guard.h"
 #include "reads.h"
+#include "unmapping.h"
 
 #include "gmd_sanitizer.h"
 
@@ -138,6 +139,15 @@ void gmd_sanitizer_pools(int change)
         guard_pools_changed(g, change);
     }
     pthread_mutex_unlock(&making);
+}
+
+uint64_t gmd_sanitizer_mapped_bytes(int device, uint64_t *peak, int resets_peak)
+{
+    guard *g = instance;
+    *peak = 0;
+    return g && device >= 0 && device < g->device_count
+               ? guard_mapped_bytes(g, device, peak, resets_peak != 0)
+               : 0;
 }
 
 int gmd_sanitizer_waits_for_launches(void)

@@ -23,6 +23,20 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
     return (bytes + to - 1) / to * to;
 }
 
+static void count_mapped(guard *g, int device, uint64_t bytes)
+{
+    device_part *d = &g->devices[device];
+    pthread_mutex_lock(&g->lock);
+    d->mapped_bytes += bytes;
+    if (d->mapped_bytes > d->mapped_peak_bytes) {
+        d->mapped_peak_bytes = d->mapped_bytes;
+    }
+    if (d->mapped_bytes > g->figures.mapped_peak_bytes) {
+        g->figures.mapped_peak_bytes = d->mapped_bytes;
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
 /* The block's end is the mapping's, so that what is read or written behind it is an illegal access,
  * too. */
 bool guard_map(guard *g, guarded_block *b)
@@ -38,14 +52,20 @@ bool guard_map(guard *g, guarded_block *b)
         b->memory = b->mapped.address;
         b->total = total;
         b->address = b->memory + total - size;
-        pthread_mutex_lock(&g->lock);
-        g->mapped_bytes += total;
-        if (g->mapped_bytes > g->figures.mapped_peak_bytes) {
-            g->figures.mapped_peak_bytes = g->mapped_bytes;
-        }
-        pthread_mutex_unlock(&g->lock);
+        count_mapped(g, b->device, total);
     }
     return is_mapped;
+}
+
+uint64_t guard_mapped_bytes(guard *g, int device, uint64_t *peak, bool resets_peak)
+{
+    pthread_mutex_lock(&g->lock);
+    device_part *d = &g->devices[device];
+    d->mapped_peak_bytes = resets_peak ? d->mapped_bytes : d->mapped_peak_bytes;
+    uint64_t bytes = d->mapped_bytes;
+    *peak = d->mapped_peak_bytes;
+    pthread_mutex_unlock(&g->lock);
+    return bytes;
 }
 
 /* --- frees -------------------------------------------------------------------------------- */
@@ -84,7 +104,7 @@ static guarded_block *keep_gone(guard *g, guarded_block *b)
 {
     quarantine *gone = &g->devices[b->device].gone;
     pthread_mutex_lock(&g->lock);
-    g->mapped_bytes -= b->total;
+    g->devices[b->device].mapped_bytes -= b->total;
     quarantine_add(gone, b);
     guarded_block *oldest =
         quarantine_take_beyond(gone, UINT64_MAX, g->options.quarantine_blocks);

@@ -20,6 +20,9 @@ void guard_unmap(guard *g, guarded_block *b, uint32_t stack);
 /* Those that still wait, if they can go now. */
 void guard_unmap_waiting(guard *g, uint32_t stack);
 
+/* Bytes of such blocks on a device now, and at most since the peak was reset. */
+uint64_t guard_mapped_bytes(guard *g, int device, uint64_t *peak, bool resets_peak);
+
 /* Memory that no block has goes back to the device. */
 void guard_release_spares(guard *g, int device);
 

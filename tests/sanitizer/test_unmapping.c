@@ -3,6 +3,7 @@
 
 #include "checks.h"
 #include "faults.h"
+#include "unmapping.h"
 
 #include "gmd_test.h"
 #include "guard_order.h"
@@ -78,6 +79,18 @@ TEST_F(unmapping, memory_of_freed_blocks_serves_others_when_it_is_short)
     guard_free(bench.guard, bench_malloc(&bench, 40 << 20));
     guard_free(bench.guard, bench_malloc(&bench, 50 << 20));
     assert_non_null(bench_malloc(&bench, 4000)); /* of the allocator */
+}
+
+TEST_F(unmapping, bytes_in_mappings_are_counted)
+{
+    uint64_t peak = 0;
+    char *block = bench_malloc(&bench, 3 << 20);
+    assert_int_equal(guard_mapped_bytes(bench.guard, 0, &peak, false), 4 << 20);
+    guard_free(bench.guard, block);
+    assert_int_equal(guard_mapped_bytes(bench.guard, 0, &peak, false), 0);
+    assert_int_equal(peak, 4 << 20);
+    guard_mapped_bytes(bench.guard, 0, &peak, true);
+    assert_int_equal(peak, 0);
 }
 
 TEST_F(unmapping, behind_a_block_there_is_nothing)
