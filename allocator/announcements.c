@@ -98,8 +98,7 @@ static bool take_functions(void)
     nvtx_start_extended *start;
     memset(slots, 0, sizeof slots);
     *(void **)&start = dlsym(to.library, NVTX_START_EXTENDED);
-    return start && start(&module) &&
-           take_slot(slots, NVTX_HEAP_REGISTER, &to.heap_register) &&
+    return start && start(&module) && take_slot(slots, NVTX_HEAP_REGISTER, &to.heap_register) &&
            take_slot(slots, NVTX_HEAP_UNREGISTER, &to.heap_unregister) &&
            take_slot(slots, NVTX_REGIONS_REGISTER, &to.regions_register) &&
            take_slot(slots, NVTX_REGIONS_UNREGISTER, &to.regions_unregister);

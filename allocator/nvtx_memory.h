@@ -92,7 +92,8 @@ typedef void nvtx_function(void);
 
 typedef struct nvtx_callbacks {
     size_t struct_bytes;
-    int (*function_table)(int module, nvtx_function ****table, unsigned *size); /* 1: there is one */
+    int (*function_table)(int module, nvtx_function ****table,
+                          unsigned *size); /* 1: there is one */
 } nvtx_callbacks;
 
 typedef int nvtx_start_core(const void *(*export_table)(uint32_t number)); /* likewise */

@@ -175,7 +175,7 @@ typedef enum cupti_action {
 
 /* Within what those calls point to. */
 #define CUPTI_CONFIG_STREAM_AT     32 /* CUlaunchConfig.hStream */
-#define CUPTI_FROM_HOST_AT         8 /* cuMemcpyHtoD.srcHost */
+#define CUPTI_FROM_HOST_AT         8  /* cuMemcpyHtoD.srcHost */
 #define CUPTI_FROM_HOST_BYTES_AT   16
 #define CUPTI_RECTANGLE_TYPE_AT    16 /* CUDA_MEMCPY2D.srcMemoryType */
 #define CUPTI_RECTANGLE_FROM_AT    32 /* .srcDevice */

@@ -69,7 +69,8 @@ static void note_block(recent_work *w, const order_subject *subject, bool is_fre
 
 void guard_note_work(guard *g, const launches_work *work)
 {
-    recent_work noted = {.what = work->what, .place = (uint32_t)work->place, .stream = work->stream};
+    recent_work noted = {
+        .what = work->what, .place = (uint32_t)work->place, .stream = work->stream};
     recent_works *w = g->recent;
     if (!w) {
         return;

@@ -2,12 +2,12 @@
 #include "guard.h"
 
 #include "checks.h"
+#include "faults.h"
 #include "fills.h"
 #include "guard_order.h"
 #include "guard_state.h"
 #include "launches.h"
 #include "releases.h"
-#include "faults.h"
 #include "unmapping.h"
 
 #include "gmd_cuda_scope.h"

@@ -30,7 +30,7 @@ typedef struct guarded_block {
                     */
     bool has_lost_stream;      /* one of its streams was destroyed: nothing may be queued there */
     bool is_filled;            /* freed, and holds the pattern once `filled` is over */
-    mapping mapped; /* memory 0: the allocator's memory, or it was taken away */
+    mapping mapped;            /* memory 0: the allocator's memory, or it was taken away */
     struct order_block *order; /* of happens-before; NULL: off */
     cudaEvent_t filled;        /* NULL: it was filled on its own stream */
 } guarded_block;

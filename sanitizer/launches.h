@@ -10,8 +10,8 @@
  *   possible   any other word within a structure: kernels leave parts of theirs uninitialised,
  * where an earlier launch's pointers may still stand; and what a table leads to that the host
  * copied into a block (pointer_tables.h), where the block's address is a parameter
- * Not seen: other pointers in device memory (arrays that kernels write), order that is made through memory (flags that kernels poll, host
- * functions), graphs that were built node by node.
+ * Not seen: other pointers in device memory (arrays that kernels write), order that is made through
+ * memory (flags that kernels poll, host functions), graphs that were built node by node.
  *
  * CUPTI has one subscriber in a process. While this one subscribes, torch.profiler gets no
  * activities of the device, and says so ("CUPTI initialization failed"); where another one has it

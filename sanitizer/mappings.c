@@ -222,8 +222,8 @@ static void find_accesses(const mappings *m, device_mappings *d, int device)
     for (int other = 0; other < m->device_count && d->access_count < ACCESSES_MOST; other++) {
         int can = other == device;
         if (can || (cuda_succeeded(cudaDeviceCanAccessPeer(&can, other, device)) && can)) {
-            d->accesses[d->access_count++] = (CUmemAccessDesc){
-                {CU_MEM_LOCATION_TYPE_DEVICE, other}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+            d->accesses[d->access_count++] = (CUmemAccessDesc){{CU_MEM_LOCATION_TYPE_DEVICE, other},
+                                                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
         }
     }
 }

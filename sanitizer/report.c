@@ -64,12 +64,9 @@ static const struct {
     [FINDING_ILLEGAL_ACCESS] = {"illegal_access", "access to memory that is not mapped"},
 };
 
-static const char *const moments[] = {[MOMENT_FREE] = "free",
-                                      [MOMENT_REUSE] = "reuse",
-                                      [MOMENT_CHECK] = "check",
-                                      [MOMENT_READ] = "read",
-                                      [MOMENT_QUEUED] = "queued",
-                                      [MOMENT_FAULT] = "fault"};
+static const char *const moments[] = {
+    [MOMENT_FREE] = "free", [MOMENT_REUSE] = "reuse",   [MOMENT_CHECK] = "check",
+    [MOMENT_READ] = "read", [MOMENT_QUEUED] = "queued", [MOMENT_FAULT] = "fault"};
 
 static const char *const suspicions[] = {[SUSPECT_NONE] = "nothing",
                                          [SUSPECT_PARAMETER] = "address",
@@ -540,8 +537,8 @@ static cause cause_of(const finding *f)
                                         [FINDING_USED_AFTER_FREE] = CAUSE_LIFETIME,
                                         [FINDING_ILLEGAL_ACCESS] = CAUSE_LIFETIME};
     bool is_of_live = f->suspicion == SUSPECT_BOUNDS || f->suspicion == SUSPECT_NONE;
-    cause c = {.kind = f->kind == FINDING_ILLEGAL_ACCESS && is_of_live ? CAUSE_ACCESS
-                                                                       : causes[f->kind],
+    cause c = {.kind =
+                   f->kind == FINDING_ILLEGAL_ACCESS && is_of_live ? CAUSE_ACCESS : causes[f->kind],
                .allocated_stack = f->block.allocated_stack,
                .evidence = f->evidence};
     if (c.kind == CAUSE_LIFETIME) {

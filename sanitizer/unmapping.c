@@ -106,8 +106,7 @@ static guarded_block *keep_gone(guard *g, guarded_block *b)
     pthread_mutex_lock(&g->lock);
     g->devices[b->device].mapped_bytes -= b->total;
     quarantine_add(gone, b);
-    guarded_block *oldest =
-        quarantine_take_beyond(gone, UINT64_MAX, g->options.quarantine_blocks);
+    guarded_block *oldest = quarantine_take_beyond(gone, UINT64_MAX, g->options.quarantine_blocks);
     if (oldest) {
         block_index_remove(&g->index, oldest);
     }

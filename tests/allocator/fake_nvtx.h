@@ -14,8 +14,8 @@ typedef struct fake_region {
 } fake_region;
 
 typedef struct fake_nvtx {
-    int refuses;                 /* it wants to know of no memory */
-    char domain[32];             /* the name of the one that was made */
+    int refuses;                   /* it wants to know of no memory */
+    char domain[32];               /* the name of the one that was made */
     fake_region heaps[FAKE_HEAPS]; /* whose handles are their addresses here, or NULL */
     size_t heap_count;
     fake_region regions[FAKE_REGIONS]; /* that are registered now */
