@@ -15,6 +15,7 @@
 typedef struct announced_segment {
     uint64_t address, size;
     void *heap;
+    bool is_whole; /* one region: all of it may be used */
 } announced_segment;
 
 typedef struct ended_block {
@@ -28,6 +29,7 @@ static struct {
     pthread_mutex_t lock;
     nvtx_heap_register *heap_register;
     nvtx_heap_unregister *heap_unregister;
+    nvtx_heap_reset *heap_reset;
     nvtx_regions_register *regions_register;
     nvtx_regions_unregister *regions_unregister;
     void *library, *domain;
@@ -100,6 +102,7 @@ static bool take_functions(void)
     *(void **)&start = dlsym(to.library, NVTX_START_EXTENDED);
     return start && start(&module) && take_slot(slots, NVTX_HEAP_REGISTER, &to.heap_register) &&
            take_slot(slots, NVTX_HEAP_UNREGISTER, &to.heap_unregister) &&
+           take_slot(slots, NVTX_HEAP_RESET, &to.heap_reset) &&
            take_slot(slots, NVTX_REGIONS_REGISTER, &to.regions_register) &&
            take_slot(slots, NVTX_REGIONS_UNREGISTER, &to.regions_unregister);
 }
@@ -142,13 +145,6 @@ static announced_segment *find_segment(uint64_t address)
     return NULL;
 }
 
-/* From now on it is memory like any other. */
-static void forget_segment(announced_segment *s)
-{
-    to.heap_unregister(to.domain, s->heap);
-    *s = to.segments[--to.segment_count];
-}
-
 void announce_segment(uint64_t address, uint64_t size)
 {
     if (!announcements_are_on) {
@@ -164,7 +160,7 @@ void announce_segment(uint64_t address, uint64_t size)
     pthread_mutex_lock(&to.lock);
     if (GMD_GROW(&to.segments, &to.segment_capacity, to.segment_count + 1)) {
         void *handle = to.heap_register(to.domain, &heap);
-        to.segments[to.segment_count++] = (announced_segment){address, size, handle};
+        to.segments[to.segment_count++] = (announced_segment){address, size, handle, false};
     }
     pthread_mutex_unlock(&to.lock);
 }
@@ -177,7 +173,8 @@ void announce_segment_end(uint64_t address)
     pthread_mutex_lock(&to.lock);
     announced_segment *s = find_segment(address);
     if (s) {
-        forget_segment(s);
+        to.heap_unregister(to.domain, s->heap);
+        *s = to.segments[--to.segment_count];
     }
     pthread_mutex_unlock(&to.lock);
 }
@@ -194,7 +191,8 @@ static void end_region(uint64_t address)
                                          .count = 1,
                                          .element_bytes = sizeof region,
                                          .elements = &region};
-    if (find_segment(address)) {
+    const announced_segment *s = find_segment(address);
+    if (s && !s->is_whole) {
         to.regions_unregister(to.domain, &regions);
     }
 }
@@ -213,22 +211,27 @@ static void end_earlier(uint64_t address, uint64_t size)
     to.ended_count = kept;
 }
 
-static void begin_region(uint64_t address, uint64_t size)
+static void begin_region(const announced_segment *s, uint64_t address, uint64_t size)
 {
     const nvtx_range range = {size, (const void *)(uintptr_t)address};
     void *handle = NULL;
-    announced_segment *s = find_segment(address);
     const nvtx_regions regions = {.compatible = NVTX_MEMORY_COMPATIBLE,
                                   .struct_bytes = sizeof regions,
                                   .type = NVTX_VIRTUAL_ADDRESS,
-                                  .heap = s ? s->heap : NULL,
+                                  .heap = s->heap,
                                   .count = 1,
                                   .element_bytes = sizeof range,
                                   .elements = &range,
                                   .handles = &handle};
-    if (s) {
-        to.regions_register(to.domain, &regions);
-    }
+    to.regions_register(to.domain, &regions);
+}
+
+/* From now on it is memory like any other. A heap that is taken back would be no memory at all. */
+static void open_segment(announced_segment *s)
+{
+    to.heap_reset(to.domain, s->heap);
+    begin_region(s, s->address, s->size);
+    s->is_whole = true;
 }
 
 void announce_block(uint64_t address, uint64_t size, int device, cudaStream_t stream)
@@ -245,10 +248,10 @@ void announce_block(uint64_t address, uint64_t size, int device, cudaStream_t st
     pthread_mutex_lock(&to.lock);
     end_earlier(address, size ? size : 1);
     announced_segment *s = find_segment(address);
-    if (s && is_captured) {
-        forget_segment(s);
-    } else if (size) {
-        begin_region(address, size);
+    if (s && !s->is_whole && is_captured) {
+        open_segment(s);
+    } else if (s && !s->is_whole && size) {
+        begin_region(s, address, size);
     }
     pthread_mutex_unlock(&to.lock);
 }

@@ -30,6 +30,7 @@ enum {
 enum {
     NVTX_HEAP_REGISTER = 0,
     NVTX_HEAP_UNREGISTER = 1,
+    NVTX_HEAP_RESET = 2,
     NVTX_REGIONS_REGISTER = 3,
     NVTX_REGIONS_UNREGISTER = 5,
     NVTX_MEMORY_SLOTS = 63,
@@ -68,6 +69,7 @@ typedef struct nvtx_former_regions {
 
 typedef void *nvtx_heap_register(void *domain, const nvtx_heap *heap);
 typedef void nvtx_heap_unregister(void *domain, void *heap);
+typedef void nvtx_heap_reset(void *domain, void *heap); /* it has no regions any more */
 typedef void nvtx_regions_register(void *domain, const nvtx_regions *regions);
 typedef void nvtx_regions_unregister(void *domain, const nvtx_former_regions *regions);
 

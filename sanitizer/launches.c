@@ -226,6 +226,13 @@ static void queue_work(work_list *w)
     w->wants_place = false;
 }
 
+/* A word that may as well be two small numbers: the first of 2^16 bytes after a multiple of 2^32,
+ * where a driver gives such addresses at all, or where nobody says that the word is one value. */
+static bool may_be_numbers(uint64_t word, uint32_t bytes)
+{
+    return (uint32_t)word < 1 << 16 && (bytes > WORD || word >> 32 < 1 << 12);
+}
+
 /* Whether the word is an address within a block. */
 static bool add_word(work_list *w, uint64_t word, bool is_certain)
 {
@@ -260,7 +267,10 @@ static void add_parameter(work_list *w, const kernel_trust *trust, const char *a
     size_t first = w->count;
     bool are_all = trust->in_pointers && bytes % WORD == 0 && bytes <= ALL_POINTERS_MOST;
     for (uint32_t i = 0; i + WORD <= bytes; i += WORD) {
-        are_all = add_word(w, word_at(at, i), is_trusted(trust, i, bytes)) && are_all;
+        uint64_t word = word_at(at, i);
+        bool is_address = !may_be_numbers(word, bytes);
+        are_all = add_word(w, word, is_address && is_trusted(trust, i, bytes)) && is_address &&
+                  are_all;
     }
     for (size_t i = first; are_all && i < w->count; i++) {
         w->uses[i].is_certain = true;

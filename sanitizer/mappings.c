@@ -15,6 +15,14 @@
 #define HOLE_BYTES  (UINT64_C(32) << 20)
 enum { RANGES_MOST = 16, ACCESSES_MOST = 64 };
 
+/* An address must not look like two numbers of 32 bits, which kernels have in their parameters by
+ * the dozen: the upper half is large, if the driver grants it, and the lower half is neither small
+ * nor, seen with a sign, a small negative number. A driver that is not asked gives addresses from
+ * 2^33 on: with 288 and 0 for halves, say. */
+#define WISHED_ADDRESS (UINT64_C(0x5d3a) << 32)
+#define LOWER_HALVES   (UINT64_C(1) << 32)
+#define NUMBERS_BYTES  (UINT64_C(256) << 20)
+
 #define DRIVER_FUNCTIONS(X)                                                                        \
     X(cuMemAddressReserve)                                                                         \
     X(cuMemAddressFree)                                                                            \
@@ -48,6 +56,7 @@ typedef struct device_mappings {
 struct mappings {
     pthread_mutex_t lock;
     int device_count;
+    uint64_t wished; /* where the next range is to lie */
     struct {
 #define X(name) __typeof__(&name) name;
         DRIVER_FUNCTIONS(X)
@@ -85,6 +94,7 @@ gmd_status mappings_create(mappings **made, int device_count, gmd_error *error)
     }
     m->device_count = device_count;
     m->devices = devices;
+    m->wished = WISHED_ADDRESS;
     pthread_mutex_init(&m->lock, NULL);
     *made = m;
     return GMD_OK;
@@ -129,9 +139,11 @@ static bool add_range(mappings *m, device_mappings *d, uint64_t bytes)
         drop_oldest_range(m, d);
     }
     if (!GMD_GROW(&d->ranges, &d->range_capacity, d->range_count + 1) ||
-        m->driver.cuMemAddressReserve(&address, bytes, 0, 0, 0) != CUDA_SUCCESS) {
+        m->driver.cuMemAddressReserve(&address, bytes, LOWER_HALVES, m->wished, 0) !=
+            CUDA_SUCCESS) {
         return false;
     }
+    m->wished += RANGE_BYTES;
     d->ranges[d->range_count++] = (address_range){.address = address, .bytes = bytes};
     return true;
 }
@@ -145,22 +157,41 @@ static address_range *range_of(device_mappings *d, uint64_t address)
     return i ? &d->ranges[i - 1] : NULL;
 }
 
+/* The next address for so many bytes that does not look like numbers; what is larger than all that
+ * lies between begins where it may. */
+static uint64_t next_place(const address_range *r, uint64_t bytes)
+{
+    uint64_t at = r->address + r->used + HOLE_BYTES, lower = at % LOWER_HALVES;
+    uint64_t first = at - lower + NUMBERS_BYTES;
+    if (lower < NUMBERS_BYTES) {
+        return first;
+    }
+    return lower + bytes <= LOWER_HALVES - NUMBERS_BYTES ? at : first + LOWER_HALVES;
+}
+
+/* False: it does not fit. */
+static bool take_place(address_range *r, uint64_t bytes, uint64_t *address)
+{
+    uint64_t at = next_place(r, bytes), end = at + bytes + HOLE_BYTES;
+    if (end > r->address + r->bytes) {
+        return false;
+    }
+    *address = at;
+    r->used = at + bytes - r->address;
+    r->mapped++;
+    return true;
+}
+
 /* Where a driver refuses a range as large as that, a smaller one will do. */
 static uint64_t take_addresses(mappings *m, device_mappings *d, uint64_t bytes)
 {
-    address_range *r = d->range_count ? &d->ranges[d->range_count - 1] : NULL;
-    if (!r || r->bytes - r->used < bytes + 2 * HOLE_BYTES) {
-        uint64_t least = bytes + 2 * HOLE_BYTES;
-        bool is_added = least < RANGE_BYTES && add_range(m, d, RANGE_BYTES);
-        if (!is_added && !add_range(m, d, least)) {
-            return 0;
-        }
-        r = &d->ranges[d->range_count - 1];
+    uint64_t address = 0, least = bytes + 2 * LOWER_HALVES;
+    if (d->range_count && take_place(&d->ranges[d->range_count - 1], bytes, &address)) {
+        return address;
     }
-    uint64_t address = r->address + r->used + HOLE_BYTES;
-    r->used += bytes + HOLE_BYTES;
-    r->mapped++;
-    return address;
+    bool is_added = least < RANGE_BYTES && add_range(m, d, RANGE_BYTES);
+    bool is_there = is_added || add_range(m, d, least);
+    return is_there && take_place(&d->ranges[d->range_count - 1], bytes, &address) ? address : 0;
 }
 
 /* --- memory: under the lock ---------------------------------------------------------------- */

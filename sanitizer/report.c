@@ -626,7 +626,7 @@ void report_finding(report *r, const finding *f)
 
 static void say_evidence(const report *r)
 {
-    uint64_t bytes = 0, order = 0, both = 0;
+    uint64_t bytes = 0, order = 0, both = 0, faults = 0;
     for (uint32_t i = 0; i < r->cause_count; i++) {
         unsigned evidence = r->causes[i].number ? r->causes[i].evidence : 0;
         bool has_bytes = evidence & EVIDENCE_BYTES;
@@ -634,10 +634,14 @@ static void say_evidence(const report *r)
         bytes += has_bytes && !has_order;
         order += has_order && !has_bytes;
         both += has_bytes && has_order;
+        faults += (evidence & EVIDENCE_FAULT) != 0;
     }
     say("==gmd sanitizer== found by bytes alone: %llu, by happens-before alone: %llu, by both: "
         "%llu\n",
         (unsigned long long)bytes, (unsigned long long)order, (unsigned long long)both);
+    if (faults) {
+        say("==gmd sanitizer== by an illegal access, too: %llu\n", (unsigned long long)faults);
+    }
 }
 
 void report_summary(report *r, const report_figures *figures)

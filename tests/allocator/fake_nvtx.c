@@ -49,19 +49,27 @@ static void *register_heap(void *in, const nvtx_heap *heap)
     return made;
 }
 
-static void unregister_heap(void *in, void *heap)
+static void reset_heap(void *in, void *heap)
 {
     fake_nvtx *s = &fake_nvtx_state;
-    fake_region *gone = heap;
     size_t kept = 0;
-    check(in == &domain && gone && gone->heap == heap);
+    check(in == &domain);
     for (size_t i = 0; i < s->region_count; i++) {
         if (s->regions[i].heap != heap) {
             s->regions[kept++] = s->regions[i];
         }
     }
     s->region_count = kept;
-    gone->heap = NULL;
+}
+
+static void unregister_heap(void *in, void *heap)
+{
+    fake_region *gone = heap;
+    check(gone && gone->heap == heap);
+    reset_heap(in, heap);
+    if (gone) {
+        gone->heap = NULL;
+    }
 }
 
 static void register_regions(void *in, const nvtx_regions *regions)
@@ -73,7 +81,7 @@ static void register_regions(void *in, const nvtx_regions *regions)
     for (size_t i = 0; i < regions->count; i++) {
         fake_region made = {(uintptr_t)regions->elements[i].address, regions->elements[i].bytes,
                             regions->heap};
-        check(made.address >= heap->address &&
+        check(heap && made.address >= heap->address &&
               made.address + made.bytes <= heap->address + heap->bytes);
         for (size_t k = 0; k < s->region_count; k++) {
             check(s->regions[k].address >= made.address + made.bytes ||
@@ -106,6 +114,7 @@ int InitializeInjectionNvtxExtension(nvtx_module *module)
 {
     nvtx_heap_register *heap = register_heap;
     nvtx_heap_unregister *heap_end = unregister_heap;
+    nvtx_heap_reset *heap_reset = reset_heap;
     nvtx_regions_register *regions = register_regions;
     nvtx_regions_unregister *regions_end = unregister_regions;
     intptr_t *slots = module->segments[0].slots;
@@ -115,6 +124,7 @@ int InitializeInjectionNvtxExtension(nvtx_module *module)
     }
     put(slots, NVTX_HEAP_REGISTER, &heap);
     put(slots, NVTX_HEAP_UNREGISTER, &heap_end);
+    put(slots, NVTX_HEAP_RESET, &heap_reset);
     put(slots, NVTX_REGIONS_REGISTER, &regions);
     put(slots, NVTX_REGIONS_UNREGISTER, &regions_end);
     return 1;

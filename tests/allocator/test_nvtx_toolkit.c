@@ -27,6 +27,7 @@ TEST(places_of_functions_agree)
 {
     assert_int_equal(NVTX_HEAP_REGISTER, NVTX3EXT_CBID_nvtxMemHeapRegister);
     assert_int_equal(NVTX_HEAP_UNREGISTER, NVTX3EXT_CBID_nvtxMemHeapUnregister);
+    assert_int_equal(NVTX_HEAP_RESET, NVTX3EXT_CBID_nvtxMemHeapReset);
     assert_int_equal(NVTX_REGIONS_REGISTER, NVTX3EXT_CBID_nvtxMemRegionsRegister);
     assert_int_equal(NVTX_REGIONS_UNREGISTER, NVTX3EXT_CBID_nvtxMemRegionsUnregister);
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define BLOCKS     8
-#define ADDRESS    UINT64_C(0x7f0000000000)
+#define ADDRESS    UINT64_C(0x7f00fffa0000)
+#define NUMBERS    6 /* the block whose address may be two numbers, 0x7f01 and 0 */
 #define BYTES      UINT64_C(4096)
 #define DISTANCE   (16 * BYTES)
 #define SIDE       UINT64_C(0x7000)
@@ -343,6 +344,18 @@ TEST_F(launches, what_the_sanitizer_waits_for_itself_is_no_order)
 }
 
 /* --- trust ------------------------------------------------------------------------------- */
+
+TEST_F(launches, in_a_structure_what_may_be_two_numbers_is_not_certain)
+{
+    world *w = *state;
+    static const fake_kernel kernel = {.count = 1, .sizes = {16}};
+    uint64_t address = allocate(w, NUMBERS, 0), structure[2] = {address, address};
+    assert_int_equal(address, UINT64_C(0x7f01) << 32);
+    release(w, NUMBERS);
+    launch_packed(w, &kernel, 0, (void *[]){structure}, NULL);
+    assert_int_equal(w->count, 1);
+    assert_false(w->found[0].is_certain);
+}
 
 TEST_F(launches, cublas_fills_its_structures)
 {

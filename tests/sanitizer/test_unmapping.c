@@ -66,6 +66,17 @@ TEST_F(unmapping, addresses_do_not_come_back)
     assert_false(is_mapped(first));
 }
 
+TEST_F(unmapping, addresses_do_not_look_like_two_numbers)
+{
+    enum { SMALL = 256 << 20 };
+    for (int i = 0; i < 400; i++) { /* over some 12 GiB of addresses */
+        char *block = bench_malloc(&bench, 4096);
+        uint32_t lower = (uint32_t)(uintptr_t)block;
+        assert_in_range(lower, SMALL, UINT32_MAX - SMALL);
+        guard_free(bench.guard, block);
+    }
+}
+
 TEST_F(unmapping, memory_serves_the_next_block)
 {
     enum { SIZE = 40 << 20 }; /* of 64 MiB */
