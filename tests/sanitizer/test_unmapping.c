@@ -69,8 +69,10 @@ TEST_F(unmapping, addresses_do_not_come_back)
 TEST_F(unmapping, addresses_do_not_look_like_two_numbers)
 {
     enum { SMALL = 256 << 20 };
+    bench_close(&bench);
+    bench_open(&bench, "cheap,interval:0s,unmap:4KiB");
     for (int i = 0; i < 400; i++) { /* over some 12 GiB of addresses */
-        char *block = bench_malloc(&bench, 4096);
+        char *block = bench_malloc(&bench, 2 << 20);
         uint32_t lower = (uint32_t)(uintptr_t)block;
         assert_in_range(lower, SMALL, UINT32_MAX - SMALL);
         guard_free(bench.guard, block);
