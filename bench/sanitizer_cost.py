@@ -45,7 +45,7 @@ def worker(options):
         torch.cuda.synchronize()
         seconds = (time.perf_counter() - start) / int(line)
         free, total = torch.cuda.mem_get_info()
-        print(json.dumps({"seconds": seconds, "loss": float(loss), "reserved": torch.cuda.max_memory_reserved(),
+        print(json.dumps({"seconds": seconds, "loss": float(loss.detach()), "reserved": torch.cuda.max_memory_reserved(),
                           "device": total - free}), flush=True)
     if gmd_torch._state.sanitizer:
         print(json.dumps({"findings": gmd_torch.check()}), flush=True)

@@ -132,20 +132,27 @@ static void drop_oldest_range(mappings *m, device_mappings *d)
     }
 }
 
-static bool add_range(mappings *m, device_mappings *d, uint64_t bytes)
+static CUdeviceptr reserve(mappings *m, uint64_t bytes)
 {
     CUdeviceptr address = 0;
+    bool is_done = m->driver.cuMemAddressReserve(&address, bytes, 0, m->wished, 0) == CUDA_SUCCESS ||
+                   m->driver.cuMemAddressReserve(&address, bytes, 0, 0, 0) == CUDA_SUCCESS;
+    m->wished += RANGE_BYTES;
+    return is_done ? address : 0;
+}
+
+static bool add_range(mappings *m, device_mappings *d, uint64_t bytes)
+{
     if (d->range_count >= RANGES_MOST) {
         drop_oldest_range(m, d);
     }
-    if (!GMD_GROW(&d->ranges, &d->range_capacity, d->range_count + 1) ||
-        m->driver.cuMemAddressReserve(&address, bytes, LOWER_HALVES, m->wished, 0) !=
-            CUDA_SUCCESS) {
-        return false;
+    CUdeviceptr address = GMD_GROW(&d->ranges, &d->range_capacity, d->range_count + 1)
+                              ? reserve(m, bytes)
+                              : 0;
+    if (address) {
+        d->ranges[d->range_count++] = (address_range){.address = address, .bytes = bytes};
     }
-    m->wished += RANGE_BYTES;
-    d->ranges[d->range_count++] = (address_range){.address = address, .bytes = bytes};
-    return true;
+    return address != 0;
 }
 
 static address_range *range_of(device_mappings *d, uint64_t address)
