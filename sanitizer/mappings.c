@@ -13,7 +13,7 @@
  * any more is given back when there are so many. */
 #define RANGE_BYTES (UINT64_C(1) << 40)
 #define HOLE_BYTES  (UINT64_C(32) << 20)
-enum { RANGES_MOST = 16, ACCESSES_MOST = 64 };
+enum { RANGES_MOST = 16, RANGES_WISHED = 32, ACCESSES_MOST = 64 };
 
 /* An address must not look like two numbers of 32 bits, which kernels have in their parameters by
  * the dozen: the upper half is large, if the driver grants it, and the lower half is neither small
@@ -56,7 +56,7 @@ typedef struct device_mappings {
 struct mappings {
     pthread_mutex_t lock;
     int device_count;
-    uint64_t wished; /* where the next range is to lie */
+    uint64_t range_count; /* that were asked for */
     struct {
 #define X(name) __typeof__(&name) name;
         DRIVER_FUNCTIONS(X)
@@ -94,7 +94,6 @@ gmd_status mappings_create(mappings **made, int device_count, gmd_error *error)
     }
     m->device_count = device_count;
     m->devices = devices;
-    m->wished = WISHED_ADDRESS;
     pthread_mutex_init(&m->lock, NULL);
     *made = m;
     return GMD_OK;
@@ -135,9 +134,9 @@ static void drop_oldest_range(mappings *m, device_mappings *d)
 static CUdeviceptr reserve(mappings *m, uint64_t bytes)
 {
     CUdeviceptr address = 0;
-    bool is_done = m->driver.cuMemAddressReserve(&address, bytes, 0, m->wished, 0) == CUDA_SUCCESS ||
+    uint64_t wished = WISHED_ADDRESS + m->range_count++ % RANGES_WISHED * RANGE_BYTES;
+    bool is_done = m->driver.cuMemAddressReserve(&address, bytes, 0, wished, 0) == CUDA_SUCCESS ||
                    m->driver.cuMemAddressReserve(&address, bytes, 0, 0, 0) == CUDA_SUCCESS;
-    m->wished += RANGE_BYTES;
     return is_done ? address : 0;
 }
 
@@ -146,9 +145,8 @@ static bool add_range(mappings *m, device_mappings *d, uint64_t bytes)
     if (d->range_count >= RANGES_MOST) {
         drop_oldest_range(m, d);
     }
-    CUdeviceptr address = GMD_GROW(&d->ranges, &d->range_capacity, d->range_count + 1)
-                              ? reserve(m, bytes)
-                              : 0;
+    CUdeviceptr address =
+        GMD_GROW(&d->ranges, &d->range_capacity, d->range_count + 1) ? reserve(m, bytes) : 0;
     if (address) {
         d->ranges[d->range_count++] = (address_range){.address = address, .bytes = bytes};
     }

@@ -12,6 +12,10 @@
 
 enum { ALIGNMENT = 512 };
 
+/* Of unmapped blocks that are known: fewer than the addresses that mappings.c uses before it takes
+ * one again. */
+#define GONE_BYTES (UINT64_C(4) << 40)
+
 bool guard_maps(guard *g, size_t size)
 {
     return g->mappings && size >= g->options.unmap_bytes && atomic_load(&g->pools) == 0 &&
@@ -106,7 +110,7 @@ static guarded_block *keep_gone(guard *g, guarded_block *b)
     pthread_mutex_lock(&g->lock);
     g->devices[b->device].mapped_bytes -= b->total;
     quarantine_add(gone, b);
-    guarded_block *oldest = quarantine_take_beyond(gone, UINT64_MAX, g->options.quarantine_blocks);
+    guarded_block *oldest = quarantine_take_beyond(gone, GONE_BYTES, g->options.quarantine_blocks);
     if (oldest) {
         block_index_remove(&g->index, oldest);
     }
