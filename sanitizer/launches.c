@@ -269,8 +269,8 @@ static void add_parameter(work_list *w, const kernel_trust *trust, const char *a
     for (uint32_t i = 0; i + WORD <= bytes; i += WORD) {
         uint64_t word = word_at(at, i);
         bool is_address = !may_be_numbers(word, bytes);
-        are_all = add_word(w, word, is_address && is_trusted(trust, i, bytes)) && is_address &&
-                  are_all;
+        are_all =
+            add_word(w, word, is_address && is_trusted(trust, i, bytes)) && is_address && are_all;
     }
     for (size_t i = first; are_all && i < w->count; i++) {
         w->uses[i].is_certain = true;
@@ -375,6 +375,7 @@ static void see_copy(launches *l, const call_row *row, const cupti_call *call)
 
 /* What the host copies, of which the kernel knows whether it may be read. Gives the words; 0: none,
  * or more than fit. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the kernel writes to it */
 static size_t read_host(const cupti_call *call, uint64_t words[TABLE_WORDS_MOST])
 {
     uint64_t bytes = word_at(call->parameters, CUPTI_FROM_HOST_BYTES_AT);
