@@ -367,27 +367,49 @@ gmd_status guard_create(guard **made, const sanitizer_options *options,
     return GMD_OK;
 }
 
+static void forget(guard *g, guarded_block *b)
+{
+    if (b) {
+        guard_order_dropped(g, b);
+        free(b);
+    }
+}
+
+static void forget_blocks(guard *g, int device)
+{
+    device_part *d = &g->devices[device];
+    for (uint32_t i = 0; i < d->gathered.count; i++) {
+        forget(g, d->gathered.blocks[i]);
+    }
+    quarantine *const parts[] = {&d->held, &d->going, &d->gone};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (guarded_block *b; (b = quarantine_take_beyond(parts[i], 0, 0)) != NULL;) {
+            forget(g, b);
+        }
+    }
+}
+
+static void forget_all_blocks(guard *g)
+{
+    for (size_t i = 0; g->live.slots && i <= g->live.mask; i++) {
+        forget(g, g->live.slots[i]);
+    }
+    for (int device = 0; device < g->device_count; device++) {
+        forget_blocks(g, device);
+    }
+    block_set_release(&g->live);
+    block_index_release(&g->index);
+}
+
 void guard_destroy(guard *g)
 {
     if (!g) {
         return;
     }
+    guard_order_mute(g);
+    forget_all_blocks(g);
     guard_order_stop(g);
-    for (size_t i = 0; g->live.slots && i <= g->live.mask; i++) {
-        free(g->live.slots[i]);
-    }
     for (int device = 0; device < g->device_count; device++) {
-        for (uint32_t i = 0; i < g->devices[device].gathered.count; i++) {
-            free(g->devices[device].gathered.blocks[i]);
-        }
-    }
-    block_set_release(&g->live);
-    block_index_release(&g->index);
-    for (int device = 0; device < g->device_count; device++) {
-        for (guarded_block *b; (b = quarantine_take_beyond(&g->devices[device].held, 0, 0));) {
-            free(b);
-        }
-        guard_drop_unmapped(g, device);
         if (g->devices[device].side) {
             cuda_succeeded(cudaStreamDestroy(g->devices[device].side));
         }

@@ -147,11 +147,15 @@ void guard_order_start(guard *g)
     }
 }
 
-void guard_order_stop(guard *g)
+void guard_order_mute(guard *g)
 {
     launches_stop(g->launches);
-    order_destroy(g->order);
     g->launches = NULL;
+}
+
+void guard_order_stop(guard *g)
+{
+    order_destroy(g->order);
     g->order = NULL;
 }
 

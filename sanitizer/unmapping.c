@@ -187,14 +187,3 @@ void guard_release_spares(guard *g, int device)
         mappings_release_spares(g->mappings, device);
     }
 }
-
-void guard_drop_unmapped(guard *g, int device)
-{
-    device_part *d = &g->devices[device];
-    for (guarded_block *b; (b = quarantine_take_beyond(&d->going, 0, 0)) != NULL;) {
-        free(b);
-    }
-    for (guarded_block *b; (b = quarantine_take_beyond(&d->gone, 0, 0)) != NULL;) {
-        free(b);
-    }
-}

@@ -26,6 +26,4 @@ uint64_t guard_mapped_bytes(guard *g, int device, uint64_t *peak, bool resets_pe
 /* Memory that no block has goes back to the device. */
 void guard_release_spares(guard *g, int device);
 
-void guard_drop_unmapped(guard *g, int device); /* frees what is known of them: the guard ends */
-
 #endif

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define PAGE (2 << 20) /* a block of a page has no zones, which take the host's time */
+#define PAGE ((size_t)2 << 20) /* a block of a page has no zones, which take the host's time */
 
 static guard_bench bench;
 
