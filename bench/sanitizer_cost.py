@@ -21,17 +21,35 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "integrations")]
 
 
+STACKLESS = "stackless:"  # before a tier: it takes no stacks, to see what they cost
+PAIR_BYTES = (4096, 1 << 20)
+
+
+def pair_us(torch, size, count=10000):
+    """Microseconds of the host for an allocation and its free."""
+    for _ in range(count // 4):
+        torch.empty(size, dtype=torch.uint8, device="cuda")
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        torch.empty(size, dtype=torch.uint8, device="cuda")
+    return (time.perf_counter() - start) / count * 1e6
+
+
 def worker(options):
     """Reads numbers of steps, line by line; answers each with a line of JSON."""
     import torch
     import gmd_torch
     from train_compare import MODELS
-    gmd_torch.install(library=options.library, sanitize=options.worker or False)
+    tier = options.worker.removeprefix(STACKLESS)
+    gmd_torch.install(library=options.library, sanitize=tier or False)
+    if tier != options.worker:
+        gmd_torch._state.hooks.gmd_torch_allow_python(0)
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(1)
     model, optimizer, loss_of = MODELS[options.models](torch, 2)
     step = 0
-    print(json.dumps({}), flush=True)
+    print(json.dumps({"pair": {size: pair_us(torch, size) for size in PAIR_BYTES}}), flush=True)
     for line in sys.stdin:
         torch.cuda.synchronize()
         start = time.perf_counter()
@@ -56,7 +74,7 @@ class Process:
         command = [sys.executable, os.path.abspath(__file__), "--worker", tier, "--models", model]
         if options.library:
             command += ["--library", options.library]
-        self.tier, self.seconds, self.last = tier, [], {}
+        self.tier, self.seconds, self.last, self.pair = tier, [], {}, {}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def read(self):
@@ -81,20 +99,22 @@ class Process:
 def measure(options, model):
     processes = [Process(options, model, tier) for tier in ["", *options.tiers.split()]]
     for process in processes:
-        process.read()
+        process.pair = process.read()["pair"]
     for process in processes:
         process.steps(options.warmup)
     for turn in range(options.turns):
         for process in processes if turn % 2 else reversed(processes):
             process.seconds.append(process.steps(options.block))
     print(f"{model}, {options.turns} turns of {options.block} steps\n\n"
-          "| | a step | | reserved | findings |\n| --- | --- | --- | --- | --- |", flush=True)
+          "| | a step | | reserved | findings | an allocation and a free of 4 KiB, 1 MiB |\n"
+          "| --- | --- | --- | --- | --- | --- |", flush=True)
     base = statistics.median(processes[0].seconds)
     for process in processes:
         ratios = [mine / plain for mine, plain in zip(process.seconds, processes[0].seconds)]
         name = f"`{process.tier}`" if process.tier else "without it"
         print(f"| {name} | {1000 * statistics.median(process.seconds):.1f} ms | {statistics.median(ratios):.2f} | "
-              f"{process.last['reserved'] / 2**30:.1f} GiB | {process.end()} |", flush=True)
+              f"{process.last['reserved'] / 2**30:.1f} GiB | {process.end()} | "
+              f"{', '.join(f'{us:.1f} us' for us in process.pair.values())} |", flush=True)
     print(f"\n(without it {1000 * base:.2f} ms)\n", flush=True)
 
 

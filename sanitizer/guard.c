@@ -212,6 +212,49 @@ static void place_block(const guard *g, guarded_block *b)
     b->address = front; /* the memory's own address comes to it */
 }
 
+/* One with zones, of which nothing else is known any more; NULL: there is none. */
+static guarded_block *take_ready(guard *g, size_t size, int device, cudaStream_t stream)
+{
+    if (atomic_load(&g->pools) || size >= g->options.unmap_bytes) {
+        return NULL;
+    }
+    pthread_mutex_lock(&g->lock);
+    guarded_block *b = ready_blocks_take(&g->devices[device].ready, size, stream);
+    if (b) {
+        g->held_bytes -= b->total;
+        *b = (guarded_block){.size = b->size,
+                             .address = b->address,
+                             .memory = b->memory,
+                             .total = b->total,
+                             .device = device,
+                             .stream = stream};
+    }
+    pthread_mutex_unlock(&g->lock);
+    return b;
+}
+
+/* NULL: no memory, and `error` says so if it is the host's. */
+static guarded_block *make_block(guard *g, size_t size, int device, cudaStream_t stream,
+                                 bool is_plain, gmd_error *error)
+{
+    guarded_block *b = malloc(sizeof *b);
+    if (!b) {
+        gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
+        return NULL;
+    }
+    *b = (guarded_block){.size = size,
+                         .device = device,
+                         .stream = stream,
+                         .is_plain = is_plain,
+                         .is_pooled = atomic_load(&g->pools) != 0};
+    place_block(g, b);
+    if (is_plain || !guard_maps(g, size) ? !request(g, b) : !request_mapped(g, b)) {
+        free(b);
+        return NULL;
+    }
+    return b;
+}
+
 static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
 {
     bool is_finished = atomic_load(&g->is_finished);
@@ -226,23 +269,18 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
     if (!is_plain && !prepare(g, device, error)) {
         return NULL;
     }
-    guarded_block *b = malloc(sizeof *b);
-    if (!b) {
-        gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
-        return NULL;
-    }
-    *b = (guarded_block){.size = size,
-                         .device = device,
-                         .stream = stream,
-                         .allocated_stack = stack,
-                         .is_plain = is_plain};
-    place_block(g, b);
-    if (is_plain || !guard_maps(g, size) ? !request(g, b) : !request_mapped(g, b)) {
-        free(b);
-        return NULL;
+    guarded_block *b = is_plain ? NULL : take_ready(g, size, device, stream);
+    if (b) {
+        b->allocated_stack = stack;
+    } else {
+        b = make_block(g, size, device, stream, is_plain, error);
+        if (!b) {
+            return NULL;
+        }
+        b->allocated_stack = stack;
+        guard_fill_allocated(g, b);
     }
     void *address = (void *)(uintptr_t)b->address;
-    guard_fill_allocated(g, b);
     guard_order_allocated(g, b);
     if (!enter_live(g, b)) {
         guard_give_back(g, b, true);
@@ -380,6 +418,9 @@ static void forget_blocks(guard *g, int device)
     device_part *d = &g->devices[device];
     for (uint32_t i = 0; i < d->gathered.count; i++) {
         forget(g, d->gathered.blocks[i]);
+    }
+    for (guarded_block *b; (b = ready_blocks_take_any(&d->ready)) != NULL;) {
+        forget(g, b);
     }
     quarantine *const parts[] = {&d->held, &d->going, &d->gone};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

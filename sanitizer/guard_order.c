@@ -65,6 +65,9 @@ static void stream_destroyed(void *context, order_stream stream)
         for (uint32_t i = 0; i < gathered->count; i++) {
             lose_stream(g, gathered->blocks[i], stream.device, handle);
         }
+        if (device == stream.device) {
+            ready_blocks_lose_stream(&g->devices[device].ready, handle);
+        }
         for (guarded_block *b = g->devices[device].held.oldest; b; b = b->next) {
             lose_stream(g, b, stream.device, handle);
         }

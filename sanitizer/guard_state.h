@@ -7,6 +7,7 @@
 #include "block_index.h"
 #include "block_set.h"
 #include "quarantine.h"
+#include "ready_blocks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,6 +33,7 @@ typedef struct freed_batch {
 
 typedef struct device_part {
     quarantine held;
+    ready_blocks ready;
     quarantine going; /* freed, and still mapped */
     quarantine gone;  /* what was unmapped: addresses only */
     uint64_t mapped_bytes, mapped_peak_bytes;
@@ -102,8 +104,8 @@ uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, u
 /* What is filled of a new block. Gives the number of ranges, at most 3. */
 uint32_t guard_new_ranges(const guard *g, const guarded_block *b, sweep_range *out);
 
-/* A block that is freed: its zones are verified, and all is filled. Gives the number of ranges, 3.
- */
+/* A block that is freed: its zones are verified and stay, and what lies between is filled. Gives
+ * the number of ranges, 3. */
 uint32_t guard_freeing(guard *g, const guarded_block *b, sweep_range *out);
 
 /* All of a freed block, as it was filled. Gives the number of ranges, 3. */

@@ -12,8 +12,8 @@
 
 enum { ALIGNMENT = 512 };
 
-/* Of unmapped blocks that are known: fewer than the addresses that mappings.c uses before it takes
- * one again. */
+/* The unmapped blocks that are known have fewer bytes than mappings.c uses before an address comes
+ * again. */
 #define GONE_BYTES (UINT64_C(4) << 40)
 
 bool guard_maps(guard *g, size_t size)
