@@ -182,6 +182,6 @@ void guard_release_when_full(guard *g, int device)
     bool is_full = held->bytes > bytes || held->count > count;
     pthread_mutex_unlock(&g->lock);
     if (is_full) {
-        release_beyond(g, device, bytes - bytes / 16, count - count / 16, true);
+        release_beyond(g, device, bytes - bytes / 8, count - count / 8, true);
     }
 }
