@@ -239,6 +239,25 @@ TEST_F(cheap, a_late_write_to_what_is_held_back_is_reported_by_a_check)
     assert_true(is_reported("\"noticed_at\": \"check\""));
 }
 
+static uint64_t findings_of_a_late_write(const char *allocated, size_t size)
+{
+    bench.text = allocated;
+    bench.stack++; /* or it would be the same cause */
+    char *block = bench_malloc(&bench, size);
+    guard_free(bench.guard, block);
+    bench_poke(block, "late", 4);
+    return guard_check(bench.guard);
+}
+
+TEST_F(cheap, what_a_graph_of_pytorchs_keeps_for_itself_is_none_of_the_programs)
+{
+    static const char kept[] = "/x/torch/cuda/graphs.py:115:capture_begin\n/x/train.py:1:main\n";
+    static const char around[] = "/x/train.py:9:layer\n/x/torch/cuda/graphs.py:115:capture_begin\n";
+    assert_int_equal(findings_of_a_late_write(kept, 8), 0);
+    assert_int_equal(findings_of_a_late_write(kept, 16), 1);
+    assert_int_equal(findings_of_a_late_write(around, 8), 2);
+}
+
 TEST_F(cheap, who_has_the_memory_now_is_reported)
 {
     char *block = bench_malloc(&bench, 64);

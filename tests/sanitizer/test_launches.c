@@ -646,7 +646,7 @@ TEST_F(launches, the_latest_tables_are_kept)
 {
     world *w = *state;
     uint64_t word = allocate(w, 0, 0);
-    for (size_t i = 0; i < 2 * TABLES_MOST; i++) {
+    for (size_t i = 0; i < TABLES_MOST + (size_t)TABLES_MOST; i++) {
         write_table(w, allocate(w, 2, 0), &word, sizeof word); /* a block each time */
     }
     launch(w, ADDRESS + 2 * DISTANCE, SIDE);
