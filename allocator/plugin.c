@@ -1,8 +1,10 @@
 /* plugin.c - libgmd_allocator.so: the reference allocator behind the ABI of gmd_abi.h. One
  * allocator for the process, made by the first call that needs it. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))
+#include "announcements.h"
 #include "gmd_allocator.h"
 #include "heap.h"
+#include "nvtx_memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +16,21 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool was_made; /* or could not be: it is tried once */
 static gmd_allocator *_Atomic instance;
 static char conf[4096]; /* of gmd_configure */
+
+/* A tool that is there is told of blocks where GMD_ANNOUNCE says so, which gmd_torch.py does. */
+static void start_announcing(void)
+{
+    const char *tool = getenv(NVTX_TOOL_VARIABLE), *wish = getenv("GMD_ANNOUNCE");
+    char reason[512];
+    if (!tool || !*tool || !wish || strcmp(wish, "0") == 0 || announcements_are_on) {
+        return;
+    }
+    if (announcements_start(tool, reason, sizeof reason)) {
+        fprintf(stderr, "gmd_allocator: blocks are announced to %s\n", tool);
+    } else {
+        fprintf(stderr, "gmd_allocator: blocks are not announced: %s\n", reason);
+    }
+}
 
 static void make_instance(void)
 {
@@ -27,6 +44,7 @@ static void make_instance(void)
     if (gmd_allocator_create(&made, device_count, conf, &error) != GMD_OK) {
         fprintf(stderr, "gmd_allocator: %s\n", error.text);
     }
+    start_announcing();
     instance = made;
 }
 
@@ -124,6 +142,8 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     void *memory = a ? gmd_allocator_malloc(a, size, device, stream) : NULL;
     if (!memory) {
         note_refusal(a, device);
+    } else if (__builtin_expect(announcements_are_on, 0)) {
+        announce_block((uintptr_t)memory, size, device, stream);
     }
     return memory;
 }
@@ -132,6 +152,9 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
     gmd_allocator *a = get();
+    if (__builtin_expect(announcements_are_on, 0)) {
+        announce_block_end((uintptr_t)ptr, device);
+    }
     if (a && !gmd_allocator_free(a, ptr, device, stream)) {
         fprintf(stderr, "gmd_allocator: free of %p, which is not a live block, was refused\n", ptr);
     }
@@ -212,12 +235,20 @@ int gmd_walk(int device, gmd_walk_fn *visit, void *context)
 
 int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context)
 {
-    return get() && gmd_allocator_begin_pool(instance, device, id, accepts, context) ? 0 : -1;
+    if (!get() || !gmd_allocator_begin_pool(instance, device, id, accepts, context)) {
+        return -1;
+    }
+    announce_captures(1);
+    return 0;
 }
 
 int gmd_end_pool(int device, const uint64_t id[2], void **context)
 {
-    return get() && gmd_allocator_end_pool(instance, device, id, context) ? 0 : -1;
+    if (!get() || !gmd_allocator_end_pool(instance, device, id, context)) {
+        return -1;
+    }
+    announce_captures(-1);
+    return 0;
 }
 
 int gmd_release_pool(int device, const uint64_t id[2])

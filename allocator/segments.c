@@ -1,5 +1,6 @@
 #include "segments.h"
 
+#include "announcements.h"
 #include "blocks.h"
 #include "device_limit.h"
 #include "device_segments.h"
@@ -21,6 +22,8 @@ static void *device_malloc(const gmd_pool_memory *from, int device, uint64_t siz
         memory = from->allocate(from->context, size, device);
     } else if (!cuda_succeeded(cudaMalloc(&memory, size))) {
         memory = NULL;
+    } else {
+        announce_segment((uintptr_t)memory, size);
     }
     cuda_scope_leave(&scope);
     return memory;
@@ -36,6 +39,7 @@ static bool device_free(const gmd_pool_memory *to, int device, uint64_t address,
     if (to->allocate) {
         to->release(to->context, (void *)(uintptr_t)address, size, device);
     } else {
+        announce_segment_end(address);
         is_freed = cuda_succeeded(cudaFree((void *)(uintptr_t)address));
     }
     cuda_scope_leave(&scope);

@@ -206,6 +206,8 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     path = _find_library(library)
     loaded = _load(path)
     hooks, hooks_path = _load_beside(path, _HOOKS)
+    if os.environ.get("NVTX_INJECTION64_PATH"):  # compute-sanitizer, say: it is told of blocks
+        os.environ.setdefault("GMD_ANNOUNCE", "1")
     state = _State(torch, loaded, hooks, path)
     _state = state  # for _function; taken back where something is refused
     conf = _default_conf() if conf is None else conf
@@ -267,7 +269,7 @@ def change_settings(conf):
 
 
 class _Serving(ctypes.Structure):  # serving_functions
-    _fields_ = [(name, ctypes.c_void_p) for name in ("malloc", "free", "block_size", "empty_cache", "error")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("malloc", "free", "block_size", "empty_cache", "pools", "error")]
 
 
 def _sanitize(options):
@@ -282,6 +284,9 @@ def _sanitize(options):
     _call_with_message(library.gmd_sanitizer_start, text.encode())
     serving = _Serving(*(_address(library, f"gmd_sanitizer_{name}") for name, _ in _Serving._fields_))
     state.hooks.gmd_torch_serve_by(ctypes.byref(serving))
+    if library.gmd_sanitizer_waits_for_launches():
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # the driver reads it when CUDA is first used
+    library.gmd_sanitizer_mapped_bytes.restype = ctypes.c_uint64
     library.gmd_sanitizer_check.restype = library.gmd_sanitizer_finish.restype = ctypes.c_uint64
     library.gmd_sanitizer_set_stack_source(ctypes.c_void_p(_address(state.hooks, "gmd_torch_python_stack")), None)
     state.sanitizer = library
@@ -383,7 +388,7 @@ def _allocated_bytes(index):
     stats = _Stats(struct_size=ctypes.sizeof(_Stats))
     if _installed().library.gmd_get_stats(ctypes.c_int(index), ctypes.byref(stats)) != 0:
         raise GmdError(f"there is no CUDA device {index}")
-    return stats.allocated_bytes
+    return stats.allocated_bytes + _mapped_bytes(index)[0]
 
 
 def _device_index(device):
@@ -394,6 +399,25 @@ def _device_index(device):
         return device
     index = torch.device(device).index
     return torch.cuda.current_device() if index is None else index
+
+
+def _mapped_bytes(index, resets_peak=False):
+    """What blocks have in mappings of their own, which the sanitizer makes: (now, at most)."""
+    if _installed().sanitizer is None:
+        return 0, 0
+    peak = ctypes.c_uint64()
+    now = _installed().sanitizer.gmd_sanitizer_mapped_bytes(ctypes.c_int(index), ctypes.byref(peak),
+                                                            ctypes.c_int(resets_peak))
+    return now, peak.value
+
+
+def _add_mapped(figures, index):
+    now, peak = _mapped_bytes(index)
+    for name in ("allocated_bytes", "active_bytes", "requested_bytes", "reserved_bytes"):
+        for pool in ("all", "large_pool"):
+            for key, value in (("current", now), ("peak", peak)):
+                if f"{name}.{pool}.{key}" in figures:
+                    figures[f"{name}.{pool}.{key}"] += value
 
 
 def _figures(index):
@@ -408,6 +432,7 @@ def _figures(index):
     # PyTorch counts this setting among the figures; -1: no limit.
     split = _setting("max_split_size_mb")
     figures.setdefault("max_split_size", int(split) << 20 if split else -1)
+    _add_mapped(figures, index)
     for name, count in _installed().counted.get(index, {}).items():
         figures[name] -= count
     return figures
@@ -436,6 +461,7 @@ def max_memory_reserved(device=None):
 
 def reset_peak_memory_stats(device=None):
     _function("gmd_reset_peak_stats", None, ctypes.c_int)(_device_index(device))
+    _mapped_bytes(_device_index(device), resets_peak=True)
 
 
 def _is_accumulated(name):

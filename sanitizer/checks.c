@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "checks.h"
+#include "faults.h"
 #include "fills.h"
 #include "guard_state.h"
 #include "launches.h"
@@ -103,7 +104,7 @@ void guard_launch_checks(guard *g)
     free(b);
 }
 
-static const char *wait_for_devices(guard *g)
+static const char *wait_for_devices(guard *g, uint32_t stack)
 {
     const char *failed = NULL;
     for (int device = 0; device < g->device_count; device++) {
@@ -112,6 +113,7 @@ static const char *wait_for_devices(guard *g)
             continue;
         }
         cudaError_t result = cudaDeviceSynchronize();
+        guard_see_result(g, device, result, stack);
         failed = result == cudaSuccess ? failed : cudaGetErrorString(result);
         cuda_succeeded(result);
         cuda_scope_leave(&scope);
@@ -124,9 +126,9 @@ uint64_t guard_check(guard *g)
     uint32_t stack = g->allocator.keep_stack();
     launches_mute();
     guard_fill_gathered(g);
-    const char *failed = wait_for_devices(g); /* a late write may still be on its way */
+    const char *failed = wait_for_devices(g, stack); /* a late write may still be on its way */
     guard_launch_checks(g);
-    failed = failed ? failed : wait_for_devices(g);
+    failed = failed ? failed : wait_for_devices(g, stack);
     launches_unmute();
     guard_poll(g, stack);
     pthread_mutex_lock(&g->lock);

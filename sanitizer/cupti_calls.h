@@ -15,6 +15,7 @@ enum { /* values of CUPTI and CUDA */
        CUPTI_DRIVER_CALLS = 1, /* CUPTI_CB_DOMAIN_DRIVER_API */
        CUPTI_ENTER = 0,        /* CUPTI_API_ENTER */
        CUDA_INVALID_VALUE = 1,
+       CUDA_ILLEGAL_ADDRESS = 700,
        CUDA_STREAM_NON_BLOCKING = 1,
        CUDA_MEMORY_DEVICE = 2, /* CU_MEMORYTYPE_DEVICE */
        CUDA_MEMORY_UNIFIED = 4,
@@ -44,6 +45,7 @@ typedef enum cupti_action {
     ACTION_KERNEL_EX,    /* a: the function, b: kernelParams, likewise; stream: the configuration */
     ACTION_COOPERATIVE,  /* as KERNEL, without extra */
     ACTION_OPERANDS,     /* a, b: addresses */
+    ACTION_FROM_HOST,    /* a: the address that is written to */
     ACTION_RECTANGLE,    /* a: the copy's description, within which stand two addresses */
     ACTION_GRAPH_LAUNCH, /* a: the executable graph */
     ACTION_STREAM_DESTROY,
@@ -77,8 +79,8 @@ typedef enum cupti_action {
     CALL(cuLaunchKernelEx_ptsz, 653, KERNEL_EX, 1, 0, 8, 16)                                       \
     CALL(cuLaunchCooperativeKernel, 477, COOPERATIVE, 0, 40, 0, 48)                                \
     CALL(cuLaunchCooperativeKernel_ptsz, 478, COOPERATIVE, 1, 40, 0, 48)                           \
-    CALL(cuMemcpyHtoD_v2, 276, OPERANDS, 0, 255, 0, 255)                                           \
-    CALL(cuMemcpyHtoD_v2_ptds, 397, OPERANDS, 1, 255, 0, 255)                                      \
+    CALL(cuMemcpyHtoD_v2, 276, FROM_HOST, 0, 255, 0, 255)                                          \
+    CALL(cuMemcpyHtoD_v2_ptds, 397, FROM_HOST, 1, 255, 0, 255)                                     \
     CALL(cuMemcpyDtoH_v2, 278, OPERANDS_AND_WAIT, 0, 255, 8, 255)                                  \
     CALL(cuMemcpyDtoH_v2_ptds, 398, OPERANDS_AND_WAIT, 1, 255, 8, 255)                             \
     CALL(cuMemcpyDtoD_v2, 280, OPERANDS, 0, 255, 0, 8)                                             \
@@ -91,8 +93,8 @@ typedef enum cupti_action {
     CALL(cuMemcpy2D_v2_ptds, 405, RECTANGLE_AND_WAIT, 1, 255, 0, 255)                              \
     CALL(cuMemcpy2DUnaligned_v2, 288, RECTANGLE_AND_WAIT, 0, 255, 0, 255)                          \
     CALL(cuMemcpy2DUnaligned_v2_ptds, 406, RECTANGLE_AND_WAIT, 1, 255, 0, 255)                     \
-    CALL(cuMemcpyHtoDAsync_v2, 277, OPERANDS, 0, 24, 0, 255)                                       \
-    CALL(cuMemcpyHtoDAsync_v2_ptsz, 421, OPERANDS, 1, 24, 0, 255)                                  \
+    CALL(cuMemcpyHtoDAsync_v2, 277, FROM_HOST, 0, 24, 0, 255)                                      \
+    CALL(cuMemcpyHtoDAsync_v2_ptsz, 421, FROM_HOST, 1, 24, 0, 255)                                 \
     CALL(cuMemcpyDtoHAsync_v2, 279, OPERANDS, 0, 24, 8, 255)                                       \
     CALL(cuMemcpyDtoHAsync_v2_ptsz, 422, OPERANDS, 1, 24, 8, 255)                                  \
     CALL(cuMemcpyDtoDAsync_v2, 281, OPERANDS, 0, 24, 0, 8)                                         \
@@ -173,6 +175,8 @@ typedef enum cupti_action {
 
 /* Within what those calls point to. */
 #define CUPTI_CONFIG_STREAM_AT     32 /* CUlaunchConfig.hStream */
+#define CUPTI_FROM_HOST_AT         8  /* cuMemcpyHtoD.srcHost */
+#define CUPTI_FROM_HOST_BYTES_AT   16
 #define CUPTI_RECTANGLE_TYPE_AT    16 /* CUDA_MEMCPY2D.srcMemoryType */
 #define CUPTI_RECTANGLE_FROM_AT    32 /* .srcDevice */
 #define CUPTI_RECTANGLE_TO_TYPE_AT 72

@@ -32,6 +32,18 @@ GMD_SANITIZER_EXPORT void gmd_sanitizer_record_stream(void *ptr, cudaStream_t st
 GMD_SANITIZER_EXPORT void gmd_sanitizer_empty_cache(void); /* what is held back goes back, too */
 GMD_SANITIZER_EXPORT uint64_t gmd_sanitizer_block_size(int device, const void *ptr);
 
+/* Requests go to one private pool more (1), or less (-1): a graph may be captured meanwhile. */
+GMD_SANITIZER_EXPORT void gmd_sanitizer_pools(int change);
+
+/* Bytes of a device that blocks have in mappings of their own, which are none of the allocator's
+ * figures: now and at most, since the peak was reset. */
+GMD_SANITIZER_EXPORT uint64_t gmd_sanitizer_mapped_bytes(int device, uint64_t *peak,
+                                                         int resets_peak);
+
+/* Whether launches are to return when their work is over (CUDA_LAUNCH_BLOCKING), which is the
+ * caller's to see to before CUDA is initialised. */
+GMD_SANITIZER_EXPORT int gmd_sanitizer_waits_for_launches(void);
+
 /* Whether operators' uses are to be told, and one that is about to be queued (reads.h). */
 GMD_SANITIZER_EXPORT int gmd_sanitizer_wants_reads(void);
 GMD_SANITIZER_EXPORT void gmd_sanitizer_watch_use(const void *ptr, size_t size, cudaStream_t stream,

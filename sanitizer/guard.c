@@ -2,11 +2,13 @@
 #include "guard.h"
 
 #include "checks.h"
+#include "faults.h"
 #include "fills.h"
 #include "guard_order.h"
 #include "guard_state.h"
 #include "launches.h"
 #include "releases.h"
+#include "unmapping.h"
 
 #include "gmd_cuda_scope.h"
 
@@ -27,6 +29,7 @@ void guard_release_all(guard *g)
     guard_fill_gathered(g);
     for (int device = 0; device < g->device_count; device++) {
         guard_release_beyond(g, device, 0, 0);
+        guard_release_spares(g, device);
     }
     g->allocator.empty_cache();
     launches_unmute();
@@ -67,14 +70,19 @@ static void free_block(guard *g, void *ptr)
     if (b->is_plain || is_finished) { /* take_live has taken it out of the index, too */
         guard_order_freed(g, b);
         guard_give_back(g, b, false);
+        guard_unmap_waiting(g, stack);
         return;
     }
     b->freed_stack = stack;
     b->freed_ns = guard_now_ns();
     guard_order_freed(g, b);
     uint64_t now = b->freed_ns;
-    guard_hold_back(g, b);
-    guard_release_when_full(g, device);
+    if (b->mapped.memory) {
+        guard_unmap(g, b, stack);
+    } else {
+        guard_hold_back(g, b);
+        guard_release_when_full(g, device);
+    }
     if (is_check_due(g, now)) {
         guard_fill_gathered(g);
         guard_launch_checks(g);
@@ -117,15 +125,33 @@ static bool prepare(guard *g, int device, gmd_error *error)
 }
 
 /* What is held back goes first when memory is short. */
-static void *request(guard *g, uint64_t bytes, int device, cudaStream_t stream)
+static void make_room(guard *g, int device)
 {
-    void *memory = g->allocator.malloc(bytes, device, stream);
-    if (!memory) {
-        guard_fill_gathered(g);
-        guard_release_beyond(g, device, 0, 0);
-        memory = g->allocator.malloc(bytes, device, stream);
+    guard_fill_gathered(g);
+    guard_release_beyond(g, device, 0, 0);
+    guard_release_spares(g, device);
+}
+
+static bool request_mapped(guard *g, guarded_block *b)
+{
+    if (guard_map(g, b)) {
+        return true;
     }
-    return memory;
+    make_room(g, b->device);
+    g->allocator.empty_cache();
+    return guard_map(g, b);
+}
+
+static bool request(guard *g, guarded_block *b)
+{
+    void *memory = g->allocator.malloc(b->total, b->device, b->stream);
+    if (!memory) {
+        make_room(g, b->device);
+        memory = g->allocator.malloc(b->total, b->device, b->stream);
+    }
+    b->memory = (uintptr_t)memory;
+    b->address += b->memory;
+    return memory != NULL;
 }
 
 /* False: no host memory. */
@@ -186,19 +212,31 @@ static void place_block(const guard *g, guarded_block *b)
     b->address = front; /* the memory's own address comes to it */
 }
 
-static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
+/* One with zones, of which nothing else is known any more; NULL: there is none. */
+static guarded_block *take_ready(guard *g, size_t size, int device, cudaStream_t stream)
 {
-    bool is_finished = atomic_load(&g->is_finished);
-    uint32_t stack = is_finished ? 0 : g->allocator.keep_stack();
-    guard_poll(g, stack);
-    if (device < 0 || device >= g->device_count || size > UINT64_MAX / 2 ||
-        raise_finding(g, error)) {
+    if (atomic_load(&g->pools) || size >= g->options.unmap_bytes) {
         return NULL;
     }
-    bool is_plain = is_finished || is_in_capture(g, device, stream);
-    if (!is_plain && !prepare(g, device, error)) {
-        return NULL;
+    pthread_mutex_lock(&g->lock);
+    guarded_block *b = ready_blocks_take(&g->devices[device].ready, size, stream);
+    if (b) {
+        g->held_bytes -= b->total;
+        *b = (guarded_block){.size = b->size,
+                             .address = b->address,
+                             .memory = b->memory,
+                             .total = b->total,
+                             .device = device,
+                             .stream = stream};
     }
+    pthread_mutex_unlock(&g->lock);
+    return b;
+}
+
+/* NULL: no memory, and `error` says so if it is the host's. */
+static guarded_block *make_block(guard *g, size_t size, int device, cudaStream_t stream,
+                                 bool is_plain, gmd_error *error)
+{
     guarded_block *b = malloc(sizeof *b);
     if (!b) {
         gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
@@ -207,18 +245,42 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
     *b = (guarded_block){.size = size,
                          .device = device,
                          .stream = stream,
-                         .allocated_stack = stack,
-                         .is_plain = is_plain};
+                         .is_plain = is_plain,
+                         .is_pooled = atomic_load(&g->pools) != 0};
     place_block(g, b);
-    void *memory = request(g, b->total, device, stream);
-    if (!memory) {
+    if (is_plain || !guard_maps(g, size) ? !request(g, b) : !request_mapped(g, b)) {
         free(b);
         return NULL;
     }
-    b->memory = (uintptr_t)memory;
-    b->address += b->memory;
+    return b;
+}
+
+static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gmd_error *error)
+{
+    bool is_finished = atomic_load(&g->is_finished);
+    uint32_t stack = is_finished ? 0 : g->allocator.keep_stack();
+    guard_poll(g, stack);
+    guard_unmap_waiting(g, stack);
+    if (device < 0 || device >= g->device_count || size > UINT64_MAX / 2 ||
+        raise_finding(g, error)) {
+        return NULL;
+    }
+    bool is_plain = is_finished || is_in_capture(g, device, stream);
+    if (!is_plain && !prepare(g, device, error)) {
+        return NULL;
+    }
+    guarded_block *b = is_plain ? NULL : take_ready(g, size, device, stream);
+    if (b) {
+        b->allocated_stack = stack;
+    } else {
+        b = make_block(g, size, device, stream, is_plain, error);
+        if (!b) {
+            return NULL;
+        }
+        b->allocated_stack = stack;
+        guard_fill_allocated(g, b);
+    }
     void *address = (void *)(uintptr_t)b->address;
-    guard_fill_allocated(g, b);
     guard_order_allocated(g, b);
     if (!enter_live(g, b)) {
         guard_give_back(g, b, true);
@@ -263,6 +325,11 @@ void guard_record_stream(guard *g, void *ptr, cudaStream_t stream)
     }
 }
 
+void guard_pools_changed(guard *g, int change)
+{
+    atomic_fetch_add(&g->pools, change);
+}
+
 uint64_t guard_block_size(guard *g, const void *ptr)
 {
     pthread_mutex_lock(&g->lock);
@@ -289,6 +356,16 @@ uint64_t guard_finish(guard *g)
 }
 
 /* --- the guard itself --------------------------------------------------------------------- */
+
+static gmd_status start_unmapping(guard *g, gmd_error *error)
+{
+    if (g->options.unmap_bytes == UNMAP_NEVER) {
+        return GMD_OK;
+    }
+    g->recent = recent_works_create();
+    return g->recent ? mappings_create(&g->mappings, g->device_count, error)
+                     : gmd_fail(error, GMD_NO_MEMORY, "sanitizer: no host memory");
+}
 
 gmd_status guard_create(guard **made, const sanitizer_options *options,
                         const guard_allocator *allocator, sweeps *s, int device_count,
@@ -317,9 +394,52 @@ gmd_status guard_create(guard **made, const sanitizer_options *options,
     pthread_mutex_init(&g->lock, NULL);
     pthread_mutex_init(&g->reporting, NULL);
     g->lowest = UINT64_MAX;
+    gmd_status status = start_unmapping(g, error);
+    if (status != GMD_OK) {
+        g->sweeps = NULL; /* still the caller's */
+        guard_destroy(g);
+        return status;
+    }
     guard_order_start(g);
     *made = g;
     return GMD_OK;
+}
+
+static void forget(guard *g, guarded_block *b)
+{
+    if (b) {
+        guard_order_dropped(g, b);
+        free(b);
+    }
+}
+
+static void forget_blocks(guard *g, int device)
+{
+    device_part *d = &g->devices[device];
+    for (uint32_t i = 0; i < d->gathered.count; i++) {
+        forget(g, d->gathered.blocks[i]);
+    }
+    for (guarded_block *b; (b = ready_blocks_take_any(&d->ready)) != NULL;) {
+        forget(g, b);
+    }
+    quarantine *const parts[] = {&d->held, &d->going, &d->gone};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (guarded_block *b; (b = quarantine_take_beyond(parts[i], 0, 0)) != NULL;) {
+            forget(g, b);
+        }
+    }
+}
+
+static void forget_all_blocks(guard *g)
+{
+    for (size_t i = 0; g->live.slots && i <= g->live.mask; i++) {
+        forget(g, g->live.slots[i]);
+    }
+    for (int device = 0; device < g->device_count; device++) {
+        forget_blocks(g, device);
+    }
+    block_set_release(&g->live);
+    block_index_release(&g->index);
 }
 
 void guard_destroy(guard *g)
@@ -327,26 +447,17 @@ void guard_destroy(guard *g)
     if (!g) {
         return;
     }
+    guard_order_mute(g);
+    forget_all_blocks(g);
     guard_order_stop(g);
-    for (size_t i = 0; g->live.slots && i <= g->live.mask; i++) {
-        free(g->live.slots[i]);
-    }
     for (int device = 0; device < g->device_count; device++) {
-        for (uint32_t i = 0; i < g->devices[device].gathered.count; i++) {
-            free(g->devices[device].gathered.blocks[i]);
-        }
-    }
-    block_set_release(&g->live);
-    block_index_release(&g->index);
-    for (int device = 0; device < g->device_count; device++) {
-        for (guarded_block *b; (b = quarantine_take_beyond(&g->devices[device].held, 0, 0));) {
-            free(b);
-        }
         if (g->devices[device].side) {
             cuda_succeeded(cudaStreamDestroy(g->devices[device].side));
         }
     }
     sweeps_close(g->sweeps);
+    mappings_destroy(g->mappings);
+    recent_works_destroy(g->recent);
     report_destroy(g->report);
     pthread_mutex_destroy(&g->preparing);
     pthread_mutex_destroy(&g->lock);

@@ -21,6 +21,10 @@ void guard_free(guard *g, void *ptr);
 void guard_record_stream(guard *g, void *ptr, cudaStream_t stream);
 uint64_t guard_block_size(guard *g, const void *ptr); /* as it was asked for; 0: no live block */
 
+/* Requests go to one private pool more (1), or less (-1): they get no mappings of their own, and
+ * captures may be under way. */
+void guard_pools_changed(guard *g, int change);
+
 /* All that is held back goes to the allocator. */
 void guard_release_all(guard *g);
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "guard_order.h"
 
+#include "faults.h"
 #include "launches.h"
 
 #include <stdio.h>
@@ -64,6 +65,9 @@ static void stream_destroyed(void *context, order_stream stream)
         for (uint32_t i = 0; i < gathered->count; i++) {
             lose_stream(g, gathered->blocks[i], stream.device, handle);
         }
+        if (device == stream.device) {
+            ready_blocks_lose_stream(&g->devices[device].ready, handle);
+        }
         for (guarded_block *b = g->devices[device].held.oldest; b; b = b->next) {
             lose_stream(g, b, stream.device, handle);
         }
@@ -102,12 +106,24 @@ static void report_order(void *context, const order_finding *o)
     if (atomic_load(&g->is_finished)) {
         return;
     }
+    guard_note_accused(g, &f);
     if (o->kind != ORDER_USED_AFTER_FREE) {
         f.owner = subject_block(&o->taker);
     }
     pthread_mutex_lock(&g->reporting);
     report_finding(g->report, &f);
     pthread_mutex_unlock(&g->reporting);
+}
+
+static void queued(void *context, const launches_work *work)
+{
+    guard_note_work(context, work);
+}
+
+static void failed(void *context, int device, int result)
+{
+    guard *g = context;
+    guard_see_result(g, device, result, g->allocator.keep_stack());
 }
 
 /* --- starting ----------------------------------------------------------------------------- */
@@ -118,7 +134,9 @@ void guard_order_start(guard *g)
     const launches_callbacks callbacks = {.context = g,
                                           .find_block = find_block,
                                           .place = place,
-                                          .stream_destroyed = stream_destroyed};
+                                          .stream_destroyed = stream_destroyed,
+                                          .queued = g->recent ? queued : NULL,
+                                          .failed = g->recent ? failed : NULL};
     char message[512] = "the host has no memory";
     if (!g->options.watches_order) {
         return;
@@ -132,11 +150,15 @@ void guard_order_start(guard *g)
     }
 }
 
-void guard_order_stop(guard *g)
+void guard_order_mute(guard *g)
 {
     launches_stop(g->launches);
-    order_destroy(g->order);
     g->launches = NULL;
+}
+
+void guard_order_stop(guard *g)
+{
+    order_destroy(g->order);
     g->order = NULL;
 }
 

@@ -9,7 +9,8 @@
 /* From now on launches are watched. Where they cannot be (another tool has CUPTI), a line on
  * standard error says why, and nothing is watched. */
 void guard_order_start(guard *g);
-void guard_order_stop(guard *g);
+void guard_order_mute(guard *g); /* nothing is told any more */
+void guard_order_stop(guard *g); /* after that, and when all blocks are dropped */
 
 void guard_order_allocated(guard *g, guarded_block *b); /* before anybody can find it */
 void guard_order_recorded(guard *g, struct order_block *block, cudaStream_t stream);

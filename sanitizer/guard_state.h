@@ -7,6 +7,7 @@
 #include "block_index.h"
 #include "block_set.h"
 #include "quarantine.h"
+#include "ready_blocks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,6 +33,10 @@ typedef struct freed_batch {
 
 typedef struct device_part {
     quarantine held;
+    ready_blocks ready;
+    quarantine going; /* freed, and still mapped */
+    quarantine gone;  /* what was unmapped: addresses only */
+    uint64_t mapped_bytes, mapped_peak_bytes;
     freed_batch gathered;
     cudaStream_t side; /* where fills wait for all streams that used a block */
     _Atomic bool is_ready;
@@ -48,6 +53,10 @@ struct guard {
     _Atomic uint32_t next_ticket;
     _Atomic uint64_t next_check_ns;
     _Atomic bool is_finished;
+    mappings *mappings;               /* NULL: blocks keep their mappings */
+    struct recent_works *recent;      /* likewise */
+    _Atomic bool is_lost;             /* an illegal access was reported: CUDA does nothing more */
+    _Atomic int pools;                /* that requests go to: captures may be under way */
     struct order *order;              /* happens-before, and what it is told by; NULL: off */
     struct launches *launches;        /* likewise */
     _Atomic uint64_t lowest, highest; /* addresses that blocks ever had */
@@ -95,8 +104,8 @@ uint32_t guard_zones(const guarded_block *b, uint32_t flags, uint64_t written, u
 /* What is filled of a new block. Gives the number of ranges, at most 3. */
 uint32_t guard_new_ranges(const guard *g, const guarded_block *b, sweep_range *out);
 
-/* A block that is freed: its zones are verified, and all is filled. Gives the number of ranges, 3.
- */
+/* A block that is freed: its zones are verified and stay, and what lies between is filled. Gives
+ * the number of ranges, 3. */
 uint32_t guard_freeing(guard *g, const guarded_block *b, sweep_range *out);
 
 /* All of a freed block, as it was filled. Gives the number of ranges, 3. */

@@ -2,6 +2,7 @@
 #ifndef GMD_GUARD_TYPES_H
 #define GMD_GUARD_TYPES_H
 
+#include "mappings.h"
 #include "options.h"
 #include "report.h"
 #include "sweeps.h"

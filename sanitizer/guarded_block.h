@@ -6,6 +6,8 @@
 #ifndef GMD_GUARDED_BLOCK_H
 #define GMD_GUARDED_BLOCK_H
 
+#include "mappings.h"
+
 #include "gmd_cuda.h"
 
 #include <stdbool.h>
@@ -26,8 +28,10 @@ typedef struct guarded_block {
     uint64_t freed_ns;                      /* on the clock; 0: live */
     bool is_plain; /* allocated in a capture: no zones, and never filled, for graphs replay into it
                     */
+    bool is_pooled; /* requests went to a private pool: it may be a part of that */
     bool has_lost_stream;      /* one of its streams was destroyed: nothing may be queued there */
     bool is_filled;            /* freed, and holds the pattern once `filled` is over */
+    mapping mapped;            /* memory 0: the allocator's memory, or it was taken away */
     struct order_block *order; /* of happens-before; NULL: off */
     cudaEvent_t filled;        /* NULL: it was filled on its own stream */
 } guarded_block;

@@ -27,6 +27,10 @@ typedef struct known_layout {
     uint32_t tail_words;
 } known_layout;
 
+/* CuPy's own kernels get arrays as structures that begin with the address (CArray: data, size,
+ * shape, strides), all of which CuPy fills; what else they get begins with a number of elements. */
+static const char cupy[] = "cupy_";
+
 #define WORD_FROM_END(n) (UINT32_C(1) << ((n)-1))
 
 /* PyTorch's reductions begin with OffsetCalculators, whose arrays are filled as far as there are
@@ -51,5 +55,6 @@ kernel_trust kernel_trust_of(const char *library, const char *name)
             trust.tail_words = layouts[i].tail_words;
         }
     }
+    trust.in_first_words = strncmp(name, cupy, strlen(cupy)) == 0;
     return trust;
 }

@@ -11,6 +11,7 @@
 typedef struct kernel_trust {
     bool in_pointers;    /* parameters of 8 bytes, and those that have nothing but addresses */
     bool in_structures;  /* every word */
+    bool in_first_words; /* the first of a structure */
     uint32_t tail_words; /* bit i: of a structure the word that i + 1 words before its end */
 } kernel_trust;
 

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* CUPTI calls back at each call of the driver that CUPTI_CALLS lists; here it becomes what order.h
  * knows. Work is told before the call, so that a block that is freed meanwhile was not freed
  * before; order between streams is told after it, when it has succeeded. */
@@ -5,6 +6,7 @@
 
 #include "cupti_calls.h"
 #include "kernel_parameters.h"
+#include "pointer_tables.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -12,12 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define NUMBERS_MOST      1024 /* of the driver's calls */
 #define USES_MOST         512  /* of one launch; further words are told as further work */
 #define CONTEXTS_MOST     64
 #define WORD              sizeof(uint64_t)
 #define ALL_POINTERS_MOST 64 /* bytes of a parameter that may be pointers only */
+#define TABLE_WORDS_MOST  2048
 
 typedef struct call_row {
     const char *name;
@@ -41,6 +46,7 @@ struct launches {
     order *order;
     launches_callbacks callbacks;
     kernel_table kernels;
+    pointer_tables tables;
     const call_row *rows[NUMBERS_MOST]; /* by number; NULL: not looked at */
     void *cupti, *cuda;
     void *subscriber;
@@ -193,17 +199,38 @@ static void start_work(work_list *w, launches *l, order_stream stream, const cha
     order_span(l->order, &w->lowest, &w->beyond);
 }
 
+static void tell_work(const launches *l, const launches_work *work)
+{
+    if (l->callbacks.queued) {
+        l->callbacks.queued(l->callbacks.context, work);
+    }
+}
+
+static uint64_t place_now(const launches *l, bool is_wanted)
+{
+    return (is_wanted || l->callbacks.queued) && l->callbacks.place
+               ? l->callbacks.place(l->callbacks.context)
+               : 0;
+}
+
 static void queue_work(work_list *w)
 {
     const launches *l = w->launches;
-    uint64_t place =
-        w->wants_place && l->callbacks.place ? l->callbacks.place(l->callbacks.context) : 0;
+    uint64_t place = place_now(l, w->wants_place);
     order_queued(l->order, w->stream, w->what, place, w->uses, w->count);
+    tell_work(l, &(launches_work){w->what, place, w->stream, w->uses, w->count});
     for (size_t i = 0; i < w->count; i++) {
         order_block_drop(l->order, w->uses[i].block);
     }
     w->count = 0;
     w->wants_place = false;
+}
+
+/* A word that may as well be two small numbers: the first of 2^16 bytes after a multiple of 2^32,
+ * where a driver gives such addresses at all, or where nobody says that the word is one value. */
+static bool may_be_numbers(uint64_t word, uint32_t bytes)
+{
+    return (uint32_t)word < 1 << 16 && (bytes > WORD || word >> 32 < 1 << 12);
 }
 
 /* Whether the word is an address within a block. */
@@ -228,7 +255,7 @@ static bool is_trusted(const kernel_trust *trust, uint32_t at, uint32_t bytes)
 {
     uint32_t from_end = (bytes - at) / (uint32_t)WORD; /* 1: the last word */
     return bytes == WORD ? trust->in_pointers
-                         : trust->in_structures ||
+                         : trust->in_structures || (trust->in_first_words && at == 0) ||
                                (from_end <= 32 && trust->tail_words >> (from_end - 1) & 1);
 }
 
@@ -240,12 +267,32 @@ static void add_parameter(work_list *w, const kernel_trust *trust, const char *a
     size_t first = w->count;
     bool are_all = trust->in_pointers && bytes % WORD == 0 && bytes <= ALL_POINTERS_MOST;
     for (uint32_t i = 0; i + WORD <= bytes; i += WORD) {
-        are_all = add_word(w, word_at(at, i), is_trusted(trust, i, bytes)) && are_all;
+        uint64_t word = word_at(at, i);
+        bool is_address = !may_be_numbers(word, bytes);
+        are_all =
+            add_word(w, word, is_address && is_trusted(trust, i, bytes)) && is_address && are_all;
     }
     for (size_t i = first; are_all && i < w->count; i++) {
         w->uses[i].is_certain = true;
     }
     atomic_fetch_add_explicit(&w->launches->counts.words, bytes / WORD, memory_order_relaxed);
+}
+
+/* What the tables among the blocks lead to. */
+static void add_tables(work_list *w)
+{
+    launches *l = w->launches;
+    size_t given = w->count;
+    for (size_t i = 0; i < given && i < w->count; i++) {
+        order_block *to[TABLE_POINTERS_MOST];
+        size_t room = USES_MOST - 1 - w->count;
+        uint32_t most = room < TABLE_POINTERS_MOST ? (uint32_t)room : TABLE_POINTERS_MOST;
+        uint32_t count = pointer_tables_read(&l->tables, w->uses[i].block, to, most);
+        for (uint32_t k = 0; k < count; k++) {
+            w->wants_place = w->wants_place || order_is_remarkable(to[k], w->stream);
+            w->uses[w->count++] = (order_use){to[k], false};
+        }
+    }
 }
 
 /* kernelParams: an address for each parameter. */
@@ -294,6 +341,7 @@ static void see_kernel(launches *l, const call_row *row, const cupti_call *call)
     } else if (extra) {
         add_packed(&w, kernel, extra);
     }
+    add_tables(&w);
     atomic_fetch_add_explicit(&l->counts.kernels, 1, memory_order_relaxed);
     queue_work(&w);
 }
@@ -325,11 +373,59 @@ static void see_copy(launches *l, const call_row *row, const cupti_call *call)
     queue_work(&w);
 }
 
+/* What the host copies, of which the kernel knows whether it may be read. Gives the words; 0: none,
+ * or more than fit. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the kernel writes to it */
+static size_t read_host(const cupti_call *call, uint64_t words[TABLE_WORDS_MOST])
+{
+    uint64_t bytes = word_at(call->parameters, CUPTI_FROM_HOST_BYTES_AT);
+    if (bytes > TABLE_WORDS_MOST * WORD) {
+        return 0;
+    }
+    const struct iovec here = {words, bytes};
+    const struct iovec there = {pointer_at(call->parameters, CUPTI_FROM_HOST_AT), bytes};
+    ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    return got > 0 ? (size_t)got / WORD : 0;
+}
+
+/* The host writes to a block: it may be a table. The driver reads it within the call. */
+static void see_table(launches *l, order_block *block, const cupti_call *call)
+{
+    uint64_t words[TABLE_WORDS_MOST], lowest, beyond;
+    size_t word_count = read_host(call, words);
+    order_block *to[TABLE_POINTERS_MOST];
+    uint32_t count = 0;
+    order_span(l->order, &lowest, &beyond);
+    for (size_t i = 0; i < word_count && count < TABLE_POINTERS_MOST; i++) {
+        uint64_t word = words[i];
+        order_block *b = word >= lowest && word < beyond
+                             ? l->callbacks.find_block(l->callbacks.context, word)
+                             : NULL;
+        if (b) {
+            to[count++] = b;
+        }
+    }
+    pointer_tables_write(&l->tables, l->order, block, to, count);
+}
+
+static void see_copy_from_host(launches *l, const call_row *row, const cupti_call *call)
+{
+    work_list w;
+    start_work(&w, l, stream_of(l, row, call), row->name);
+    if (add_word(&w, parameter(row, call, false), true)) {
+        see_table(l, w.uses[0].block, call);
+    }
+    atomic_fetch_add_explicit(&l->counts.copies, 1, memory_order_relaxed);
+    queue_work(&w);
+}
+
 static void see_graph_launch(launches *l, const call_row *row, const cupti_call *call)
 {
     uint64_t place = l->callbacks.place ? l->callbacks.place(l->callbacks.context) : 0;
     atomic_fetch_add_explicit(&l->counts.graphs, 1, memory_order_relaxed);
-    order_graph_launched(l->order, parameter(row, call, false), stream_of(l, row, call), place);
+    order_stream s = stream_of(l, row, call);
+    tell_work(l, &(launches_work){"a graph", place, s, NULL, 0});
+    order_graph_launched(l->order, parameter(row, call, false), s, place);
 }
 
 /* --- what is told of a call -------------------------------------------------------------- */
@@ -358,6 +454,9 @@ static void before_call(launches *l, const call_row *row, const cupti_call *call
     case ACTION_KERNEL_EX:
     case ACTION_COOPERATIVE:
         see_kernel(l, row, call);
+        break;
+    case ACTION_FROM_HOST:
+        see_copy_from_host(l, row, call);
         break;
     case ACTION_GRAPH_LAUNCH:
         see_graph_launch(l, row, call);
@@ -439,8 +538,18 @@ static void after_call(launches *l, const call_row *row, const cupti_call *call)
     }
 }
 
+/* An illegal access, which CUDA reports by whatever call comes next. */
+static void see_failure(launches *l, const cupti_call *call)
+{
+    if (call->site != CUPTI_ENTER && call->result && *call->result == CUDA_ILLEGAL_ADDRESS &&
+        !self.muted && l->callbacks.failed) {
+        l->callbacks.failed(l->callbacks.context, device_of(l, call->context, true), *call->result);
+    }
+}
+
 static void dispatch(launches *l, const call_row *row, const cupti_call *call)
 {
+    see_failure(l, call);
     if (self.muted && is_mutable(row->action)) {
         atomic_fetch_add_explicit(&l->counts.muted, call->site == CUPTI_ENTER,
                                   memory_order_relaxed);
@@ -468,7 +577,8 @@ void launches_callback(void *started, int domain, uint32_t number, const void *c
     }
     const call_row *row = l->rows[number];
     const cupti_call *of = call;
-    if (of->site != CUPTI_ENTER && row->action < ACTION_FIRST_AFTER) {
+    if (of->site != CUPTI_ENTER && row->action < ACTION_FIRST_AFTER &&
+        (!of->result || *of->result != CUDA_ILLEGAL_ADDRESS)) {
         return; /* every launch's return */
     }
     self.is_inside = true;
@@ -560,6 +670,7 @@ static bool subscribe(launches *l, char *message, size_t bytes)
 static void release(launches *l)
 {
     kernel_table_free(&l->kernels);
+    pointer_tables_close(&l->tables, l->order);
     pthread_mutex_destroy(&l->kernels.lock);
     if (l->cupti) {
         dlclose(l->cupti);
@@ -574,7 +685,7 @@ bool launches_start(order *o, const launches_callbacks *callbacks, const char *c
                     launches **started, char *message, size_t message_bytes)
 {
     launches *l = calloc(1, sizeof *l);
-    if (!l || pthread_mutex_init(&l->kernels.lock, NULL)) {
+    if (!l || pthread_mutex_init(&l->kernels.lock, NULL) || !pointer_tables_open(&l->tables)) {
         free(l);
         return say(message, message_bytes, "launches are not watched: no host memory");
     }

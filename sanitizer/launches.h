@@ -8,9 +8,10 @@
  *              pointers into blocks only, a copy's or memset's operand, every word where the
  * library that launches is known to fill its structures, or the layout is known (kernel_trust.c)
  *   possible   any other word within a structure: kernels leave parts of theirs uninitialised,
- * where an earlier launch's pointers may still stand Not seen: pointers in device memory (batched
- * GEMMs' arrays, tables), order that is made through memory (flags that kernels poll, host
- * functions), graphs that were built node by node.
+ * where an earlier launch's pointers may still stand; and what a table leads to that the host
+ * copied into a block (pointer_tables.h), where the block's address is a parameter
+ * Not seen: other pointers in device memory (arrays that kernels write), order that is made through
+ * memory (flags that kernels poll, host functions), graphs that were built node by node.
  *
  * CUPTI has one subscriber in a process. While this one subscribes, torch.profiler gets no
  * activities of the device, and says so ("CUPTI initialization failed"); where another one has it
@@ -24,6 +25,14 @@
 
 typedef struct launches launches;
 
+typedef struct launches_work {
+    const char *what; /* as long as the launches live */
+    uint64_t place;
+    order_stream stream;
+    const order_use *uses; /* not of graphs */
+    size_t count;
+} launches_work;
+
 typedef struct launches_callbacks {
     void *context;
     /* The block whose bytes [address, address + bytes) contain `pointer`, live or in quarantine,
@@ -36,6 +45,11 @@ typedef struct launches_callbacks {
     uint64_t (*place)(void *context);
     /* A stream is about to be destroyed: nothing may be queued on it any more. NULL: not told. */
     void (*stream_destroyed)(void *context, order_stream stream);
+    /* Work that was told to the order. NULL: not told; else each work has a place. */
+    void (*queued)(void *context, const launches_work *work);
+    /* A call of the program returned that error of the driver's, by which CUDA is lost. NULL: not
+     * told. */
+    void (*failed)(void *context, int device, int result);
 } launches_callbacks;
 
 typedef struct launches_statistics {

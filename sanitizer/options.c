@@ -8,12 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TIERS "cheap, full"
+#define TIERS "cheap, full, unmap"
 #define KEYS                                                                                       \
-    "zone, quarantine, quarantine_blocks, interval, fill, frees, fresh, reads, order, "            \
-    "on_finding, "                                                                                 \
-    "most_reports, "                                                                               \
-    "report"
+    "zone, quarantine, quarantine_blocks, interval, fill, frees, fresh, reads, order, unmap, "     \
+    "launches, on_finding, most_reports, report"
 
 static const sanitizer_options cheap = {.zone_bytes = 512,
                                         .quarantine_bytes = 1 * GMD_GIB,
@@ -21,6 +19,7 @@ static const sanitizer_options cheap = {.zone_bytes = 512,
                                         .interval_ns = UINT64_C(10000000000),
                                         .is_striped = true,
                                         .gathers = true,
+                                        .unmap_bytes = UNMAP_NEVER,
                                         .most_reports = 100};
 
 static const sanitizer_options full = {.zone_bytes = 1 * GMD_MIB,
@@ -30,6 +29,7 @@ static const sanitizer_options full = {.zone_bytes = 1 * GMD_MIB,
                                        .fills_fresh = true,
                                        .watches_reads = true,
                                        .watches_order = true,
+                                       .unmap_bytes = UNMAP_NEVER,
                                        .most_reports = 100};
 
 static gmd_status take_tier(sanitizer_options *o, const char *tier, gmd_error *error)
@@ -38,6 +38,10 @@ static gmd_status take_tier(sanitizer_options *o, const char *tier, gmd_error *e
         *o = cheap;
     } else if (strcmp(tier, "full") == 0) {
         *o = full;
+    } else if (strcmp(tier, "unmap") == 0) { /* all of "full", for every block */
+        *o = full;
+        o->unmap_bytes = 1;
+        o->waits_for_launches = true;
     } else {
         return gmd_fail(error, GMD_BAD_INPUT, "sanitizer: there is no tier '%s'; tiers are " TIERS,
                         tier);
@@ -65,6 +69,16 @@ static bool parse_choice(const char *value, const char *off, const char *on, boo
 {
     *is_on = strcmp(value, on) == 0;
     return *is_on || strcmp(value, off) == 0;
+}
+
+/* "never", or the size from which on blocks are unmapped. */
+static bool parse_unmap(const char *value, uint64_t *bytes)
+{
+    bool is_never = strcmp(value, "never") == 0;
+    if (is_never) {
+        *bytes = UNMAP_NEVER;
+    }
+    return is_never || gmd_parse_size(value, bytes);
 }
 
 static gmd_status take_key(sanitizer_options *o, const char *key, const char *value,
@@ -96,6 +110,12 @@ static gmd_status take_key(sanitizer_options *o, const char *key, const char *va
     } else if (strcmp(key, "order") == 0) {
         wanted = parse_choice(value, "unseen", "watched", &o->watches_order) ? NULL
                                                                              : "unseen or watched";
+    } else if (strcmp(key, "unmap") == 0) {
+        wanted = parse_unmap(value, &o->unmap_bytes) ? NULL : "never or a size (1, 1MiB)";
+    } else if (strcmp(key, "launches") == 0) {
+        wanted = parse_choice(value, "queued", "waited_for", &o->waits_for_launches)
+                     ? NULL
+                     : "queued or waited_for";
     } else if (strcmp(key, "on_finding") == 0) {
         wanted = parse_choice(value, "report", "raise", &o->raises) ? NULL : "report or raise";
     } else if (strcmp(key, "most_reports") == 0) {

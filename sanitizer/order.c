@@ -199,6 +199,20 @@ bool order_is_remarkable(const order_block *block, order_stream stream)
     return block && (atomic_load(&block->is_freed) || is_foreign(block, stream));
 }
 
+bool order_describe(order *o, const order_block *block, order_subject *out)
+{
+    enter(o);
+    *out = block->subject;
+    bool is_freed = block->is_freed;
+    leave(o);
+    return is_freed;
+}
+
+bool order_is_capturing(const order *o)
+{
+    return atomic_load(&o->captures_now) > 0;
+}
+
 /* --- work -------------------------------------------------------------------------------- */
 
 static void use_one(order *o, stream_clock *s, const order_use *use, const order_work *work)

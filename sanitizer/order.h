@@ -64,6 +64,9 @@ void order_freed(order *o, order_block *block, uint64_t place);
 order_block *order_block_keep(order_block *block);
 void order_block_drop(order *o, order_block *block);
 
+/* The block as it is now; whether it is freed. */
+bool order_describe(order *o, const order_block *block, order_subject *out);
+
 /* Whether work on `stream` that uses the block is worth a stack, which `place` of the work then
  * names: the stream is another than the block's own, or the block is freed. Without the lock. */
 bool order_is_remarkable(const order_block *block, order_stream stream);
@@ -105,6 +108,7 @@ void order_device_over(order *o, int device);
 /* Work of `stream`, and of every stream that waits for an event of the capture, is captured. Order
  * within the capture is judged as on streams that run. */
 void order_capture_begun(order *o, order_stream stream);
+bool order_is_capturing(const order *o); /* anything, anywhere. Without the lock */
 
 /* All streams of the capture that began on `stream` go on as before. `graph`: any number that tells
  * graphs apart (cudaGraph_t); 0: the capture failed. */

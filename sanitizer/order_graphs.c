@@ -49,6 +49,7 @@ static void free_capture(order *o, capture *c)
         c->joined[i]->captured = NULL;
     }
     order_drop_uses(o, c->uses);
+    atomic_fetch_sub(&o->captures_now, 1);
     free(c->joined);
     free(c);
 }
@@ -75,6 +76,7 @@ static capture *create_capture(order *o, stream_clock *origin)
         return NULL;
     }
     c->number = ++o->captures;
+    atomic_fetch_add(&o->captures_now, 1);
     c->origin = origin;
     c->uses = calloc(1, sizeof *c->uses);
     if (c->uses) {

@@ -77,6 +77,7 @@ struct order {
     earlier_owners earlier;
     handle_table events, graphs, execs; /* of recorded_event, graph_uses */
     uint64_t captures;                  /* that have begun */
+    atomic_uint captures_now;           /* under way */
     queued_finding *first, **last;      /* to be delivered once the lock is released */
 };
 

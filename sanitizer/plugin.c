@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "guard.h"
 #include "reads.h"
+#include "unmapping.h"
 
 #include "gmd_sanitizer.h"
 
@@ -15,6 +16,7 @@ static sanitizer_options options;
 static bool is_started;
 static gmd_stack_source *stack_source;
 static void *stack_context;
+static int pools; /* that requests go to */
 static guard *_Atomic instance;
 
 static _Thread_local gmd_error last_error;
@@ -60,6 +62,9 @@ static guard *make_guard(gmd_error *error)
     } else if (sweeps_open(&s, device_count, error) == GMD_OK &&
                guard_create(&made, &options, &reference, s, device_count, error) != GMD_OK) {
         sweeps_close(s);
+    }
+    if (made) {
+        guard_pools_changed(made, pools);
     }
     if (made && stack_source) {
         gmd_set_stack_source(stack_source, stack_context);
@@ -123,6 +128,31 @@ uint64_t gmd_sanitizer_block_size(int device, const void *ptr)
     guard *g = instance;
     (void)device;
     return g ? guard_block_size(g, ptr) : 0;
+}
+
+void gmd_sanitizer_pools(int change)
+{
+    pthread_mutex_lock(&making);
+    pools += change;
+    guard *g = instance;
+    if (g) {
+        guard_pools_changed(g, change);
+    }
+    pthread_mutex_unlock(&making);
+}
+
+uint64_t gmd_sanitizer_mapped_bytes(int device, uint64_t *peak, int resets_peak)
+{
+    guard *g = instance;
+    *peak = 0;
+    return g && device >= 0 && device < g->device_count
+               ? guard_mapped_bytes(g, device, peak, resets_peak != 0)
+               : 0;
+}
+
+int gmd_sanitizer_waits_for_launches(void)
+{
+    return is_started && options.waits_for_launches;
 }
 
 int gmd_sanitizer_wants_reads(void)

@@ -14,7 +14,10 @@ typedef struct release_batch {
     guarded_block *blocks[SWEEP_MANY / 3];
     sweep_range ranges[SWEEP_MANY];
     uint32_t count, range_count;
+    bool keeps; /* what is verified may serve the next request */
 } release_batch;
+
+enum { READY_BLOCK_MOST = 16 << 20 }; /* bytes: larger ones are few, and the allocator needs them */
 
 /* What was not filled, or not to the end, waits for its streams as without a sanitizer. */
 void guard_give_back(guard *g, guarded_block *b, bool is_ordered)
@@ -27,7 +30,9 @@ void guard_give_back(guard *g, guarded_block *b, bool is_ordered)
         cuda_succeeded(cudaEventDestroy(b->filled));
     }
     guard_order_dropped(g, b);
-    g->allocator.free(memory, b->total, b->device, b->stream);
+    if (!b->mapped.memory) { /* else the process ends, and nobody waits for the device */
+        g->allocator.free(memory, b->total, b->device, b->stream);
+    }
     free(b);
 }
 
@@ -55,6 +60,49 @@ static bool verify(const release_batch *batch)
     return is_verified;
 }
 
+/* Where new blocks are filled with NaN, nothing is saved. */
+static bool may_keep(const release_batch *batch, const guarded_block *b)
+{
+    const guard *g = batch->guard;
+    return batch->keeps && !g->options.fills_fresh && b->total <= READY_BLOCK_MOST &&
+           !b->is_pooled && !b->has_lost_stream;
+}
+
+/* The block's own stream has waited for the fill. False: there are enough. */
+static bool keep_ready(guard *g, guarded_block *b)
+{
+    ready_blocks *ready = &g->devices[b->device].ready;
+    if (b->filled) {
+        cuda_succeeded(cudaEventDestroy(b->filled));
+        b->filled = NULL;
+    }
+    guard_order_dropped(g, b);
+    pthread_mutex_lock(&g->lock);
+    bool is_kept =
+        ready->bytes + b->total <= g->options.quarantine_bytes && !atomic_load(&g->is_finished);
+    if (is_kept) {
+        ready_blocks_add(ready, b);
+        g->held_bytes += b->total;
+        g->figures.verified_blocks++;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return is_kept;
+}
+
+void guard_release_ready(guard *g, int device)
+{
+    for (guarded_block *b = NULL;;) {
+        pthread_mutex_lock(&g->lock);
+        b = ready_blocks_take_any(&g->devices[device].ready);
+        g->held_bytes -= b ? b->total : 0;
+        pthread_mutex_unlock(&g->lock);
+        if (!b) {
+            return;
+        }
+        guard_give_back(g, b, true);
+    }
+}
+
 static void give_back_counted(guard *g, guarded_block *b, bool is_verified)
 {
     pthread_mutex_lock(&g->lock);
@@ -68,7 +116,10 @@ static void flush(release_batch *batch)
 {
     bool is_verified = batch->count && verify(batch);
     for (uint32_t i = 0; i < batch->count; i++) {
-        give_back_counted(batch->guard, batch->blocks[i], is_verified);
+        guarded_block *b = batch->blocks[i];
+        if (!is_verified || !may_keep(batch, b) || !keep_ready(batch->guard, b)) {
+            give_back_counted(batch->guard, b, is_verified);
+        }
     }
     batch->count = 0;
     batch->range_count = 0;
@@ -103,16 +154,23 @@ static guarded_block *take_oldest(guard *g, int device, uint64_t bytes, uint32_t
     return b;
 }
 
-void guard_release_beyond(guard *g, int device, uint64_t bytes, uint32_t count)
+static void release_beyond(guard *g, int device, uint64_t bytes, uint32_t count, bool keeps)
 {
     release_batch batch;
     batch.guard = g;
+    batch.keeps = keeps;
     batch.count = 0;
     batch.range_count = 0;
     for (guarded_block *b; (b = take_oldest(g, device, bytes, count)) != NULL;) {
         add(&batch, b);
     }
     flush(&batch);
+}
+
+void guard_release_beyond(guard *g, int device, uint64_t bytes, uint32_t count)
+{
+    release_beyond(g, device, bytes, count, false);
+    guard_release_ready(g, device);
 }
 
 void guard_release_when_full(guard *g, int device)
@@ -124,6 +182,6 @@ void guard_release_when_full(guard *g, int device)
     bool is_full = held->bytes > bytes || held->count > count;
     pthread_mutex_unlock(&g->lock);
     if (is_full) {
-        guard_release_beyond(g, device, bytes - bytes / 16, count - count / 16);
+        release_beyond(g, device, bytes - bytes / 8, count - count / 8, true);
     }
 }

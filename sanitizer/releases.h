@@ -11,8 +11,9 @@ void guard_give_back(guard *g, guarded_block *b, bool is_ordered);
 
 /* The oldest ones, until no more than these are held back. */
 void guard_release_beyond(guard *g, int device, uint64_t bytes, uint32_t count);
+void guard_release_ready(guard *g, int device); /* blocks that wait for the next request */
 
-/* Where there are more than the options say, a sixteenth of them: they are verified together. */
+/* Where there are more than the options say, an eighth of them: they are verified together. */
 void guard_release_when_full(guard *g, int device);
 
 #endif

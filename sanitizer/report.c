@@ -25,6 +25,7 @@ typedef enum cause_kind {
     CAUSE_BEFORE_START,
     CAUSE_UNINITIALISED,
     CAUSE_BAD_FREE,
+    CAUSE_ACCESS, /* illegal, and no freed block is known for it */
 } cause_kind;
 
 typedef struct cause {
@@ -60,13 +61,17 @@ static const struct {
     [FINDING_REUSED_EARLY] = {"reused_early",
                               "use of memory that another stream may still use for its last owner"},
     [FINDING_USED_AFTER_FREE] = {"used_after_free", "work with memory that was freed before"},
+    [FINDING_ILLEGAL_ACCESS] = {"illegal_access", "access to memory that is not mapped"},
 };
 
-static const char *const moments[] = {[MOMENT_FREE] = "free",
-                                      [MOMENT_REUSE] = "reuse",
-                                      [MOMENT_CHECK] = "check",
-                                      [MOMENT_READ] = "read",
-                                      [MOMENT_QUEUED] = "queued"};
+static const char *const moments[] = {
+    [MOMENT_FREE] = "free", [MOMENT_REUSE] = "reuse",   [MOMENT_CHECK] = "check",
+    [MOMENT_READ] = "read", [MOMENT_QUEUED] = "queued", [MOMENT_FAULT] = "fault"};
+
+static const char *const suspicions[] = {[SUSPECT_NONE] = "nothing",
+                                         [SUSPECT_PARAMETER] = "address",
+                                         [SUSPECT_BOUNDS] = "bounds",
+                                         [SUSPECT_LATEST] = "latest_free"};
 
 report *report_create(const sanitizer_options *options, stack_text_fn *stack_text)
 {
@@ -192,6 +197,32 @@ static void say_word(const finding *f)
     }
 }
 
+/* CUDA does not tell which address it was. */
+static void say_suspicion(const finding *f)
+{
+    switch (f->suspicion) {
+    case SUSPECT_PARAMETER:
+        say("    CUDA reports an illegal access. The work had the address of this block, which was "
+            "freed before and whose\n"
+            "    memory was taken away.\n");
+        break;
+    case SUSPECT_BOUNDS:
+        say("    CUDA reports an illegal access. The work had the address of this block, which is "
+            "live: it may have read or\n"
+            "    written outside of it, or it found the address of a freed block in device "
+            "memory.\n");
+        break;
+    case SUSPECT_LATEST:
+        say("    CUDA reports an illegal access, maybe to this block, the last that was freed and "
+            "whose memory was taken away.\n");
+        break;
+    case SUSPECT_NONE:
+        say("    CUDA reports an illegal access. No block is known that it may have been meant "
+            "for.\n");
+        break;
+    }
+}
+
 static void say_meaning(const finding *f)
 {
     switch (f->kind) {
@@ -230,6 +261,9 @@ static void say_meaning(const finding *f)
             "or graph outlives its\n"
             "    tensor.\n");
         break;
+    case FINDING_ILLEGAL_ACCESS:
+        say_suspicion(f);
+        break;
     case FINDING_BAD_FREE:
         say("    The pointer was freed already, or is none of this allocator.\n");
         break;
@@ -252,6 +286,7 @@ static void say_moment(const finding *f)
         break;
     case MOMENT_READ:
     case MOMENT_QUEUED:
+    case MOMENT_FAULT:
         break;
     }
 }
@@ -265,10 +300,24 @@ static const char *use_text(const finding *f, char words[201])
     return words;
 }
 
+static void say_use(report *r, const finding *f)
+{
+    if (f->use) {
+        char title[320], words[201], stream[40];
+        snprintf(title, sizeof title, "used by %s on %s, queued in", use_text(f, words),
+                 stream_text(f->use_stream, stream));
+        say_stack(r, title, f->use_stack);
+    }
+}
+
 static void say_block(report *r, const finding *f)
 {
     const guarded_block *b = &f->block;
     char size[24], stream[40];
+    if (f->kind == FINDING_ILLEGAL_ACCESS && f->suspicion == SUSPECT_NONE) {
+        say_use(r, f);
+        return;
+    }
     say("    block of %s (%llu bytes) at 0x%llx, allocated on %s\n", gmd_format_size(b->size, size),
         (unsigned long long)b->size, (unsigned long long)b->address,
         stream_text(b->stream, stream));
@@ -285,14 +334,23 @@ static void say_block(report *r, const finding *f)
             gmd_format_size(f->owner.size, size), stream_text(f->owner.stream, stream));
         say_stack(r, "allocated", f->owner.allocated_stack);
     }
-    if (f->use) {
-        char title[320], words[201];
-        snprintf(title, sizeof title, "used by %s on %s, queued in", use_text(f, words),
-                 stream_text(f->use_stream, stream));
-        say_stack(r, title, f->use_stack);
-    }
+    say_use(r, f);
     if (f->moment != MOMENT_QUEUED) {
         say_stack(r, f->moment == MOMENT_READ ? "read in" : "noticed in", f->current_stack);
+    }
+}
+
+static void make_fault_title(report *r, const finding *f)
+{
+    static const char *const places[] = {[SUSPECT_PARAMETER] = ", after its free, of",
+                                         [SUSPECT_BOUNDS] = ", probably beyond the bounds of",
+                                         [SUSPECT_LATEST] = ", maybe after its free, of"};
+    char words[201], size[24];
+    int length = snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: %s", f->block.device,
+                          kinds[f->kind].title, f->use ? use_text(f, words) : "by some work");
+    if (f->suspicion != SUSPECT_NONE && length > 0 && (size_t)length < sizeof r->latest) {
+        snprintf(r->latest + length, sizeof r->latest - (size_t)length, "%s a block of %s",
+                 places[f->suspicion], gmd_format_size(f->block.size, size));
     }
 }
 
@@ -311,6 +369,10 @@ static void make_title(report *r, const finding *f)
                  kinds[f->kind].title, use_text(f, words), gmd_format_size(f->block.size, size));
         return;
     }
+    if (f->moment == MOMENT_FAULT) {
+        make_fault_title(r, f);
+        return;
+    }
     place_text(f, place);
     snprintf(r->latest, sizeof r->latest, "cuda:%d: %s: %s%s, the first %s of a block of %s",
              f->block.device, kinds[f->kind].title, ordinal_text(f->changed.changed, "byte", count),
@@ -322,7 +384,7 @@ static void say_finding(report *r, const finding *f)
 {
     say("==gmd sanitizer== %llu: %s\n", (unsigned long long)r->count, r->latest);
     say_meaning(f);
-    if (f->moment != MOMENT_QUEUED && f->kind != FINDING_BAD_FREE) {
+    if (f->changed.changed && f->kind != FINDING_BAD_FREE) {
         say_word(f);
     }
     if (f->kind != FINDING_BAD_FREE) {
@@ -393,6 +455,9 @@ static void write_evidence(gmd_json *json, unsigned evidence)
     if (evidence & (EVIDENCE_HAPPENS_BEFORE | EVIDENCE_POSSIBLE)) {
         gmd_json_string(json, NULL, "happens_before");
     }
+    if (evidence & EVIDENCE_FAULT) {
+        gmd_json_string(json, NULL, "fault");
+    }
     gmd_json_end(json);
 }
 
@@ -430,6 +495,9 @@ static void write_finding(report *r, const finding *f, const cause *c)
     write_evidence(&json, c->evidence);
     gmd_json_i64(&json, "device", f->block.device);
     gmd_json_string(&json, "noticed_at", moments[f->moment]);
+    if (f->kind == FINDING_ILLEGAL_ACCESS) {
+        gmd_json_string(&json, "suspected_by", suspicions[f->suspicion]);
+    }
     if (f->changed.changed) {
         write_change(&json, f);
     }
@@ -466,8 +534,11 @@ static cause cause_of(const finding *f)
                                         [FINDING_WRITE_BEFORE_START] = CAUSE_BEFORE_START,
                                         [FINDING_UNINITIALISED_READ] = CAUSE_UNINITIALISED,
                                         [FINDING_BAD_FREE] = CAUSE_BAD_FREE,
-                                        [FINDING_USED_AFTER_FREE] = CAUSE_LIFETIME};
-    cause c = {.kind = causes[f->kind],
+                                        [FINDING_USED_AFTER_FREE] = CAUSE_LIFETIME,
+                                        [FINDING_ILLEGAL_ACCESS] = CAUSE_LIFETIME};
+    bool is_of_live = f->suspicion == SUSPECT_BOUNDS || f->suspicion == SUSPECT_NONE;
+    cause c = {.kind =
+                   f->kind == FINDING_ILLEGAL_ACCESS && is_of_live ? CAUSE_ACCESS : causes[f->kind],
                .allocated_stack = f->block.allocated_stack,
                .evidence = f->evidence};
     if (c.kind == CAUSE_LIFETIME) {
@@ -511,6 +582,7 @@ static const char *evidence_text(unsigned evidence)
 {
     return evidence & EVIDENCE_BYTES     ? "by its bytes"
            : evidence & EVIDENCE_REQUEST ? "by the request"
+           : evidence & EVIDENCE_FAULT   ? "by an illegal access"
                                          : "by happens-before";
 }
 
@@ -554,7 +626,7 @@ void report_finding(report *r, const finding *f)
 
 static void say_evidence(const report *r)
 {
-    uint64_t bytes = 0, order = 0, both = 0;
+    uint64_t bytes = 0, order = 0, both = 0, faults = 0;
     for (uint32_t i = 0; i < r->cause_count; i++) {
         unsigned evidence = r->causes[i].number ? r->causes[i].evidence : 0;
         bool has_bytes = evidence & EVIDENCE_BYTES;
@@ -562,10 +634,14 @@ static void say_evidence(const report *r)
         bytes += has_bytes && !has_order;
         order += has_order && !has_bytes;
         both += has_bytes && has_order;
+        faults += (evidence & EVIDENCE_FAULT) != 0;
     }
     say("==gmd sanitizer== found by bytes alone: %llu, by happens-before alone: %llu, by both: "
         "%llu\n",
         (unsigned long long)bytes, (unsigned long long)order, (unsigned long long)both);
+    if (faults) {
+        say("==gmd sanitizer== by an illegal access, too: %llu\n", (unsigned long long)faults);
+    }
 }
 
 void report_summary(report *r, const report_figures *figures)
@@ -577,6 +653,11 @@ void report_summary(report *r, const report_figures *figures)
         (unsigned long long)figures->allocations, (unsigned long long)figures->verified_blocks,
         gmd_format_size(figures->zone_peak_bytes, zones),
         gmd_format_size(figures->quarantine_peak_bytes, held));
+    if (figures->mapped_peak_bytes) {
+        say("==gmd sanitizer== at most %s in mappings of their own, which go when blocks are "
+            "freed\n",
+            gmd_format_size(figures->mapped_peak_bytes, zones));
+    }
     if (figures->unwatched_blocks) {
         say("==gmd sanitizer== not watched: %llu blocks of captures and of streams that were "
             "captured at their free\n",

@@ -19,6 +19,7 @@ typedef enum finding_kind {
     FINDING_FREED_EARLY, /* these three by happens-before */
     FINDING_REUSED_EARLY,
     FINDING_USED_AFTER_FREE,
+    FINDING_ILLEGAL_ACCESS, /* to what is not mapped */
 } finding_kind;
 
 /* What speaks for it: a set. */
@@ -27,6 +28,7 @@ enum {
     EVIDENCE_REQUEST = 2,        /* the program's request itself */
     EVIDENCE_HAPPENS_BEFORE = 4, /* no order between what the streams do */
     EVIDENCE_POSSIBLE = 8, /* likewise, by a pointer that may be stale: alone it is no finding */
+    EVIDENCE_FAULT = 16,   /* the device refused an access */
 };
 
 typedef enum finding_moment {
@@ -35,7 +37,17 @@ typedef enum finding_moment {
     MOMENT_CHECK,  /* a check, asked for, by interval or at the end */
     MOMENT_READ,   /* an operator of PyTorch got the memory as input */
     MOMENT_QUEUED, /* work was queued */
+    MOMENT_FAULT,  /* CUDA reported an illegal access */
 } finding_moment;
+
+/* Why a block is taken for the one that an illegal access was meant for: CUDA does not tell the
+ * address. */
+typedef enum suspicion {
+    SUSPECT_NONE,      /* no block is known */
+    SUSPECT_PARAMETER, /* it was freed, and the work had its address */
+    SUSPECT_BOUNDS,    /* it is live, and the work had its address */
+    SUSPECT_LATEST,    /* it is the one that was freed last */
+} suspicion;
 
 typedef struct finding {
     finding_kind kind;
@@ -50,6 +62,7 @@ typedef struct finding {
     const char *use; /* happens-before: a kernel's name, or "copy"; NULL: none */
     uint32_t use_stack;
     cudaStream_t use_stream;
+    suspicion suspicion; /* of an illegal access */
 } finding;
 
 /* A stack as text, a line FILE:LINE:FUNCTION for each frame, the innermost first; gives the bytes,
@@ -72,7 +85,7 @@ const char *report_latest(const report *r);
 
 typedef struct report_figures {
     uint64_t allocations, frees, verified_blocks, unwatched_blocks, lost_finds;
-    uint64_t zone_peak_bytes, quarantine_peak_bytes;
+    uint64_t zone_peak_bytes, quarantine_peak_bytes, mapped_peak_bytes;
     const char *incomplete; /* why the last check could not be made; NULL: it was */
 } report_figures;
 

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-enum { SWEEP_FEW = 4, SWEEP_MANY = 96, SWEEP_FINDS = 2048 };
+enum { SWEEP_FEW = 14, SWEEP_MANY = 96, SWEEP_FINDS = 2048 };
 /* A word is verified before it is written. SEEK, alone: words that are `expected` or `written` are
  * what is found; bytes at the ends that fill no two words are left out, unless there are no others.
  */

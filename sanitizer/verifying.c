@@ -52,7 +52,7 @@ static uint32_t body_flags(const guard *g, const guarded_block *b)
 uint32_t guard_freeing(guard *g, const guarded_block *b, sweep_range *out)
 {
     uint32_t ticket = guard_watch(g, b, MOMENT_FREE, PATTERN_ZONE);
-    uint32_t count = guard_zones(b, SWEEP_VERIFY | SWEEP_WRITE, PATTERN_FREED, ticket, out);
+    uint32_t count = guard_zones(b, SWEEP_VERIFY | SWEEP_WRITE, PATTERN_ZONE, ticket, out);
     out[count++] = guard_range(b->address, b->address + b->size, SWEEP_WRITE | body_flags(g, b), 0,
                                PATTERN_FREED, 0);
     return count;
@@ -62,9 +62,10 @@ uint32_t guard_freed(guard *g, const guarded_block *b, uint32_t flags, uint32_t 
                      sweep_range *out)
 {
     uint64_t end = b->address + b->size;
-    out[0] = guard_range(b->memory, b->address, flags, PATTERN_FREED, PATTERN_FREED, ticket);
+    uint32_t of_zones = flags | SWEEP_WRITE; /* the next owner is not to answer for a change */
+    out[0] = guard_range(b->memory, b->address, of_zones, PATTERN_ZONE, PATTERN_ZONE, ticket);
     out[1] = guard_range(b->address, end, flags | body_flags(g, b), PATTERN_FREED, PATTERN_FREED,
                          ticket);
-    out[2] = guard_range(end, b->memory + b->total, flags, PATTERN_FREED, PATTERN_FREED, ticket);
+    out[2] = guard_range(end, b->memory + b->total, of_zones, PATTERN_ZONE, PATTERN_ZONE, ticket);
     return 3;
 }

@@ -1,6 +1,7 @@
 // torch_pools.cpp - see torch_pools.h; each begin, and each MemPool, holds its pool once more.
 #include "torch_pools.h"
 
+#include "torch_serving.h"
 #include "torch_symbols.h"
 
 #include "gmd_abi.h"
@@ -178,6 +179,13 @@ void set_pool_option(int device, pool_id id, const char *option, bool is_on)
 
 // --- what is handed to PyTorch -----------------------------------------------------------------
 
+static void tell_pools(int change)
+{
+    if (serving.pools) {
+        serving.pools(change);
+    }
+}
+
 TORCH_EXPORT void gmd_torch_begin_pool(int device, pool_id id, stream_filter accepts)
 {
     const uint64_t name[2] = {id.first, id.second};
@@ -188,6 +196,7 @@ TORCH_EXPORT void gmd_torch_begin_pool(int device, pool_id id, stream_filter acc
     }
     copy.release(); // until gmd_torch_end_pool
     count_holder(device, id, 1);
+    tell_pools(1);
 }
 
 TORCH_EXPORT void gmd_torch_end_pool(int device, pool_id id)
@@ -198,6 +207,7 @@ TORCH_EXPORT void gmd_torch_end_pool(int device, pool_id id)
         refuse("no requests go to", device, id);
     }
     delete static_cast<stream_filter *>(copy);
+    tell_pools(-1);
 }
 
 TORCH_EXPORT void gmd_torch_release_pool(int device, pool_id id)

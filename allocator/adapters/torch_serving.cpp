@@ -2,7 +2,7 @@
 
 #include "torch_symbols.h"
 
-serving_functions serving = {gmd_malloc, gmd_free, gmd_block_size, gmd_empty_cache, nullptr};
+serving_functions serving = {gmd_malloc, gmd_free, gmd_block_size, gmd_empty_cache, nullptr, nullptr};
 
 // --- what the helper calls -----------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ struct serving_functions { // of gmd_abi.h
     void (*free)(void *ptr, size_t size, int device, cudaStream_t stream);
     uint64_t (*block_size)(int device, const void *ptr);
     void (*empty_cache)();
-    const char *(*error)(); // why a request was refused although there is memory; null: never
+    void (*pools)(int change); // requests go to one private pool more, or less; null: not told
+    const char *(*error)();    // why a request was refused although there is memory; null: never
 };
 
 extern serving_functions serving; // changes before the first request only

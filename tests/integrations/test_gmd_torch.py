@@ -186,7 +186,7 @@ class Sanitizer(unittest.TestCase):
     def test_a_tier_that_there_is_not_is_named_and_nothing_is_installed(self):
         self.assertEqual(run("try: gmd_torch.install(sanitize='dear')\n"
                              "except gmd_torch.GmdError as e: print(e, gmd_torch.installed())"),
-                         "sanitizer: there is no tier 'dear'; tiers are cheap, full False")
+                         "sanitizer: there is no tier 'dear'; tiers are cheap, full, unmap False")
 
     def test_an_option_of_the_environment_is_taken(self):
         self.assertIn("there is no option 'zones'", run("gmd_torch.install()", GMD_SANITIZE="cheap,zones:1"))
@@ -206,6 +206,20 @@ class Sanitizer(unittest.TestCase):
     def test_a_device_without_its_kernels_is_told_at_the_first_request(self):
         said = run("gmd_torch.install(sanitize=True)\nmalloc(1000)", whole=True)
         self.assertIn("gmd_torch: sanitizer: the driver has no cuLibraryLoadData", said)
+
+    def test_launches_are_waited_for_where_the_options_say_so(self):
+        for options, expected in (("unmap,reads:unseen", "1"), ("cheap", "None"), ("cheap,launches:waited_for", "1")):
+            self.assertEqual(run(f"gmd_torch.install(sanitize='{options}')\nimport os\n"
+                                 "print(os.environ.get('CUDA_LAUNCH_BLOCKING'))"), expected)
+
+    def test_a_tool_for_memory_is_told_of_blocks(self):
+        tool = os.path.join(LIBRARIES, "..", "..", "tests", "allocator_fakes", "libfake_nvtx.so")
+        if not os.path.exists(tool):
+            self.skipTest("the tests' tool is not built")
+        program = "gmd_torch.install()\nmalloc(1000)"
+        self.assertIn("blocks are announced to", run(program, whole=True, NVTX_INJECTION64_PATH=tool))
+        self.assertNotIn("announced", run(program, whole=True, NVTX_INJECTION64_PATH=tool, GMD_ANNOUNCE="0"))
+        self.assertNotIn("announced", run(program, whole=True))
 
     def test_stacks_are_taken_without_python_code(self):
         said = run("gmd_torch.install(sanitize=True)\n"

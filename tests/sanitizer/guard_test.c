@@ -37,7 +37,8 @@ static uint32_t inner_stack(void)
 
 static size_t inner_text(uint32_t stack, char *text, size_t size)
 {
-    return (size_t)snprintf(text, size, "train.py:%u:step\n", stack);
+    return current->text ? (size_t)snprintf(text, size, "%s", current->text)
+                         : (size_t)snprintf(text, size, "train.py:%u:step\n", stack);
 }
 
 /* --- what the kernels do ------------------------------------------------------------------ */

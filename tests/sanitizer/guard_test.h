@@ -12,7 +12,8 @@ typedef struct guard_bench {
     guard *guard;
     gmd_allocator *allocator;
     char folder[64], report[96];
-    uint32_t stack; /* that requests get next */
+    uint32_t stack;   /* that requests get next */
+    const char *text; /* of all stacks; NULL: train.py:STACK:step */
 } guard_bench;
 
 /* `text` as sanitizer_options_parse takes them; the report goes to the bench's own file. */

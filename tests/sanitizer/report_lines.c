@@ -37,6 +37,11 @@ static finding finding_of(finding_kind kind, finding_moment moment, uint32_t sta
         found.use = "_Z6reducePf";
         found.use_stack = stack + 2;
     }
+    if (kind == FINDING_ILLEGAL_ACCESS) {
+        found.evidence = EVIDENCE_FAULT;
+        found.changed.changed = 0;
+        found.suspicion = (suspicion)(stack / 10 % 4);
+    }
     return found;
 }
 
@@ -54,8 +59,8 @@ int main(int argc, char **argv)
         return 2;
     }
     uint32_t stack = 10;
-    for (int kind = FINDING_WRITE_AFTER_FREE; kind <= FINDING_USED_AFTER_FREE; kind++) {
-        for (int moment = MOMENT_FREE; moment <= MOMENT_QUEUED; moment++, stack += 10) {
+    for (int kind = FINDING_WRITE_AFTER_FREE; kind <= FINDING_ILLEGAL_ACCESS; kind++) {
+        for (int moment = MOMENT_FREE; moment <= MOMENT_FAULT; moment++, stack += 10) {
             finding found = finding_of((finding_kind)kind, (finding_moment)moment, stack);
             report_finding(r, &found);
         }

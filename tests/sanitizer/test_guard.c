@@ -117,6 +117,102 @@ TEST_F(cheap, more_bytes_than_are_held_back_go_to_the_allocator)
     assert_ptr_equal(bench_malloc(&bench, 600 << 10), first);
 }
 
+/* --- blocks that left the quarantine wait for a request of their size ----------------------- */
+
+/* The block, which is free and has left the quarantine. */
+static char *ready_block(size_t size)
+{
+    char *block = bench_malloc(&bench, size);
+    guard_free(bench.guard, block);
+    for (int i = 0; i < 4; i++) {
+        guard_free(bench.guard, bench_malloc(&bench, 640));
+    }
+    return block;
+}
+
+static uint64_t requests_so_far(void)
+{
+    gmd_stats stats = {.struct_size = sizeof stats};
+    assert_true(gmd_allocator_get_stats(bench.allocator, 0, &stats));
+    return stats.allocation_count;
+}
+
+TEST_F(cheap, a_ready_block_serves_a_request_of_its_size)
+{
+    char *block = ready_block(100);
+    uint64_t before = requests_so_far();
+    assert_ptr_equal(bench_malloc(&bench, 100), block);
+    assert_int_equal(requests_so_far(), before);
+}
+
+TEST_F(cheap, a_ready_block_serves_no_request_of_another_size_or_stream)
+{
+    gmd_error error = {""};
+    cudaStream_t other = NULL;
+    assert_int_equal(cudaStreamCreate(&other), cudaSuccess);
+    char *block = ready_block(100);
+    assert_ptr_not_equal(bench_malloc(&bench, 101), block);
+    assert_ptr_not_equal(guard_malloc(bench.guard, 100, 0, other, &error), block);
+}
+
+TEST_F(cheap, a_ready_block_serves_no_request_for_a_private_pool)
+{
+    char *block = ready_block(100);
+    guard_pools_changed(bench.guard, 1);
+    assert_ptr_not_equal(bench_malloc(&bench, 100), block);
+    guard_pools_changed(bench.guard, -1);
+}
+
+TEST_F(cheap, a_block_of_a_private_pool_does_not_become_ready)
+{
+    guard_pools_changed(bench.guard, 1);
+    char *block = bench_malloc(&bench, 100);
+    guard_pools_changed(bench.guard, -1);
+    guard_free(bench.guard, block);
+    for (int i = 0; i < 4; i++) {
+        guard_free(bench.guard, bench_malloc(&bench, 640));
+    }
+    uint64_t before = requests_so_far();
+    bench_malloc(&bench, 100);
+    assert_int_not_equal(requests_so_far(), before);
+}
+
+TEST_F(cheap, the_zones_of_a_ready_block_are_whole)
+{
+    ready_block(100);
+    bench.stack = 51;
+    char *block = bench_malloc(&bench, 100);
+    assert_int_equal(guard_check(bench.guard), 0);
+    bench_poke(block + 100, "x", 1);
+    guard_free(bench.guard, block);
+    assert_true(is_reported("\"kind\": \"write_past_end\""));
+    assert_true(is_reported("\"allocated\": [\"train.py:51:step\"]"));
+}
+
+TEST_F(cheap, the_next_owner_of_a_ready_block_does_not_answer_for_the_last_ones_zones)
+{
+    char *block = bench_malloc(&bench, 100);
+    guard_free(bench.guard, block);
+    bench_poke(block + 100, "late", 4);
+    for (int i = 0; i < 4; i++) {
+        guard_free(bench.guard, bench_malloc(&bench, 640));
+    }
+    assert_ptr_equal(bench_malloc(&bench, 100), block);
+    guard_free(bench.guard, block);
+    assert_int_equal(guard_check(bench.guard), 1);
+    assert_true(is_reported("write_after_free"));
+}
+
+TEST_F(cheap, ready_blocks_go_back_where_all_that_is_held_back_does)
+{
+    char *block = ready_block(100);
+    guard_release_all(bench.guard);
+    uint64_t before = requests_so_far();
+    bench_malloc(&bench, 100);
+    assert_int_not_equal(requests_so_far(), before);
+    (void)block;
+}
+
 TEST_F(cheap, a_late_write_is_reported_before_the_memory_is_used_again)
 {
     bench.stack = 7;
@@ -141,6 +237,25 @@ TEST_F(cheap, a_late_write_to_what_is_held_back_is_reported_by_a_check)
     bench_poke(block, "late", 4);
     assert_int_equal(guard_check(bench.guard), 1);
     assert_true(is_reported("\"noticed_at\": \"check\""));
+}
+
+static uint64_t findings_of_a_late_write(const char *allocated, size_t size)
+{
+    bench.text = allocated;
+    bench.stack++; /* or it would be the same cause */
+    char *block = bench_malloc(&bench, size);
+    guard_free(bench.guard, block);
+    bench_poke(block, "late", 4);
+    return guard_check(bench.guard);
+}
+
+TEST_F(cheap, what_a_graph_of_pytorchs_keeps_for_itself_is_none_of_the_programs)
+{
+    static const char kept[] = "/x/torch/cuda/graphs.py:115:capture_begin\n/x/train.py:1:main\n";
+    static const char around[] = "/x/train.py:9:layer\n/x/torch/cuda/graphs.py:115:capture_begin\n";
+    assert_int_equal(findings_of_a_late_write(kept, 8), 0);
+    assert_int_equal(findings_of_a_late_write(kept, 16), 1);
+    assert_int_equal(findings_of_a_late_write(around, 8), 2);
 }
 
 TEST_F(cheap, who_has_the_memory_now_is_reported)

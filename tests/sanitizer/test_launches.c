@@ -5,12 +5,14 @@
 #include "fakes.h"
 #include "kernel_trust.h"
 #include "launches.h"
+#include "pointer_tables.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
 #define BLOCKS     8
-#define ADDRESS    UINT64_C(0x7f0000000000)
+#define ADDRESS    UINT64_C(0x7f00fffa0000)
+#define NUMBERS    6 /* the block whose address may be two numbers, 0x7f01 and 0 */
 #define BYTES      UINT64_C(4096)
 #define DISTANCE   (16 * BYTES)
 #define SIDE       UINT64_C(0x7000)
@@ -32,6 +34,8 @@ typedef struct world {
     order_finding found[FOUND_MOST];
     size_t count;
     uint64_t destroyed; /* the last stream that was */
+    launches_work work; /* the last that was told; its uses are gone */
+    size_t works, failures;
 } world;
 
 static void note(void *context, const order_finding *finding)
@@ -60,12 +64,27 @@ static void stream_destroyed(void *context, order_stream stream)
     ((world *)context)->destroyed = stream.handle;
 }
 
+static void queued(void *context, const launches_work *work)
+{
+    world *w = context;
+    w->work = *work;
+    w->works++;
+}
+
+static void failed(void *context, int device, int result)
+{
+    (void)device;
+    ((world *)context)->failures += result == CUDA_ILLEGAL_ADDRESS;
+}
+
 static bool start(world *w, launches **started, char *message, size_t bytes)
 {
     launches_callbacks callbacks = {.context = w,
                                     .find_block = find_block,
                                     .place = place,
-                                    .stream_destroyed = stream_destroyed};
+                                    .stream_destroyed = stream_destroyed,
+                                    .queued = queued,
+                                    .failed = failed};
     return launches_start(w->o, &callbacks, "libfake_cupti.so", started, message, bytes);
 }
 
@@ -326,6 +345,18 @@ TEST_F(launches, what_the_sanitizer_waits_for_itself_is_no_order)
 
 /* --- trust ------------------------------------------------------------------------------- */
 
+TEST_F(launches, in_a_structure_what_may_be_two_numbers_is_not_certain)
+{
+    world *w = *state;
+    static const fake_kernel kernel = {.count = 1, .sizes = {16}};
+    uint64_t address = allocate(w, NUMBERS, 0), structure[2] = {address, address};
+    assert_int_equal(address, UINT64_C(0x7f01) << 32);
+    release(w, NUMBERS);
+    launch_packed(w, &kernel, 0, (void *[]){structure}, NULL);
+    assert_int_equal(w->count, 1);
+    assert_false(w->found[0].is_certain);
+}
+
 TEST_F(launches, cublas_fills_its_structures)
 {
     assert_true(kernel_trust_of("libcublasLt.so.13", "nvjet_sm90").in_structures);
@@ -354,6 +385,22 @@ TEST_F(launches, of_a_structure_with_a_known_layout_the_known_words_are_certain)
         w->count = 0;
         assert_true(is_freed_early(w));
         assert_int_equal(w->found[0].is_certain, known >> (19 - at) & 1);
+    }
+}
+
+TEST_F(launches, a_structure_of_cupys_begins_with_the_address)
+{
+    world *w = *state;
+    fake_kernel kernel = {.count = 1, .sizes = {32}};
+    for (uint32_t at = 0; at < 4; at++) {
+        uint64_t structure[4] = {[1] = 8};
+        structure[at] = allocate(w, 0, 0);
+        kernel_call call = {
+            .function = &kernel, .stream = SIDE, .parameters = (void *[]){structure}};
+        call_back(w, 0, call_cuLaunchKernel, &call, 0, "cupy_multiply__float32_int_float32");
+        w->count = 0;
+        assert_true(is_freed_early(w));
+        assert_int_equal(w->found[0].is_certain, at == 0);
     }
 }
 
@@ -543,6 +590,121 @@ TEST_F(launches, a_graph_that_is_gone_uses_nothing)
     CALL(w, cuGraphExecDestroy, 0x6000);
     CALL(w, cuGraphLaunch, 0x6000, 0);
     assert_int_equal(w->count, 0);
+}
+
+/* --- tables of addresses ----------------------------------------------------------------- */
+
+static void write_table(world *w, uint64_t table, const uint64_t *words, uint64_t bytes)
+{
+    CALL(w, cuMemcpyHtoDAsync_v2, table, word_of(words), bytes, 0);
+}
+
+TEST_F(launches, what_a_table_from_the_host_leads_to_may_be_used)
+{
+    world *w = *state;
+    uint64_t table = allocate(w, 2, 0), words[3] = {7, allocate(w, 0, 0), 8};
+    write_table(w, table, words, sizeof words);
+    launch(w, table, SIDE);
+    assert_int_equal(w->work.count, 2);
+    assert_true(is_freed_early(w));
+    assert_false(w->found[0].is_certain);
+}
+
+TEST_F(launches, a_freed_block_in_a_table_may_be_used_after_its_free)
+{
+    world *w = *state;
+    uint64_t table = allocate(w, 2, 0), word = allocate(w, 0, 0);
+    release(w, 0);
+    write_table(w, table, &word, sizeof word);
+    launch(w, table, 0);
+    assert_int_equal(w->count, 1);
+    assert_int_equal(w->found[0].kind, ORDER_USED_AFTER_FREE);
+    assert_false(w->found[0].is_certain);
+    assert_int_equal(w->found[0].use.place, PLACE);
+}
+
+TEST_F(launches, a_table_that_is_written_anew_leads_to_nothing_of_before)
+{
+    world *w = *state;
+    uint64_t table = allocate(w, 2, 0), word = allocate(w, 0, 0), none = 0;
+    write_table(w, table, &word, sizeof word);
+    write_table(w, table, &none, sizeof none);
+    launch(w, table, SIDE);
+    assert_false(is_freed_early(w));
+}
+
+TEST_F(launches, a_kernel_without_the_table_uses_nothing_of_it)
+{
+    world *w = *state;
+    uint64_t word = allocate(w, 0, 0);
+    write_table(w, allocate(w, 2, 0), &word, sizeof word);
+    launch(w, allocate(w, 3, 0), SIDE);
+    assert_false(is_freed_early(w));
+}
+
+TEST_F(launches, the_latest_tables_are_kept)
+{
+    world *w = *state;
+    uint64_t word = allocate(w, 0, 0);
+    for (size_t i = 0; i < TABLES_MOST + (size_t)TABLES_MOST; i++) {
+        write_table(w, allocate(w, 2, 0), &word, sizeof word); /* a block each time */
+    }
+    launch(w, ADDRESS + 2 * DISTANCE, SIDE);
+    assert_true(is_freed_early(w));
+}
+
+TEST_F(launches, host_memory_that_cannot_be_read_is_no_table)
+{
+    world *w = *state;
+    uint64_t table = allocate(w, 2, 0);
+    CALL(w, cuMemcpyHtoDAsync_v2, table, 0x1000, 64, 0);
+    launch(w, table, SIDE);
+    assert_int_equal(w->work.count, 1);
+}
+
+/* --- what is told of all work -------------------------------------------------------------- */
+
+TEST_F(launches, all_work_is_told_with_its_place)
+{
+    world *w = *state;
+    launch(w, allocate(w, 0, 0), 0);
+    assert_int_equal(w->works, 1);
+    assert_string_equal(w->work.what, "kernel_of_test");
+    assert_int_equal(w->work.place, PLACE);
+    assert_int_equal(w->work.count, 1);
+    CALL(w, cuMemsetD8Async, ADDRESS, 0, BYTES, SIDE);
+    assert_int_equal(w->works, 2);
+    assert_int_equal(w->work.stream.handle, SIDE);
+    CALL(w, cuGraphLaunch, 0x6000, 0);
+    assert_int_equal(w->works, 3);
+}
+
+TEST_F(launches, an_illegal_access_is_told_by_whatever_call_reports_it)
+{
+    world *w = *state;
+    uint64_t pointer = allocate(w, 0, 0);
+    kernel_call call = {.function = &one_pointer, .parameters = (void *[]){&pointer}};
+    call_back(w, 1, call_cuLaunchKernel, &call, CUDA_ILLEGAL_ADDRESS, "kernel_of_test");
+    assert_int_equal(w->failures, 1);
+    CALL_RESULT(w, CUDA_ILLEGAL_ADDRESS, cuStreamSynchronize, 0);
+    assert_int_equal(w->failures, 2);
+}
+
+TEST_F(launches, other_errors_are_not)
+{
+    world *w = *state;
+    CALL_RESULT(w, CUDA_INVALID_VALUE, cuMemcpyHtoDAsync_v2, allocate(w, 0, 0), 0x1000, BYTES, 0);
+    CALL_RESULT(w, 600, cuStreamQuery, 0);
+    assert_int_equal(w->failures, 0);
+}
+
+TEST_F(launches, errors_of_the_sanitizers_own_calls_are_its_own)
+{
+    world *w = *state;
+    launches_mute();
+    CALL_RESULT(w, CUDA_ILLEGAL_ADDRESS, cuCtxSynchronize, 0);
+    launches_unmute();
+    assert_int_equal(w->failures, 0);
 }
 
 /* --- start and stop ---------------------------------------------------------------------- */

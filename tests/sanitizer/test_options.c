@@ -38,7 +38,7 @@ TEST(an_option_overrides_its_tier)
 TEST(an_unknown_tier_is_refused_with_those_that_there_are)
 {
     assert_string_equal(refusal("dear"),
-                        "sanitizer: there is no tier 'dear'; tiers are cheap, full");
+                        "sanitizer: there is no tier 'dear'; tiers are cheap, full, unmap");
 }
 
 TEST(an_unknown_option_is_refused_with_those_that_there_are)
