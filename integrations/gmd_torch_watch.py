@@ -113,6 +113,14 @@ def _new_path(prefix):
     return f"{os.path.abspath(prefix)}{rank}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-%d.pickle"
 
 
+def _device_bytes(torch, device, told):
+    """All of the device's memory: an observer is told the limit instead where the process has one."""
+    try:
+        return max(told, torch.cuda.mem_get_info(device)[1])
+    except Exception:  # pylint: disable=broad-except # any reason will do
+        return None
+
+
 def _observe_refusals(torch, prefix, limit):
     """PyTorch's own allocator: each of the first refusals leaves a snapshot, and says why on standard error."""
     written = []
@@ -125,7 +133,7 @@ def _observe_refusals(torch, prefix, limit):
             written.append(path)
             torch.cuda.memory._dump_snapshot(path)
             lines = [f"gmd: CUDA out of memory on GPU {device}, {_size(free)} of {_size(total)} free; the snapshot is "
-                     f"{path}", *explain_snapshot(path, capacity=total)]
+                     f"{path}", *explain_snapshot(path, capacity=_device_bytes(torch, device, total))]
             print("\n  ".join(lines), file=sys.stderr, flush=True)
         except Exception as error:  # pylint: disable=broad-except # nothing may be raised into the allocator
             print(f"gmd: out of memory could not be explained: {error!r}", file=sys.stderr)

@@ -4,6 +4,7 @@ GMD_PROGRAM, GMD_TEST_HISTORIES."""
 import os
 import sys
 import time
+import types
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -146,6 +147,12 @@ class Explaining(unittest.TestCase):
         lines = gmd_torch_watch.explain_snapshot(self.history("left_free_1.2"))
         self.assertEqual([line.split(":")[0].split(" ")[0] for line in lines],
                          ["Asked", "Held", "Cached,", "Cause", "Change"])
+
+    def test_a_limit_that_an_observer_is_told_is_not_the_device(self):
+        torch = types.SimpleNamespace(cuda=types.SimpleNamespace(mem_get_info=lambda device: (10, 80)))
+        self.assertEqual(gmd_torch_watch._device_bytes(torch, 0, 2), 80)
+        del torch.cuda.mem_get_info
+        self.assertIsNone(gmd_torch_watch._device_bytes(torch, 0, 2))
 
     def test_what_others_hold_follows_from_the_devices_capacity(self):
         path = self.history("left_free_1.2")
