@@ -96,10 +96,18 @@ static gmd_status put_categories(gmd_json *json, const gmd_facts *facts, uint32_
     return status;
 }
 
-static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *facts,
-                             const gmd_amount *amount, uint32_t moment, gmd_error *error)
+typedef struct moment_key {
+    const char *key; /* "peak" */
+    const gmd_amount *amount;
+    uint32_t moment;
+    bool is_lower_bound;
+} moment_key;
+
+static gmd_status put_moment(gmd_json *json, const gmd_facts *facts, const moment_key *m,
+                             gmd_error *error)
 {
-    gmd_json_object(json, key);
+    const gmd_amount *amount = m->amount;
+    gmd_json_object(json, m->key);
     gmd_json_u64(json, "allocated", amount->allocated);
     gmd_json_u64(json, "active", amount->active);
     if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
@@ -107,10 +115,11 @@ static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *f
     } else {
         gmd_json_null(json, "reserved");
     }
-    put_event(json, "event", moment);
-    gmd_status status = put_categories(json, facts, moment, error);
+    put_event(json, "event", m->moment);
+    gmd_json_bool(json, "lower_bound", m->is_lower_bound);
+    gmd_status status = put_categories(json, facts, m->moment, error);
     if (status == GMD_OK) {
-        status = put_lines(json, facts, moment, error);
+        status = put_lines(json, facts, m->moment, error);
     }
     gmd_json_end(json);
     return status;
@@ -185,6 +194,7 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     gmd_json_u64(json, "allocated", oom->free.amount.allocated);
     gmd_json_u64(json, "active", oom->free.amount.active);
     gmd_json_u64(json, "reserved", oom->free.amount.reserved);
+    gmd_json_bool(json, "lower_bound", gmd_is_lower_bound(&facts->recording, oom->moment));
     gmd_json_u64(json, "largest_servable", oom->largest);
     gmd_json_u64(json, "asked_of_device", oom->needed);
     gmd_json_u64(json, "missing", oom->missing);
@@ -252,11 +262,13 @@ static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device,
 {
     const gmd_facts *facts = &device->facts;
     const gmd_recording *r = &facts->recording;
+    const moment_key peak = {"peak", &r->peak.amount, r->peak.allocated_at,
+                             gmd_is_peak_lower_bound(r)};
+    const moment_key end = {"end", &r->at_end, r->last, gmd_is_lower_bound(r, r->last)};
     gmd_json_u64(json, "device_number", r->device);
-    gmd_status status =
-        put_moment(json, "peak", facts, &r->peak.amount, r->peak.allocated_at, error);
+    gmd_status status = put_moment(json, facts, &peak, error);
     if (status == GMD_OK) {
-        status = put_moment(json, "end", facts, &r->at_end, r->last, error);
+        status = put_moment(json, facts, &end, error);
     }
     if (status == GMD_OK) {
         status = put_unused(json, facts, error);

@@ -87,7 +87,10 @@ static void put_completeness(const page *p)
     if (r->begins_late) {
         gmd_put_wrapped(p->out, p->view->columns, 0,
                         "The recording begins late: memory was there before its first event. What "
-                        "is reported is since then; the job's own peak may have been earlier.");
+                        "is reported is since then; the job's own peak may have been earlier. Of blocks "
+                        "of before it only those count that an event or a segment tells of, each "
+                        "at least as large as was asked for: the peak and its holders are lower "
+                        "bounds.");
     }
     if (r->ends_early) {
         gmd_put_wrapped(p->out, p->view->columns, 0,
@@ -102,23 +105,48 @@ static void put_completeness(const page *p)
 
 /* --- who holds the memory -------------------------------------------------------------------- */
 
-static gmd_status put_amount(const page *p, const char *title, const gmd_amount *amount,
-                             uint32_t moment)
+typedef struct titled_amount {
+    const char *title; /* "Peak" */
+    const gmd_amount *amount;
+    uint32_t moment;
+    bool is_lower_bound;
+} titled_amount;
+
+static titled_amount peak_of(const gmd_recording *r)
+{
+    return (titled_amount){"Peak", &r->peak.amount, r->peak.allocated_at,
+                           gmd_is_peak_lower_bound(r)};
+}
+
+static titled_amount end_of(const gmd_recording *r)
+{
+    return (titled_amount){"End", &r->at_end, r->last, gmd_is_lower_bound(r, r->last)};
+}
+
+static gmd_status put_amount(const page *p, const titled_amount *a)
 {
     char allocated[24], reserved[24];
     page_line line;
     page_line_begin(&line, p);
     FILE *out = line.page.out;
-    fprintf(out, "%s: %s allocated", title, gmd_format_size(amount->allocated, allocated));
+    fprintf(out, "%s: %s%s allocated", a->title, a->is_lower_bound ? "at least " : "",
+            gmd_format_size(a->amount->allocated, allocated));
     if (page_is_of_pytorch(p)) {
-        fprintf(out, " of %s reserved", gmd_format_size(amount->reserved, reserved));
+        fprintf(out, " of %s reserved", gmd_format_size(a->amount->reserved, reserved));
     }
     if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
         fputs(", ", out);
-        page_put_moment(&line.page, moment);
+        page_put_moment(&line.page, a->moment);
     }
     page_line_end(&line, p, 0, 2);
-    return page_put_holders(p, moment, p->view->rows);
+    return page_put_holders(p, a->moment, p->view->rows);
+}
+
+static gmd_status put_peak_and_end(const page *p)
+{
+    const titled_amount peak = peak_of(&p->facts->recording), end = end_of(&p->facts->recording);
+    gmd_status status = put_amount(p, &peak);
+    return status == GMD_OK ? put_amount(p, &end) : status;
 }
 
 /* --- memory that is free and does not serve -------------------------------------------------- */
@@ -246,22 +274,19 @@ static gmd_status put_other(const page *p)
     const gmd_recording *r = &p->facts->recording;
     char count[32];
     if (!p->diagnosis->snapshot.has_events) {
-        return put_amount(p, "Held", &r->peak.amount, r->peak.allocated_at);
+        const titled_amount held = {"Held", &r->peak.amount, r->peak.allocated_at, false};
+        return put_amount(p, &held);
     }
     put_completeness(p);
     if (r->oom_count) {
         fprintf(p->out, "Out of memory: %s times\n\n", gmd_format_count(r->oom_count, count));
     }
     gmd_status status = curve_put(p->facts, p->view, p->out, p->error);
-    if (status == GMD_OK) {
-        status = put_amount(p, "Peak", &r->peak.amount, r->peak.allocated_at);
-    }
-    return status == GMD_OK ? put_amount(p, "End", &r->at_end, r->last) : status;
+    return status == GMD_OK ? put_peak_and_end(p) : status;
 }
 
 static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
 {
-    const gmd_recording *r = &device->facts.recording;
     p->facts = &device->facts;
     if (p->diagnosis->device_count > 1) {
         put_device_title(p);
@@ -275,10 +300,7 @@ static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
         status = curve_put(p->facts, p->view, p->out, p->error);
     }
     if (status == GMD_OK) {
-        status = put_amount(p, "Peak", &r->peak.amount, r->peak.allocated_at);
-    }
-    if (status == GMD_OK) {
-        status = put_amount(p, "End", &r->at_end, r->last);
+        status = put_peak_and_end(p);
     }
     return status == GMD_OK ? put_unused(p) : status;
 }

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""cut_recordings.py GMD HISTORIES - what gmd diagnose says of recordings that begin late, or whose end is missing."""
+import gzip
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+PERCENT = 100
+
+
+class Recording:
+    """The events of a history from one percentage to another, with the segments of its end."""
+
+    def __init__(self, gmd, history, first, last):
+        with gzip.open(history) as file:
+            snapshot = pickle.load(file)
+        snapshot["device_traces"] = [events[len(events) * first // PERCENT : len(events) * last // PERCENT]
+                                     for events in snapshot["device_traces"]]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "job.pickle"), "wb") as file:
+                pickle.dump(snapshot, file)
+            command = [gmd, "diagnose", "job.pickle"]
+            shown = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            written = subprocess.run([*command, "--json", "-"], cwd=folder, capture_output=True, text=True)
+        self.status = shown.returncode
+        self.text = " ".join(shown.stdout.split())  # the lines are wrapped
+        self.json = json.loads(written.stdout)
+
+
+def check_lower_bounds(history):
+    """A job whose ring of events ran over: the segments tell of the end, and nothing of what was before."""
+    whole, late, early = history("hidden_leak", 0, 100), history("hidden_leak", 40, 100), history("resnet50_leak", 0, 50)
+    yield "Peak: 863.8 MiB allocated" in whole.text, "a whole recording's peak is exact"
+    yield not whole.json["peak"]["lower_bound"] and not whole.json["end"]["lower_bound"], "so it is in JSON"
+    yield "Peak: at least 8" in late.text, "the peak of one that begins late is a lower bound"
+    yield late.json["peak"]["lower_bound"], "so it is in JSON"
+    yield "End: 0 B allocated" in late.text and not late.json["end"]["lower_bound"], "its end is known from the segments"
+    yield "the peak and its holders are lower bounds" in late.text, "the text says why"
+    yield "End: at least " in early.text and early.json["end"]["lower_bound"], "without its end the end is one, too"
+
+
+CHECKS = (check_lower_bounds,)
+
+
+def main():
+    gmd, histories = (os.path.abspath(each) for each in sys.argv[1:])
+
+    def history(name, first, last):
+        return Recording(gmd, os.path.join(histories, f"{name}.pickle.gz"), first, last)
+
+    wrong = [f"{check.__name__}: {what}" for check in CHECKS for is_right, what in check(history) if not is_right]
+    print("\n".join(wrong))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
