@@ -277,6 +277,7 @@ static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device,
         status = put_ooms(json, device, error);
     }
     put_iterations(json, facts);
+    gmd_json_bool(json, "enough", gmd_can_tell_leak(facts));
     gmd_json_bool(json, "complete", gmd_is_complete(r));
     gmd_json_bool(json, "begins_late", r->begins_late);
     gmd_json_bool(json, "ends_early", r->ends_early);

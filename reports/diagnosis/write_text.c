@@ -98,7 +98,9 @@ static void put_completeness(const page *p)
                         "events that led there are missing, so that the peak is a lower bound.");
     }
     if (r->contradictions) {
-        fprintf(p->out, "%s events contradict others and were left out.\n",
+        fprintf(p->out,
+                r->contradictions == 1 ? "%s event contradicts others and was left out.\n"
+                                       : "%s events contradict others and were left out.\n",
                 gmd_format_count(r->contradictions, count));
     }
 }
@@ -213,8 +215,17 @@ static gmd_status put_unused(const page *p)
 
 static void put_iterations(const page *p, const gmd_facts *facts)
 {
+    uint32_t shown = gmd_iterations_shown(&facts->iterations);
     if (facts->iterations.count) {
-        fprintf(p->out, ", %" PRIu32 " iterations", gmd_iterations_shown(&facts->iterations));
+        fprintf(p->out, ", %" PRIu32 " iteration%s", shown, shown == 1 ? "" : "s");
+    }
+}
+
+static void put_event_count(const page *p, uint64_t events)
+{
+    char count[32];
+    if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
+        fprintf(p->out, ": %s event%s", gmd_format_count(events, count), events == 1 ? "" : "s");
     }
 }
 
@@ -229,7 +240,10 @@ static void put_verdict(const page *p)
     if (p->diagnosis->snapshot.event_count == 0) {
         fputs(", no history: what is held is known, not how it came", p->out);
     } else if (p->diagnosis->finding_count == 0) {
-        fputs(", healthy", p->out);
+        fputs(gmd_can_tell_leak(&p->diagnosis->devices[0].facts)
+                  ? ", healthy"
+                  : ", nothing found in them: too few to tell a leak",
+              p->out);
     }
     if (p->diagnosis->finding_count == 0 && ooms) {
         fprintf(p->out, "; it survived %s out-of-memor%s", gmd_format_count(ooms, count),
@@ -240,30 +254,24 @@ static void put_verdict(const page *p)
 static void put_title(const page *p)
 {
     const gmd_diagnosis *d = p->diagnosis;
-    char events[32];
     page_line line;
     gmd_utf8_put_line(d->name, p->out);
     page_line_begin(&line, p);
-    if (page_is_of_pytorch(p) || d->snapshot.has_events) {
-        fprintf(line.page.out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
-    }
+    put_event_count(&line.page, d->snapshot.event_count);
     if (d->device_count > 1) {
         fprintf(line.page.out, ", %zu devices", d->device_count);
     } else {
         put_iterations(&line.page, &d->devices[0].facts);
     }
     put_verdict(&line.page);
-    gmd_held_text_put(&line.held, p->view->terminal, gmd_text_width(d->name), 2);
+    page_line_end_at(&line, p, gmd_text_width(d->name), 2);
     fputc('\n', p->out);
 }
 
 static void put_device_title(const page *p)
 {
-    char events[32];
     fprintf(p->out, "Device %u", p->facts->recording.device);
-    if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
-        fprintf(p->out, ": %s events", gmd_format_count(p->facts->recording.event_count, events));
-    }
+    put_event_count(p, p->facts->recording.event_count);
     put_iterations(p, p->facts);
     fputs("\n\n", p->out);
 }
@@ -279,7 +287,8 @@ static gmd_status put_other(const page *p)
     }
     put_completeness(p);
     if (r->oom_count) {
-        fprintf(p->out, "Out of memory: %s times\n\n", gmd_format_count(r->oom_count, count));
+        fprintf(p->out, "Out of memory: %s time%s\n\n", gmd_format_count(r->oom_count, count),
+                r->oom_count == 1 ? "" : "s");
     }
     gmd_status status = curve_put(p->facts, p->view, p->out, p->error);
     return status == GMD_OK ? put_peak_and_end(p) : status;

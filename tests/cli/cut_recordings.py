@@ -17,7 +17,7 @@ class Recording:
     def __init__(self, gmd, history, first, last):
         with gzip.open(history) as file:
             snapshot = pickle.load(file)
-        snapshot["device_traces"] = [events[len(events) * first // PERCENT : len(events) * last // PERCENT]
+        snapshot["device_traces"] = [events[int(len(events) * first / PERCENT) : int(len(events) * last / PERCENT)]
                                      for events in snapshot["device_traces"]]
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "job.pickle"), "wb") as file:
@@ -42,7 +42,25 @@ def check_lower_bounds(history):
     yield "End: at least " in early.text and early.json["end"]["lower_bound"], "without its end the end is one, too"
 
 
-CHECKS = (check_lower_bounds,)
+def check_enough(history):
+    """No finding in what is too little says nothing."""
+    for name, first, last in (("eval_leak", 40, 100), ("simple_cycle_leak", 0, 90), ("resnet50_leak", 0, 50)):
+        part = history(name, first, last)
+        yield part.status == 0 and not part.json["findings"], f"nothing is found in a part of {name}"
+        yield ", nothing found in them: too few to tell a leak" in part.text, f"that is no health of {name}"
+        yield "healthy" not in part.text and not part.json["enough"], f"so it is in JSON, of {name}"
+    whole, late = history("hidden_fixed", 0, 100), history("hidden_leak", 40, 100)
+    yield ", healthy" in whole.text and whole.json["enough"], "a whole job without a leak is healthy"
+    yield late.status == 1 and late.json["enough"], "many iterations are enough wherever a recording begins"
+
+
+def check_one(history):
+    """An event, an iteration."""
+    one = history("hidden_leak", 0, 0.12)
+    yield one.json["events"] == 1 and ": 1 event " in one.text, "one event is no events"
+
+
+CHECKS = (check_lower_bounds, check_enough, check_one)
 
 
 def main():
