@@ -15,13 +15,26 @@
 
 /* --- what is wrong --------------------------------------------------------------------------- */
 
-/* The program's lines that called a finding's first line, the nearest first, as it held most. */
-static void put_callers(const page *p, const gmd_ranked_finding *ranked)
+static void put_stack(const page *p, uint32_t stack)
+{
+    enum { COLUMN = PAGE_AMOUNT + 2 };
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(p->facts->places.origins, stack, &count);
+    if (count) {
+        fprintf(p->out, "%*sits stack, the innermost first\n", PAGE_AMOUNT, "");
+    }
+    for (size_t i = 0; i < count; i++) {
+        fprintf(p->out, "%*s", COLUMN, "");
+        page_put_place_at(p, COLUMN, frames[i]);
+        fputc('\n', p->out);
+    }
+}
+
+/* The program's lines that called another, the nearest first. */
+static void put_callers(const page *p, uint32_t stack)
 {
     enum { SHOWN = 3 };
     uint32_t callers[SHOWN];
-    uint32_t stack = gmd_finding_stack(&ranked->device->findings, ranked->finding, p->facts,
-                                       ranked->finding->where[0].frame);
     size_t count = gmd_places_callers_in(&p->facts->places, stack, callers, SHOWN);
     page_line line;
     if (count == 0) {
@@ -33,6 +46,18 @@ static void put_callers(const page *p, const gmd_ranked_finding *ranked)
         page_put_line(&line.page, callers[i]);
     }
     page_line_end(&line, p, PAGE_AMOUNT, PAGE_AMOUNT + 2);
+}
+
+/* What led to a finding's first line, as it held most. */
+static void put_way(const page *p, const gmd_ranked_finding *ranked)
+{
+    uint32_t stack = gmd_finding_stack(&ranked->device->findings, ranked->finding, p->facts,
+                                       ranked->finding->where[0].frame);
+    if (p->view->all_frames) {
+        put_stack(p, stack);
+    } else {
+        put_callers(p, stack);
+    }
 }
 
 static void put_where(const page *p, const gmd_ranked_finding *ranked)
@@ -47,7 +72,7 @@ static void put_where(const page *p, const gmd_ranked_finding *ranked)
         fputs(finding->where[i].is_inferred ? ", the last line before it" : "", line.page.out);
         page_line_end_at(&line, p, column, PAGE_AMOUNT);
         if (i == 0) {
-            put_callers(p, ranked);
+            put_way(p, ranked);
         }
     }
 }
