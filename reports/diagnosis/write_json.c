@@ -78,6 +78,73 @@ static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t mom
     return status;
 }
 
+static void put_stack(gmd_json *json, const gmd_places *places, uint32_t stack)
+{
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+    gmd_json_array(json, "frames");
+    for (size_t i = 0; i < count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, places, frames[i]);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void put_key(gmd_json *json, const gmd_facts *facts, gmd_grouping grouping, uint64_t key)
+{
+    if (grouping == GMD_BY_STACK) {
+        put_stack(json, &facts->places, (uint32_t)key);
+    } else if (grouping == GMD_BY_STREAM) {
+        gmd_json_u64(json, "stream", key);
+    } else if (key == GMD_SET_UP) {
+        gmd_json_null(json, "iterations");
+    } else {
+        gmd_json_u64(json, "iterations", key);
+    }
+}
+
+typedef struct grouped {
+    const char *name; /* of the array */
+    gmd_grouping grouping;
+} grouped;
+
+/* Those that hold most: there may be thousands of stacks. */
+static gmd_status put_group(gmd_json *json, const gmd_facts *facts, grouped by, uint32_t moment,
+                            gmd_error *error)
+{
+    enum { MOST = 32 };
+    const gmd_holder_facts of = holder_facts(facts);
+    gmd_holders holders;
+    gmd_status status = gmd_holders_find(&holders, &of, by.grouping, moment, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_json_array(json, by.name);
+    for (size_t i = 0; i < holders.count && i < MOST; i++) {
+        gmd_json_object(json, NULL);
+        gmd_json_u64(json, "bytes", holders.items[i].bytes);
+        gmd_json_u64(json, "blocks", holders.items[i].blocks);
+        put_key(json, facts, by.grouping, holders.items[i].key);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    gmd_holders_free(&holders);
+    return GMD_OK;
+}
+
+static gmd_status put_groups(gmd_json *json, const gmd_facts *facts, uint32_t moment,
+                             gmd_error *error)
+{
+    static const grouped groups[] = {
+        {"stacks", GMD_BY_STACK}, {"ages", GMD_BY_AGE}, {"streams", GMD_BY_STREAM}};
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; status == GMD_OK && i < sizeof groups / sizeof *groups; i++) {
+        status = put_group(json, facts, groups[i], moment, error);
+    }
+    return status;
+}
+
 static gmd_status put_categories(gmd_json *json, const gmd_facts *facts, uint32_t moment,
                                  gmd_error *error)
 {
@@ -120,6 +187,9 @@ static gmd_status put_moment(gmd_json *json, const gmd_facts *facts, const momen
     gmd_status status = put_categories(json, facts, m->moment, error);
     if (status == GMD_OK) {
         status = put_lines(json, facts, m->moment, error);
+    }
+    if (status == GMD_OK) {
+        status = put_groups(json, facts, m->moment, error);
     }
     gmd_json_end(json);
     return status;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cut_recordings.py GMD HISTORIES - what gmd diagnose says of recordings that begin late, or whose end is missing."""
+"""cut_recordings.py GMD HISTORIES - what gmd diagnose says of recordings, whole, or without their begin or end."""
 import gzip
 import json
 import os
@@ -60,7 +60,17 @@ def check_one(history):
     yield one.json["events"] == 1 and ": 1 event " in one.text, "one event is no events"
 
 
-CHECKS = (check_lower_bounds, check_enough, check_one)
+def check_groups(history):
+    """Who holds the memory by stack, by age and by stream, in JSON: each has all of it."""
+    peak = history("hidden_leak", 0, 100).json["peak"]
+    for group in ("stacks", "ages", "streams"):
+        yield sum(each["bytes"] for each in peak[group]) == peak["allocated"], f"{group} add up to what is allocated"
+    yield peak["stacks"][0]["frames"][0]["file"].endswith("rnn.py"), "a stack begins with its innermost frame"
+    yield any((each["iterations"] or 0) > 10 for each in peak["ages"]), "what leaks outlives its iteration"
+    yield len(peak["streams"]) == 1, "there is one stream"
+
+
+CHECKS = (check_lower_bounds, check_enough, check_one, check_groups)
 
 
 def main():
