@@ -73,6 +73,59 @@ TEST_F(bench, the_kernel_of_cudnn_asks_for_what_was_recorded)
                 "-12582912 -4194304 -2 -2");
 }
 
+/* --- in evaluation ----------------------------------------------------------------------- */
+
+/* Bytes that a call leaves, and its peak, beyond what was there; the second call counts. */
+static void assert_grows(const char *module, const char *block, uint64_t live, uint64_t peak)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "m = %s\nm:eval()\nx = randn { 3, 33, 256 }\n"
+             "function call() %s end\ncall()\nout, w = nil, nil\nphase 'before'\n"
+             "cuda.reset_peak_memory_stats()\ncall()\nphase 'after'\n",
+             module, block);
+    bench *run = bench_run(text);
+    bench_assert_ok(run);
+    uint64_t before = run->phases[0].requested;
+    assert_int_equal(run->phases[1].requested - before, live);
+    assert_int_equal(run->phases[1].max_requested - before, peak);
+    bench_free(run);
+}
+
+#define NO_GRAD "no_grad(function() out, w = m(x) end)"
+#define ENCODER "nn.TransformerEncoderLayer { 256, 8, hidden = 1024"
+
+/* Recorded with torch 2.11 on an H200. */
+TEST_F(bench, what_needs_no_gradient_in_evaluation_is_one_call)
+{
+    assert_grows("nn.MultiheadAttention { 256, 8, batch_first = true }", NO_GRAD, 114444, 611424);
+    assert_grows("nn.MultiheadAttention { 256, 8, batch_first = true, need_weights = false }",
+                 NO_GRAD, 101376, 506880);
+    assert_grows(ENCODER " }", NO_GRAD, 101376, 608256);
+    assert_grows(ENCODER ", gelu = true, norm_first = true }", NO_GRAD, 101376, 709632);
+}
+
+/* Gradients, autocast and an odd number of heads are in the way. */
+TEST_F(bench, the_one_call_is_not_taken_where_pytorch_does_not_take_it)
+{
+    static const char *const ways[][2] = {
+        {ENCODER " }", "out = m(x)"},
+        {ENCODER " }", "no_grad(function() autocast('bfloat16', function() out = m(x) end) end)"},
+        {"nn.TransformerEncoderLayer { 256, 1, hidden = 1024 }", NO_GRAD},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "m = %s\nm:eval()\nx = randn { 3, 33, 256 }\ncuda.reset_peak_memory_stats()\n"
+                 "phase 'before'\n%s\nphase 'after'\n",
+                 ways[i][0], ways[i][1]);
+        bench *run = bench_run(text);
+        bench_assert_ok(run);
+        assert_true(run->phases[1].max_requested - run->phases[0].requested != 608256);
+        bench_free(run);
+    }
+}
+
 /* --- which kernel ------------------------------------------------------------------------ */
 
 #define HEADS(type)                                                                                \

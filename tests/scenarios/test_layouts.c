@@ -76,7 +76,7 @@ TEST_F(bench, a_softmax_of_a_transposed_input_copies_it_for_the_call)
 TEST_F(bench, a_layer_norm_of_a_transposed_input_copies_it_for_the_call)
 {
     assert_asks(ACROSS "n = nn.LayerNorm { 16 }", "out = n(a)", "+4096 +4096 +256 +256 -4096",
-                SUM "+4096 +4096 +4096 +64 +64 -4096 -4096 -256 -256 +4096 -4096" SUM_END);
+                SUM "+4096 +4096 +64 +64 +4096 -4096 -4096 -256 -256 +4096 -4096" SUM_END);
 }
 
 TEST_F(bench, a_cross_entropy_of_transposed_logits_copies_them_for_the_call)

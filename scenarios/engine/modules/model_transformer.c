@@ -1,5 +1,6 @@
 /* model_transformer.c - torch.nn.TransformerEncoder, and the blocks of a GPT. */
 #include "gmd_module.h"
+#include "native_attention.h"
 
 static int given(struct tensor *result, struct tensor *results[MODULE_MAX_RESULTS])
 {
@@ -104,14 +105,51 @@ static struct tensor *normalise_first(struct engine *engine, struct module *modu
     return result;
 }
 
+/* x + from, in place; takes over `x`. */
+static struct tensor *added_to(struct engine *engine, struct tensor *x, struct tensor *from)
+{
+    struct tensor *sum = op_add(engine, x, from, true);
+    tensor_drop(engine, x);
+    return sum;
+}
+
+/* The whole layer in one call, in evaluation. Facts: transformer_encoder_layer_forward() in
+ * ATen/native/transformers/transformer.cpp. The activation is in place. */
+static struct tensor *native_layer(struct engine *engine, struct module *module,
+                                   struct tensor *input)
+{
+    struct module **part = module->children;
+    bool first = module->norm_first;
+    struct tensor *from = first ? module_apply(engine, part[NORM1], input) : tensor_keep(input);
+    struct tensor *x = native_attention(engine, part[ATTENTION], from, NULL);
+    tensor_drop(engine, from);
+    x = added_to(engine, x, input);
+    x = first ? x : module_pass(engine, part[NORM1], x);
+    struct tensor *normal = first ? module_apply(engine, part[NORM2], x) : tensor_keep(x);
+    struct tensor *made = module_apply(engine, part[LINEAR1], normal);
+    made = module_pass(engine, part[LINEAR2], made);
+    tensor_drop(engine, normal);
+    made = added_to(engine, made, x);
+    made = first ? made : module_pass(engine, part[NORM2], made);
+    tensor_drop(engine, x);
+    return made;
+}
+
+static struct tensor *layer_of(struct engine *engine, struct module *module, struct tensor *input)
+{
+    if (native_is_taken(engine, module, module->children[ATTENTION], input)) {
+        return native_layer(engine, module, input);
+    }
+    return module->norm_first ? normalise_first(engine, module, input)
+                              : normalise_last(engine, module, input);
+}
+
 static int transformer_layer_forward(struct engine *engine, struct module *module,
                                      struct tensor **inputs, int count,
                                      struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
-    return given(module->norm_first ? normalise_first(engine, module, inputs[0])
-                                    : normalise_last(engine, module, inputs[0]),
-                 results);
+    return given(layer_of(engine, module, inputs[0]), results);
 }
 
 struct module *nn_encoder_layer(struct engine *engine, const struct encoder *shape)

@@ -2,6 +2,7 @@
  * _in_projection_packed() in torch/nn/functional.py of 2.11. */
 #include "gmd_dot_attention.h"
 #include "gmd_module.h"
+#include "native_attention.h"
 
 enum { QUERY, KEY, VALUE, INPUTS };
 enum { WEIGHT, BIAS };
@@ -228,6 +229,15 @@ static bool takes(struct engine *engine, const struct module *module,
     return fits;
 }
 
+static int multihead_native(struct engine *engine, struct module *module, struct tensor *input,
+                            struct tensor *results[MODULE_MAX_RESULTS])
+{
+    struct tensor *weights = NULL;
+    results[0] = native_attention(engine, module, input, module->gives_weights ? &weights : NULL);
+    results[1] = weights;
+    return weights ? 2 : 1;
+}
+
 /* One input attends to itself; of two the second gives keys and values. */
 static int multihead_forward(struct engine *engine, struct module *module, struct tensor **inputs,
                              int count, struct tensor *results[MODULE_MAX_RESULTS])
@@ -238,6 +248,10 @@ static int multihead_forward(struct engine *engine, struct module *module, struc
     }
     if (!takes(engine, module, all)) {
         return 0;
+    }
+    if (module->batch_first && all[QUERY] == all[KEY] && all[KEY] == all[VALUE] &&
+        native_is_taken(engine, module, module, all[QUERY])) {
+        return multihead_native(engine, module, all[QUERY], results);
     }
     for (int i = 0; i < INPUTS; i++) {
         bool is_same = i > 0 && all[i] == all[i - 1];

@@ -30,6 +30,9 @@ struct attention {
 struct tensor *op_attention(struct engine *engine, struct tensor *query, struct tensor *key,
                             struct tensor *value, const struct attention *how);
 
+/* The kernel that self-attention of [batch, heads, length, depth] takes. */
+enum attention_backend attention_backend_of(struct tensor *input);
+
 /* Takes the last dimension of `a` apart into parts of the sizes, as views; the gradients of all
  * parts are joined. */
 void op_split(struct engine *engine, struct tensor *a, int dimension, const int64_t *sizes,

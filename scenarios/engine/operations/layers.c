@@ -225,26 +225,39 @@ static struct conv_call call_of(const struct node *node, enum conv_pass pass,
     };
 }
 
+/* The gradient of the input or, second, of the weight, as cuDNN computes it. */
+static void conv_gradient(struct engine *engine, struct node *node, uint32_t i,
+                          const struct tensor *grad)
+{
+    struct conv_call call = call_of(node, i ? CONV_WEIGHT_GRAD : CONV_INPUT_GRAD, &grad->shape);
+    conv_workspace_use(engine, &call);
+}
+
+/* The input's gradient is there before that of the result is copied, if it has to be: so it was in
+ * recordings. */
 static void conv_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
 {
-    enum memory_format format = (enum memory_format)node->recipe.number[CONV_FORMAT];
+    const struct recipe *recipe = &node->recipe;
+    enum memory_format format = (enum memory_format)recipe->number[CONV_FORMAT];
+    if (node_wants(node, 0)) {
+        results[0] = tensor_new_as(engine, &recipe->shape[0], recipe->dtype, format);
+    }
     struct tensor *grad = tensor_expect(engine, grads[0], format);
-    struct storage *input = storage_new(engine, node->recipe.number[CONV_INPUT_COPY]);
-    struct storage *weight = storage_new(engine, node->recipe.number[CONV_WEIGHT_COPY]);
-    for (int i = 0; i < 2; i++) {
-        if (node_wants(node, (uint32_t)i)) {
-            struct conv_call call =
-                call_of(node, i ? CONV_WEIGHT_GRAD : CONV_INPUT_GRAD, &grads[0]->shape);
-            results[i] = tensor_new_as(engine, &node->recipe.shape[i], node->recipe.dtype, format);
-            conv_workspace_use(engine, &call);
-        }
+    struct storage *input = storage_new(engine, recipe->number[CONV_INPUT_COPY]);
+    struct storage *weight = storage_new(engine, recipe->number[CONV_WEIGHT_COPY]);
+    if (node_wants(node, 0)) {
+        conv_gradient(engine, node, 0, grads[0]);
+    }
+    if (node_wants(node, 1)) {
+        results[1] = tensor_new_as(engine, &recipe->shape[1], recipe->dtype, format);
+        conv_gradient(engine, node, 1, grads[0]);
     }
     storage_drop(engine, weight);
     storage_drop(engine, input);
     if (node_wants(node, 2)) {
-        struct shape shape = {1, {node->recipe.shape[1].size[0]}};
-        results[2] = tensor_new(engine, &shape, node->recipe.dtype);
+        struct shape shape = {1, {recipe->shape[1].size[0]}};
+        results[2] = tensor_new(engine, &shape, recipe->dtype);
     }
     tensor_drop(engine, grad);
 }

@@ -36,17 +36,33 @@ static void norm_backward(struct engine *engine, struct node *node, struct tenso
     tensor_drop(engine, grad);
 }
 
+/* The gradients are there before that of the result is copied. */
+static void layer_norm_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                struct tensor **results)
+{
+    struct storage *copy = storage_new(engine, node->recipe.number[NORM_INPUT_COPY]);
+    if (node_wants(node, 0)) {
+        results[0] = tensor_new_as(engine, &node->recipe.shape[0], node->recipe.dtype, FORMAT_ROWS);
+    }
+    if (node_wants(node, 1)) {
+        results[1] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
+        results[2] = tensor_new(engine, &node->recipe.shape[1], node->recipe.weight_dtype);
+    }
+    tensor_drop(engine, tensor_expect(engine, grads[0], FORMAT_ROWS));
+    storage_drop(engine, copy);
+}
+
 /* Normalises; `groups` means and as many inverse deviations are saved for the backward pass. */
-static struct tensor *normalise(struct engine *engine, const char *name, struct tensor *input,
-                                struct tensor *weight, struct tensor *bias, int64_t groups,
-                                enum memory_format format)
+static struct tensor *normalise(struct engine *engine, const char *name, backward_fn backward,
+                                struct tensor *input, struct tensor *weight, struct tensor *bias,
+                                int64_t groups, enum memory_format format)
 {
     struct shape shape = {1, {groups}};
     struct tensor *read = tensor_expect(engine, input, format);
     struct tensor *result = tensor_new_as(engine, &input->shape, input->dtype, format);
     struct tensor *mean = tensor_new(engine, &shape, DTYPE_FLOAT32);
     struct tensor *deviation = tensor_new(engine, &shape, DTYPE_FLOAT32);
-    struct node *node = layer_node(engine, name, norm_backward, input, weight, bias);
+    struct node *node = layer_node(engine, name, backward, input, weight, bias);
     if (node) {
         node->recipe.number[NORM_FORMAT] = format;
         node->recipe.number[NORM_INPUT_COPY] = read == input ? 0 : tensor_bytes(input);
@@ -79,7 +95,7 @@ struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct
     struct tensor *x =
         tensor_lies_as(input, format) ? tensor_keep(input) : op_contiguous(engine, input);
     struct tensor *result =
-        normalise(engine, "CudnnBatchNormBackward", x, weight, bias, groups, format);
+        normalise(engine, "CudnnBatchNormBackward", norm_backward, x, weight, bias, groups, format);
     if (result && result->grad_fn) {
         result->grad_fn->recipe.number[NORM_COMPUTES_ALL] = 1;
     }
@@ -89,8 +105,8 @@ struct tensor *op_batch_norm(struct engine *engine, struct tensor *input, struct
 
 struct tensor *op_plain_norm(struct engine *engine, struct tensor *input, int64_t channels)
 {
-    return input ? normalise(engine, "NativeBatchNormBackward", input, NULL, NULL, channels,
-                             FORMAT_ANY)
+    return input ? normalise(engine, "NativeBatchNormBackward", norm_backward, input, NULL, NULL,
+                             channels, FORMAT_ANY)
                  : NULL;
 }
 
@@ -112,8 +128,8 @@ struct tensor *op_layer_norm(struct engine *engine, struct tensor *input, struct
     struct tensor *b = autocast_argument(engine, "layer_norm", bias);
     struct tensor *w = autocast_argument(engine, "layer_norm", weight);
     struct tensor *x = autocast_argument(engine, "layer_norm", input);
-    struct tensor *result =
-        normalise(engine, "NativeLayerNormBackward", x, w, b, rows, FORMAT_ROWS);
+    struct tensor *result = normalise(engine, "NativeLayerNormBackward", layer_norm_backward, x, w,
+                                      b, rows, FORMAT_ROWS);
     tensor_drop(engine, x);
     tensor_drop(engine, w);
     tensor_drop(engine, b);

@@ -123,14 +123,27 @@ static const char *in_the_way(const call *of, enum attention_backend backend)
                                         : no_efficient(of);
 }
 
+static enum attention_backend first_that_can(const call *of)
+{
+    enum attention_backend backend = 0;
+    while (in_the_way(of, backend)) {
+        backend++;
+    }
+    return backend;
+}
+
+enum attention_backend attention_backend_of(struct tensor *input)
+{
+    const struct attention how = {.backend = ATTENTION_ANY};
+    return first_that_can(&(call){.inputs = {input, input, input}, .how = &how});
+}
+
 /* ATTENTION_BACKENDS after engine_misuse(). */
 static enum attention_backend chosen(struct engine *engine, const call *of)
 {
     enum attention_backend backend = of->how->backend;
     if (backend == ATTENTION_ANY) {
-        for (backend = 0; in_the_way(of, backend); backend++) {
-        }
-        return backend;
+        return first_that_can(of);
     }
     const char *reason = in_the_way(of, backend);
     if (reason) {
