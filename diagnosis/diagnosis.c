@@ -162,3 +162,24 @@ uint64_t gmd_diagnosis_oom_count(const gmd_diagnosis *diagnosis)
     }
     return count;
 }
+
+/* The one that a cut goes through is not whole. */
+static uint32_t count_whole_iterations(const gmd_facts *facts)
+{
+    const gmd_recording *r = &facts->recording;
+    uint32_t shown = gmd_iterations_shown(&facts->iterations);
+    uint32_t cut = (uint32_t)r->begins_late + (uint32_t)r->ends_early;
+    return shown > cut ? shown - cut : 0;
+}
+
+bool gmd_can_tell_leak(const gmd_facts *facts)
+{
+    enum { LEAST_EVENTS = 32, LEAST_ITERATIONS = 3 };
+    const gmd_recording *r = &facts->recording;
+    if (facts->snapshot->recorder != GMD_RECORDER_PYTORCH || r->event_count < LEAST_EVENTS) {
+        return false;
+    }
+    bool is_cut = r->begins_late || r->ends_early;
+    return count_whole_iterations(facts) >= LEAST_ITERATIONS ||
+           (!is_cut && facts->iterations.count == 0);
+}

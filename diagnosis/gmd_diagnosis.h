@@ -53,4 +53,22 @@ static inline bool gmd_is_complete(const gmd_recording *r)
     return !r->begins_late && !r->ends_early && r->contradictions == 0;
 }
 
+/* Whether there is enough in the events to tell a leak of the device: some of them, and three whole
+ * iterations where there is a loop, or where the recording is cut. */
+bool gmd_can_tell_leak(const gmd_facts *facts);
+
+/* Whether blocks may have been held at a moment that no event and no segment tells of. At the end
+ * the segments have all that came before. */
+static inline bool gmd_is_lower_bound(const gmd_recording *r, uint32_t moment)
+{
+    bool is_told = moment == r->last && r->snapshot->segment_count;
+    return r->ends_early || (r->begins_late && !is_told);
+}
+
+/* The same of the peak: what was before the first event may have been more. */
+static inline bool gmd_is_peak_lower_bound(const gmd_recording *r)
+{
+    return r->ends_early || r->begins_late;
+}
+
 #endif

@@ -10,6 +10,7 @@
 
 typedef enum gmd_grouping {
     GMD_BY_LINE,     /* key: a frame; GMD_NO_PLACE: no frames were recorded */
+    GMD_BY_FRAME,    /* key: the innermost frame of Python, be it a library's; else as by line */
     GMD_BY_STACK,    /* key: a stack */
     GMD_BY_CATEGORY, /* key: a gmd_category */
     GMD_BY_AGE,      /* key: iterations since it was allocated; GMD_SET_UP: from before them */

@@ -4,6 +4,13 @@
 
 #include <stdlib.h>
 
+static uint32_t innermost_frame(const gmd_places *places, uint32_t origin)
+{
+    uint32_t stack = gmd_origins_get(places->origins, origin).stack;
+    uint32_t frame = gmd_places_python_frame(places, stack);
+    return frame == GMD_NO_PLACE ? gmd_places_frame(places, origin) : frame;
+}
+
 /* A block's share, before shares of one key are added up. */
 static uint64_t key_of(const gmd_holder_facts *f, gmd_grouping grouping, size_t index,
                        uint32_t moment)
@@ -12,6 +19,8 @@ static uint64_t key_of(const gmd_holder_facts *f, gmd_grouping grouping, size_t 
     switch (grouping) {
     case GMD_BY_LINE:
         return gmd_places_frame(f->places, l->origin);
+    case GMD_BY_FRAME:
+        return innermost_frame(f->places, l->origin);
     case GMD_BY_STACK:
         return gmd_origins_get(f->places->origins, l->origin).stack;
     case GMD_BY_CATEGORY:

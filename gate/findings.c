@@ -4,6 +4,7 @@
 #include "gmd_command.h"
 #include "gmd_grow.h"
 #include "gmd_min.h"
+#include "gmd_rounds.h"
 #include "gmd_search.h"
 
 #include <inttypes.h>
@@ -107,7 +108,8 @@ static int compare_findings(const void *left, const void *right)
 static void write_replay(const gate_state *gate, const finding_mark *mark,
                          const gmd_violation *violation, char *out, size_t size)
 {
-    bool has_case = violation->case_path[0], is_run = has_case && !mark->is_round;
+    bool is_round = mark->is_round || gmd_rounds_is_growth(violation); /* a campaign repeats, too */
+    bool has_case = violation->case_path[0], is_run = has_case && !is_round;
     char number[40], item[sizeof mark->part + sizeof mark->item + 1];
     gmd_command c = gmd_command_begin(out, size, is_run ? "gmd run" : "gmd gate");
     if (is_run) {
@@ -115,7 +117,7 @@ static void write_replay(const gate_state *gate, const finding_mark *mark,
     }
     gmd_command_option(&c, "--allocator", gate->run.subject.allocator);
     gmd_command_more(&c, gate->options->subject_words);
-    if (has_case && mark->is_round) {
+    if (has_case && is_round) {
         gmd_command_option(&c, "--rounds", violation->case_path);
     } else if (!has_case) {
         gmd_command_more(&c, gate->options->battery_words);

@@ -139,7 +139,8 @@ static const char *policy_advice(uint64_t device_request)
                ? ""
                : ". If that is the allocator's policy, as where its segments are larger than the "
                  "request, let it export gmd_device_request, which tells what a request takes of "
-                 "the device, or put the finding into a list for --known";
+                 "the device, or put the finding into a list for --known, or `pressure keeps` into "
+                 "a profile";
 }
 
 /* What does not fit beside what stays may be refused without giving anything back. */

@@ -93,9 +93,9 @@ static void note_refusals(gmd_session *session, const refusals *r, uint64_t reco
 {
     if (r->count || recorded) {
         gmd_session_note(session,
-                         "out of memory: %" PRIu64 " times, %" PRIu64
+                         "out of memory: %" PRIu64 " time%s, %" PRIu64
                          " of them where the recorded allocator served the request",
-                         r->count, r->added);
+                         r->count, r->count == 1 ? "" : "s", r->added);
     }
     if (r->left_out) {
         gmd_session_note(session,

@@ -12,15 +12,15 @@
 /* Work of streams beyond this many on others' blocks, not recorded before, is ordered at once
  * instead of at the free: always right, only stricter. */
 #define GMD_TRACKED_STREAMS 64
-/* Up to this many it is known which ones were recorded. */
-#define GMD_RECORDED_STREAMS 512
+/* Up to this many it is known which ones were recorded. Each block has a bit for each. */
+#define GMD_RECORDED_STREAMS 128
 #define GMD_FAR_WORDS        (GMD_RECORDED_STREAMS / 64 - 1)
 
 /* Uses of a block on streams other than its own that no record_stream has taken over. */
 typedef struct stream_uses {
     uint64_t streams;  /* bit s: used on stream s */
     uint64_t recorded; /* bit s: record_stream took over stream s, for as long as the block lives */
-    uint64_t recorded_far[GMD_FAR_WORDS]; /* likewise of streams 64 to 511 */
+    uint64_t recorded_far[GMD_FAR_WORDS]; /* likewise of streams 64 to 127 */
     uint32_t recorded_beyond; /* record_stream of streams from 64 on, or of those that are gone; the
                                  same one may count more than once */
     uint64_t last_use;        /* request index of the latest such use */

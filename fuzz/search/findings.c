@@ -8,6 +8,7 @@
 #include "gmd_limit.h"
 #include "gmd_output.h"
 #include "gmd_reproducer.h"
+#include "gmd_rounds.h"
 #include "gmd_utf8.h"
 
 #include <inttypes.h>
@@ -257,10 +258,11 @@ static void note_unfinished(const gmd_findings *findings, gmd_finding *finding, 
 {
     char *text = finding->unfinished;
     enum { SIZE = sizeof finding->unfinished };
-    if (status != GMD_OK) {
-        snprintf(text, SIZE, "not minimised: %.100s", error->text);
-    } else if (minimized->is_complete) {
+    bool is_round = gmd_rounds_is_growth(&finding->violation); /* minimised as one, before */
+    if (status == GMD_OK ? minimized->is_complete : is_round) {
         *text = '\0';
+    } else if (status != GMD_OK) {
+        snprintf(text, SIZE, "not minimised: %.100s", error->text);
     } else if (gmd_options_interrupted(runner->given)) {
         snprintf(text, SIZE, "minimised until it was interrupted");
     } else if (findings->minimize_tries && minimized->tries >= findings->minimize_tries) {

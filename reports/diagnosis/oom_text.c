@@ -12,7 +12,8 @@ static void put_oom_amounts(const page *p, const gmd_oom *oom)
     char allocated[24], reserved[24], other[24];
     page_line line;
     page_line_begin(&line, p);
-    fprintf(line.page.out, "%s allocated of %s reserved",
+    fprintf(line.page.out, "%s%s allocated of %s reserved",
+            gmd_is_lower_bound(&p->facts->recording, oom->moment) ? "at least " : "",
             gmd_format_size(oom->free.amount.allocated, allocated),
             gmd_format_size(oom->free.amount.reserved, reserved));
     if (oom->device_free != GMD_NOT_KNOWN) {

@@ -133,7 +133,8 @@ static gmd_status put_lines(const page *p, uint32_t moment, uint32_t rows)
     const gmd_holder_facts of = holder_facts(p->facts);
     gmd_holders holders;
     char bytes[24], count[32];
-    gmd_status status = gmd_holders_find(&holders, &of, GMD_BY_LINE, moment, p->error);
+    gmd_grouping grouping = p->view->all_frames ? GMD_BY_FRAME : GMD_BY_LINE;
+    gmd_status status = gmd_holders_find(&holders, &of, grouping, moment, p->error);
     if (status != GMD_OK) {
         return status;
     }

@@ -78,6 +78,73 @@ static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t mom
     return status;
 }
 
+static void put_stack(gmd_json *json, const gmd_places *places, uint32_t stack)
+{
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
+    gmd_json_array(json, "frames");
+    for (size_t i = 0; i < count; i++) {
+        gmd_json_row(json, NULL);
+        put_place(json, places, frames[i]);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void put_key(gmd_json *json, const gmd_facts *facts, gmd_grouping grouping, uint64_t key)
+{
+    if (grouping == GMD_BY_STACK) {
+        put_stack(json, &facts->places, (uint32_t)key);
+    } else if (grouping == GMD_BY_STREAM) {
+        gmd_json_u64(json, "stream", key);
+    } else if (key == GMD_SET_UP) {
+        gmd_json_null(json, "iterations");
+    } else {
+        gmd_json_u64(json, "iterations", key);
+    }
+}
+
+typedef struct grouped {
+    const char *name; /* of the array */
+    gmd_grouping grouping;
+} grouped;
+
+/* Those that hold most: there may be thousands of stacks. */
+static gmd_status put_group(gmd_json *json, const gmd_facts *facts, grouped by, uint32_t moment,
+                            gmd_error *error)
+{
+    enum { MOST = 32 };
+    const gmd_holder_facts of = holder_facts(facts);
+    gmd_holders holders;
+    gmd_status status = gmd_holders_find(&holders, &of, by.grouping, moment, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_json_array(json, by.name);
+    for (size_t i = 0; i < holders.count && i < MOST; i++) {
+        gmd_json_object(json, NULL);
+        gmd_json_u64(json, "bytes", holders.items[i].bytes);
+        gmd_json_u64(json, "blocks", holders.items[i].blocks);
+        put_key(json, facts, by.grouping, holders.items[i].key);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+    gmd_holders_free(&holders);
+    return GMD_OK;
+}
+
+static gmd_status put_groups(gmd_json *json, const gmd_facts *facts, uint32_t moment,
+                             gmd_error *error)
+{
+    static const grouped groups[] = {
+        {"stacks", GMD_BY_STACK}, {"ages", GMD_BY_AGE}, {"streams", GMD_BY_STREAM}};
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; status == GMD_OK && i < sizeof groups / sizeof *groups; i++) {
+        status = put_group(json, facts, groups[i], moment, error);
+    }
+    return status;
+}
+
 static gmd_status put_categories(gmd_json *json, const gmd_facts *facts, uint32_t moment,
                                  gmd_error *error)
 {
@@ -96,10 +163,18 @@ static gmd_status put_categories(gmd_json *json, const gmd_facts *facts, uint32_
     return status;
 }
 
-static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *facts,
-                             const gmd_amount *amount, uint32_t moment, gmd_error *error)
+typedef struct moment_key {
+    const char *key; /* "peak" */
+    const gmd_amount *amount;
+    uint32_t moment;
+    bool is_lower_bound;
+} moment_key;
+
+static gmd_status put_moment(gmd_json *json, const gmd_facts *facts, const moment_key *m,
+                             gmd_error *error)
 {
-    gmd_json_object(json, key);
+    const gmd_amount *amount = m->amount;
+    gmd_json_object(json, m->key);
     gmd_json_u64(json, "allocated", amount->allocated);
     gmd_json_u64(json, "active", amount->active);
     if (facts->snapshot->recorder == GMD_RECORDER_PYTORCH) {
@@ -107,10 +182,14 @@ static gmd_status put_moment(gmd_json *json, const char *key, const gmd_facts *f
     } else {
         gmd_json_null(json, "reserved");
     }
-    put_event(json, "event", moment);
-    gmd_status status = put_categories(json, facts, moment, error);
+    put_event(json, "event", m->moment);
+    gmd_json_bool(json, "lower_bound", m->is_lower_bound);
+    gmd_status status = put_categories(json, facts, m->moment, error);
     if (status == GMD_OK) {
-        status = put_lines(json, facts, moment, error);
+        status = put_lines(json, facts, m->moment, error);
+    }
+    if (status == GMD_OK) {
+        status = put_groups(json, facts, m->moment, error);
     }
     gmd_json_end(json);
     return status;
@@ -185,6 +264,7 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     gmd_json_u64(json, "allocated", oom->free.amount.allocated);
     gmd_json_u64(json, "active", oom->free.amount.active);
     gmd_json_u64(json, "reserved", oom->free.amount.reserved);
+    gmd_json_bool(json, "lower_bound", gmd_is_lower_bound(&facts->recording, oom->moment));
     gmd_json_u64(json, "largest_servable", oom->largest);
     gmd_json_u64(json, "asked_of_device", oom->needed);
     gmd_json_u64(json, "missing", oom->missing);
@@ -252,11 +332,13 @@ static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device,
 {
     const gmd_facts *facts = &device->facts;
     const gmd_recording *r = &facts->recording;
+    const moment_key peak = {"peak", &r->peak.amount, r->peak.allocated_at,
+                             gmd_is_peak_lower_bound(r)};
+    const moment_key end = {"end", &r->at_end, r->last, gmd_is_lower_bound(r, r->last)};
     gmd_json_u64(json, "device_number", r->device);
-    gmd_status status =
-        put_moment(json, "peak", facts, &r->peak.amount, r->peak.allocated_at, error);
+    gmd_status status = put_moment(json, facts, &peak, error);
     if (status == GMD_OK) {
-        status = put_moment(json, "end", facts, &r->at_end, r->last, error);
+        status = put_moment(json, facts, &end, error);
     }
     if (status == GMD_OK) {
         status = put_unused(json, facts, error);
@@ -265,6 +347,7 @@ static gmd_status put_device(gmd_json *json, const gmd_device_diagnosis *device,
         status = put_ooms(json, device, error);
     }
     put_iterations(json, facts);
+    gmd_json_bool(json, "enough", gmd_can_tell_leak(facts));
     gmd_json_bool(json, "complete", gmd_is_complete(r));
     gmd_json_bool(json, "begins_late", r->begins_late);
     gmd_json_bool(json, "ends_early", r->ends_early);

@@ -15,13 +15,26 @@
 
 /* --- what is wrong --------------------------------------------------------------------------- */
 
-/* The program's lines that called a finding's first line, the nearest first, as it held most. */
-static void put_callers(const page *p, const gmd_ranked_finding *ranked)
+static void put_stack(const page *p, uint32_t stack)
+{
+    enum { COLUMN = PAGE_AMOUNT + 2 };
+    size_t count;
+    const uint32_t *frames = gmd_origins_stack(p->facts->places.origins, stack, &count);
+    if (count) {
+        fprintf(p->out, "%*sits stack, the innermost first\n", PAGE_AMOUNT, "");
+    }
+    for (size_t i = 0; i < count; i++) {
+        fprintf(p->out, "%*s", COLUMN, "");
+        page_put_place_at(p, COLUMN, frames[i]);
+        fputc('\n', p->out);
+    }
+}
+
+/* The program's lines that called another, the nearest first. */
+static void put_callers(const page *p, uint32_t stack)
 {
     enum { SHOWN = 3 };
     uint32_t callers[SHOWN];
-    uint32_t stack = gmd_finding_stack(&ranked->device->findings, ranked->finding, p->facts,
-                                       ranked->finding->where[0].frame);
     size_t count = gmd_places_callers_in(&p->facts->places, stack, callers, SHOWN);
     page_line line;
     if (count == 0) {
@@ -33,6 +46,18 @@ static void put_callers(const page *p, const gmd_ranked_finding *ranked)
         page_put_line(&line.page, callers[i]);
     }
     page_line_end(&line, p, PAGE_AMOUNT, PAGE_AMOUNT + 2);
+}
+
+/* What led to a finding's first line, as it held most. */
+static void put_way(const page *p, const gmd_ranked_finding *ranked)
+{
+    uint32_t stack = gmd_finding_stack(&ranked->device->findings, ranked->finding, p->facts,
+                                       ranked->finding->where[0].frame);
+    if (p->view->all_frames) {
+        put_stack(p, stack);
+    } else {
+        put_callers(p, stack);
+    }
 }
 
 static void put_where(const page *p, const gmd_ranked_finding *ranked)
@@ -47,7 +72,7 @@ static void put_where(const page *p, const gmd_ranked_finding *ranked)
         fputs(finding->where[i].is_inferred ? ", the last line before it" : "", line.page.out);
         page_line_end_at(&line, p, column, PAGE_AMOUNT);
         if (i == 0) {
-            put_callers(p, ranked);
+            put_way(p, ranked);
         }
     }
 }
@@ -87,7 +112,10 @@ static void put_completeness(const page *p)
     if (r->begins_late) {
         gmd_put_wrapped(p->out, p->view->columns, 0,
                         "The recording begins late: memory was there before its first event. What "
-                        "is reported is since then; the job's own peak may have been earlier.");
+                        "is reported is since then; the job's own peak may have been earlier. Of blocks "
+                        "of before it only those count that an event or a segment tells of, each "
+                        "at least as large as was asked for: the peak and its holders are lower "
+                        "bounds.");
     }
     if (r->ends_early) {
         gmd_put_wrapped(p->out, p->view->columns, 0,
@@ -95,30 +123,57 @@ static void put_completeness(const page *p)
                         "events that led there are missing, so that the peak is a lower bound.");
     }
     if (r->contradictions) {
-        fprintf(p->out, "%s events contradict others and were left out.\n",
+        fprintf(p->out,
+                r->contradictions == 1 ? "%s event contradicts others and was left out.\n"
+                                       : "%s events contradict others and were left out.\n",
                 gmd_format_count(r->contradictions, count));
     }
 }
 
 /* --- who holds the memory -------------------------------------------------------------------- */
 
-static gmd_status put_amount(const page *p, const char *title, const gmd_amount *amount,
-                             uint32_t moment)
+typedef struct titled_amount {
+    const char *title; /* "Peak" */
+    const gmd_amount *amount;
+    uint32_t moment;
+    bool is_lower_bound;
+} titled_amount;
+
+static titled_amount peak_of(const gmd_recording *r)
+{
+    return (titled_amount){"Peak", &r->peak.amount, r->peak.allocated_at,
+                           gmd_is_peak_lower_bound(r)};
+}
+
+static titled_amount end_of(const gmd_recording *r)
+{
+    return (titled_amount){"End", &r->at_end, r->last, gmd_is_lower_bound(r, r->last)};
+}
+
+static gmd_status put_amount(const page *p, const titled_amount *a)
 {
     char allocated[24], reserved[24];
     page_line line;
     page_line_begin(&line, p);
     FILE *out = line.page.out;
-    fprintf(out, "%s: %s allocated", title, gmd_format_size(amount->allocated, allocated));
+    fprintf(out, "%s: %s%s allocated", a->title, a->is_lower_bound ? "at least " : "",
+            gmd_format_size(a->amount->allocated, allocated));
     if (page_is_of_pytorch(p)) {
-        fprintf(out, " of %s reserved", gmd_format_size(amount->reserved, reserved));
+        fprintf(out, " of %s reserved", gmd_format_size(a->amount->reserved, reserved));
     }
     if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
         fputs(", ", out);
-        page_put_moment(&line.page, moment);
+        page_put_moment(&line.page, a->moment);
     }
     page_line_end(&line, p, 0, 2);
-    return page_put_holders(p, moment, p->view->rows);
+    return page_put_holders(p, a->moment, p->view->rows);
+}
+
+static gmd_status put_peak_and_end(const page *p)
+{
+    const titled_amount peak = peak_of(&p->facts->recording), end = end_of(&p->facts->recording);
+    gmd_status status = put_amount(p, &peak);
+    return status == GMD_OK ? put_amount(p, &end) : status;
 }
 
 /* --- memory that is free and does not serve -------------------------------------------------- */
@@ -185,8 +240,17 @@ static gmd_status put_unused(const page *p)
 
 static void put_iterations(const page *p, const gmd_facts *facts)
 {
+    uint32_t shown = gmd_iterations_shown(&facts->iterations);
     if (facts->iterations.count) {
-        fprintf(p->out, ", %" PRIu32 " iterations", gmd_iterations_shown(&facts->iterations));
+        fprintf(p->out, ", %" PRIu32 " iteration%s", shown, shown == 1 ? "" : "s");
+    }
+}
+
+static void put_event_count(const page *p, uint64_t events)
+{
+    char count[32];
+    if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
+        fprintf(p->out, ": %s event%s", gmd_format_count(events, count), events == 1 ? "" : "s");
     }
 }
 
@@ -201,7 +265,10 @@ static void put_verdict(const page *p)
     if (p->diagnosis->snapshot.event_count == 0) {
         fputs(", no history: what is held is known, not how it came", p->out);
     } else if (p->diagnosis->finding_count == 0) {
-        fputs(", healthy", p->out);
+        fputs(gmd_can_tell_leak(&p->diagnosis->devices[0].facts)
+                  ? ", healthy"
+                  : ", nothing found in them: too few to tell a leak",
+              p->out);
     }
     if (p->diagnosis->finding_count == 0 && ooms) {
         fprintf(p->out, "; it survived %s out-of-memor%s", gmd_format_count(ooms, count),
@@ -212,30 +279,24 @@ static void put_verdict(const page *p)
 static void put_title(const page *p)
 {
     const gmd_diagnosis *d = p->diagnosis;
-    char events[32];
     page_line line;
     gmd_utf8_put_line(d->name, p->out);
     page_line_begin(&line, p);
-    if (page_is_of_pytorch(p) || d->snapshot.has_events) {
-        fprintf(line.page.out, ": %s events", gmd_format_count(d->snapshot.event_count, events));
-    }
+    put_event_count(&line.page, d->snapshot.event_count);
     if (d->device_count > 1) {
         fprintf(line.page.out, ", %zu devices", d->device_count);
     } else {
         put_iterations(&line.page, &d->devices[0].facts);
     }
     put_verdict(&line.page);
-    gmd_held_text_put(&line.held, p->view->terminal, gmd_text_width(d->name), 2);
+    page_line_end_at(&line, p, gmd_text_width(d->name), 2);
     fputc('\n', p->out);
 }
 
 static void put_device_title(const page *p)
 {
-    char events[32];
     fprintf(p->out, "Device %u", p->facts->recording.device);
-    if (page_is_of_pytorch(p) || p->diagnosis->snapshot.has_events) {
-        fprintf(p->out, ": %s events", gmd_format_count(p->facts->recording.event_count, events));
-    }
+    put_event_count(p, p->facts->recording.event_count);
     put_iterations(p, p->facts);
     fputs("\n\n", p->out);
 }
@@ -246,22 +307,20 @@ static gmd_status put_other(const page *p)
     const gmd_recording *r = &p->facts->recording;
     char count[32];
     if (!p->diagnosis->snapshot.has_events) {
-        return put_amount(p, "Held", &r->peak.amount, r->peak.allocated_at);
+        const titled_amount held = {"Held", &r->peak.amount, r->peak.allocated_at, false};
+        return put_amount(p, &held);
     }
     put_completeness(p);
     if (r->oom_count) {
-        fprintf(p->out, "Out of memory: %s times\n\n", gmd_format_count(r->oom_count, count));
+        fprintf(p->out, "Out of memory: %s time%s\n\n", gmd_format_count(r->oom_count, count),
+                r->oom_count == 1 ? "" : "s");
     }
     gmd_status status = curve_put(p->facts, p->view, p->out, p->error);
-    if (status == GMD_OK) {
-        status = put_amount(p, "Peak", &r->peak.amount, r->peak.allocated_at);
-    }
-    return status == GMD_OK ? put_amount(p, "End", &r->at_end, r->last) : status;
+    return status == GMD_OK ? put_peak_and_end(p) : status;
 }
 
 static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
 {
-    const gmd_recording *r = &device->facts.recording;
     p->facts = &device->facts;
     if (p->diagnosis->device_count > 1) {
         put_device_title(p);
@@ -275,10 +334,7 @@ static gmd_status put_device(page *p, const gmd_device_diagnosis *device)
         status = curve_put(p->facts, p->view, p->out, p->error);
     }
     if (status == GMD_OK) {
-        status = put_amount(p, "Peak", &r->peak.amount, r->peak.allocated_at);
-    }
-    if (status == GMD_OK) {
-        status = put_amount(p, "End", &r->at_end, r->last);
+        status = put_peak_and_end(p);
     }
     return status == GMD_OK ? put_unused(p) : status;
 }

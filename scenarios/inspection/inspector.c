@@ -95,6 +95,14 @@ static void on_bound(void *context, const gmd_bound *bound)
     }
 }
 
+static void on_workspaces(void *context, const gmd_workspace_use *use)
+{
+    const struct inspector *i = context;
+    if (i->inner->workspaces) {
+        i->inner->workspaces(i->inner->context, use);
+    }
+}
+
 static void on_reset_peaks(void *context)
 {
     const struct inspector *i = context;
@@ -233,8 +241,10 @@ static bool open_inspector(const gmd_scenario *scenario, const gmd_sink *sink,
                          .phase = on_phase,
                          .memory = on_memory,
                          .bound = on_bound,
+                         .workspaces = on_workspaces,
                          .reset_peaks = on_reset_peaks,
-                         .place = on_place};
+                         .place = on_place,
+                         .tells_lines = sink->tells_lines};
     i->observer =
         (struct observer){.context = i, .made = on_made, .gone = on_gone, .shaped = on_shaped};
     if (i->out->wanted & GMD_INSPECT_LINES) {

@@ -27,6 +27,10 @@ for job in 004 006 020 066; do
     cp "$recordings/job_$job.pickle.gz" job.pickle.gz
     check "$gmd" diagnose job.pickle.gz
 done
+for history in left_free_1.2 raw_mixed_default varbatch_cap6_default seq2seq; do
+    cp "$histories/$history.pickle.gz" .
+    check "$gmd" diagnose $history.pickle.gz
+done
 cp "$histories/all_settings.pickle.gz" settings.pickle.gz
 check "$gmd" advise settings.pickle.gz
 exit $failed

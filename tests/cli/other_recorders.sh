@@ -31,7 +31,7 @@ Thread,Time,Action,Pointer,Size,Stream
 END
 says 0 '^Peak: 6.0 MiB allocated, event 1$' diagnose rmm.log
 says 0 '^End: 3.0 MiB allocated' diagnose rmm.log
-says 0 '^Out of memory: 1 times$' diagnose rmm.log
+says 0 '^Out of memory: 1 time$' diagnose rmm.log
 if grep -q 'lower bound' said; then fail "RMM's log has no segments that could be of a later moment"; fi
 if grep -q reserved said; then fail "RMM's log says nothing of reserved memory"; fi
 gzip -k rmm.log

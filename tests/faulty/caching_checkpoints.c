@@ -74,8 +74,9 @@ EXPORT int gmd_checkpoint_pool(int device, const uint64_t id[2], gmd_checkpoint 
 int gmd_checkpoint_pool(int device, const uint64_t id[2], gmd_checkpoint **made, char *message,
                         size_t message_size)
 {
-    (void)message;
-    (void)message_size;
+    if (message_size) {
+        message[0] = 0;
+    }
     pthread_mutex_lock(&lock);
     const pool *p = &pools[device];
     uint32_t owner = owner_named(p, id);
@@ -214,9 +215,11 @@ static void cut_again(pool *p, const gmd_checkpoint *c, int device, uint32_t own
         const kept_block *k = &c->blocks[i];
         if (k->begins_segment) {
             b = find_segment(p, device, owner, k->address);
-            if (!b) {
-                return;
-            }
+        }
+        if (!b) { /* no host memory for a block */
+            return;
+        }
+        if (k->begins_segment) {
             unlist_block(b);
         }
         block *rest = cut(b, k->size);
@@ -234,8 +237,9 @@ EXPORT int gmd_restore_pool(int device, const gmd_checkpoint *c, gmd_restored_fn
 int gmd_restore_pool(int device, const gmd_checkpoint *c, gmd_restored_fn *tell, void *context,
                      char *message, size_t message_size)
 {
-    (void)message;
-    (void)message_size;
+    if (message_size) {
+        message[0] = 0;
+    }
     pthread_mutex_lock(&lock);
     pool *p = &pools[device];
     uint32_t owner = owner_named(p, c->id);

@@ -92,6 +92,7 @@ static void host_growth_is_found(const char *allocator, const char *defect, cons
     result = run_gate(&options, "GMD_DEFECT", defect);
     assert_int_equal(result.finding_count, 1);
     assert_string_equal(result.findings[0].cause, expected);
+    assert_string_equal(result.findings[0].unfinished, "");
 }
 
 TEST_F(result, what_is_kept_of_recorded_streams_is_found_by_rounds)

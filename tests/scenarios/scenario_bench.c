@@ -59,6 +59,7 @@ static gmd_served take(void *context, const gmd_request *request)
 {
     bench *run = context;
     run->requests++;
+    run->with_lines += request->line != 0;
     if (run->stop_after && run->requests > run->stop_after) {
         run->after_stop++;
     }
@@ -140,7 +141,8 @@ static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *para
                      .memory = run->is_blind ? NULL : tell_memory,
                      .bound = take_bound,
                      .workspaces = take_workspaces,
-                     .reset_peaks = reset_peaks};
+                     .reset_peaks = reset_peaks,
+                     .tells_lines = true};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
     assert_false(run->broken);

@@ -35,6 +35,31 @@ static void look_at(uint32_t wanted, const char *phase, const char *text)
     assert_false(seen->no_memory);
 }
 
+/* --- the run itself ---------------------------------------------------------------------- */
+
+static const char *const of_a_convolution =
+    "conv = nn.Conv2d { 64, 128, 3, padding = 1, bias = false }\n"
+    "out = conv(randn { 8, 64, 28, 28 })\n"
+    "phase('end')\n";
+
+TEST_F(inspection, a_run_that_is_looked_into_tells_lines_and_workspaces_as_others_do)
+{
+    gmd_error error;
+    seen = gmd_inspection_open(GMD_INSPECT_LINES, NULL, &error);
+    assert_non_null(seen);
+    bench *plain = bench_run(of_a_convolution);
+    bench_assert_ok(plain);
+    bench *inspected = bench_run_inspected(of_a_convolution, seen, 0);
+    bench_assert_ok(inspected);
+    assert_true(plain->with_lines > 0);
+    assert_int_equal(inspected->with_lines, plain->with_lines);
+    assert_true(plain->workspaces.recorded + plain->workspaces.estimated > 0);
+    assert_int_equal(inspected->workspaces.recorded + inspected->workspaces.estimated,
+                     plain->workspaces.recorded + plain->workspaces.estimated);
+    bench_free(inspected);
+    bench_free(plain);
+}
+
 /* --- lines ------------------------------------------------------------------------------- */
 
 static const gmd_line_row *line(uint32_t number)
