@@ -121,6 +121,11 @@ TEST_F(result, a_queue_on_the_host_that_is_never_moved_up_is_found_by_rounds)
     host_growth_is_found(GMD_TEST_TWO_LEVEL, "queues_grow", "gmd_free");
 }
 
+TEST_F(result, batches_on_the_host_that_are_never_freed_are_found_by_rounds)
+{
+    host_growth_is_found(GMD_TEST_MAGAZINES, "batches_kept", "gmd_free");
+}
+
 static const char *note_of_first(const char *allocator, unsigned promises)
 {
     gmd_run_options run = run_options_for(allocator);
