@@ -116,6 +116,34 @@ static void write_notifications(gmd_json *json, const gmd_outcome *o)
     }
 }
 
+static void write_figure(gmd_json *json, const char *name, uint64_t figure)
+{
+    if (figure != GMD_STAT_UNKNOWN) {
+        gmd_json_u64(json, name, figure);
+    }
+}
+
+/* What each run came to, which no result tells where nothing is wrong. */
+static void write_figures(gmd_json *json, const gmd_report *report)
+{
+    gmd_json_array(json, "runs");
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        const gmd_outcome *o = report->outcomes[i];
+        if (!o->has_stats) {
+            continue;
+        }
+        gmd_json_object(json, NULL);
+        gmd_json_string(json, "name", o->name);
+        gmd_json_string(json, "variant", o->variant);
+        write_figure(json, "num_ooms", o->stats.num_ooms);
+        write_figure(json, "num_alloc_retries", o->stats.num_alloc_retries);
+        write_figure(json, "allocated_bytes_peak", o->stats.allocated_bytes_peak);
+        write_figure(json, "reserved_bytes_peak", o->stats.reserved_bytes_peak);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_invocation(gmd_json *json, const gmd_report *report)
 {
     gmd_json_array(json, "invocations");
@@ -137,6 +165,7 @@ static void write_invocation(gmd_json *json, const gmd_report *report)
     gmd_json_string(json, "allocator", report->allocator);
     gmd_json_string(json, "device", report->device);
     gmd_json_u64(json, "seed", report->seed);
+    write_figures(json, report);
     gmd_json_end(json);
     gmd_json_end(json);
     gmd_json_end(json);

@@ -154,6 +154,20 @@ TEST_F(sarif, a_skipped_oracle_is_a_note_with_its_reason)
                         "growth leak=true: leak was not judged: no device figures");
 }
 
+TEST_F(sarif, a_run_has_its_peaks_retries_and_refusals_as_far_as_they_are_known)
+{
+    sample_passing.has_stats = true;
+    sample_passing.stats = (gmd_stats){.allocated_bytes_peak = 7,
+                                       .reserved_bytes_peak = 9,
+                                       .num_alloc_retries = GMD_STAT_UNKNOWN,
+                                       .num_ooms = 757};
+    json_t *run = at(run_of("figures", &sample_passing, NULL), "invocations.0.properties.runs.0");
+    assert_int_equal(json_integer_value(at(run, "num_ooms")), 757);
+    assert_int_equal(json_integer_value(at(run, "allocated_bytes_peak")), 7);
+    assert_int_equal(json_integer_value(at(run, "reserved_bytes_peak")), 9);
+    assert_null(at(run, "num_alloc_retries"));
+}
+
 TEST_F(sarif, a_run_that_failed_to_run_is_no_successful_execution)
 {
     sample_passing.verdict = GMD_ERROR;
