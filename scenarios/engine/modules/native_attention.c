@@ -58,7 +58,7 @@ static struct tensor *by_heads(struct engine *engine, struct tensor *part, int64
     return result;
 }
 
-/* Of cuDNN's kernel, which scaled_dot_product_attention() prefers, this call knows nothing. */
+/* This call knows nothing of cuDNN's kernel, which scaled_dot_product_attention() prefers. */
 static bool has_kernel(struct engine *engine, const struct module *attention, struct tensor *input)
 {
     if (input->shape.size[FEATURES] / attention->heads % 8 != 0) {
