@@ -318,8 +318,8 @@ def page(options, recorded, results, failures, builtin_only):
              "engine was worked on; the third round was looked at once. All of these were opened when the fourth",
              "round was drawn (2026-11-28). That was held as a whole until its figures were written down; then the",
              "errors of all its twins were listed and two of its programs opened, a Conv1d and a LayerNorm, by",
-             "which the engine was mended. None is held any more: new programs will have other errors. docs/scenarios.md",
-             "has what each round was when it was looked at for the first time.", "",
+             "which the engine was mended. None is held any more: new programs will have other errors.",
+             "docs/scenarios.md has what each round was when it was looked at for the first time.", "",
              "## Drawn twins", ""]
     if builtin_only:
         lines += ["With the table of workspaces that gmd is built with:", "",
