@@ -26,8 +26,8 @@ typedef struct guarded_block {
     uint32_t allocated_stack, freed_stack;  /* of gmd_keep_stack */
     uint64_t number;                        /* of its allocation, from 1 */
     uint64_t freed_ns;                      /* on the clock; 0: live */
-    bool is_plain; /* allocated in a capture: no zones, and never filled, for graphs replay into it
-                    */
+    bool is_plain;  /* allocated in a capture: no zones, and never filled, for graphs replay into it
+                     */
     bool is_pooled; /* requests went to a private pool: it may be a part of that */
     bool has_lost_stream;      /* one of its streams was destroyed: nothing may be queued there */
     bool is_filled;            /* freed, and holds the pattern once `filled` is over */

@@ -110,11 +110,12 @@ static void put_completeness(const page *p)
     const gmd_recording *r = &p->facts->recording;
     char count[32];
     if (r->begins_late) {
-        gmd_put_wrapped(p->out, p->view->columns, 0,
-                        "The recording begins late: memory was there before its first event. What "
-                        "is reported is since then; the job's own peak may have been earlier. Blocks "
-                        "of before it count where an event or a segment tells of them, some with "
-                        "no more than was asked for: the peak and its holders are lower bounds.");
+        gmd_put_wrapped(
+            p->out, p->view->columns, 0,
+            "The recording begins late: memory was there before its first event. What "
+            "is reported is since then; the job's own peak may have been earlier. Blocks "
+            "of before it count where an event or a segment tells of them, some with "
+            "no more than was asked for: the peak and its holders are lower bounds.");
     }
     if (r->ends_early) {
         gmd_put_wrapped(p->out, p->view->columns, 0,

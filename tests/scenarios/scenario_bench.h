@@ -39,7 +39,7 @@ typedef struct bench {
     size_t bound_count;
     bench_bound bounds[8];
     gmd_workspace_use workspaces;
-    uint64_t with_lines; /* requests that came with the script's line */
+    uint64_t with_lines;             /* requests that came with the script's line */
     uint64_t freed[BENCH_FREED];     /* bytes of the latest freed blocks, the latest first */
     uint32_t freed_ids[BENCH_FREED]; /* and which blocks those are, in the order of allocation */
     bool broken;                     /* a block was freed twice, or an id used again */
