@@ -44,7 +44,7 @@ static void found_growth(gate_state *gate, gmd_trace *round, const gmd_violation
 {
     gmd_violation copy = *violation;
     gate_tell(gate, "minimising");
-    gmd_rounds_minimize(&gate->run, round, allocations(gate));
+    gmd_rounds_minimize(&gate->run, round, allocations(gate), 0);
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     size_t marks = gate->mark_count;

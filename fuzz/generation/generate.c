@@ -2,9 +2,11 @@
 
 #include "generator.h"
 #include "many.h"
+#include "turns.h"
 
 #include "gmd_assert.h"
 #include "gmd_interleaving.h"
+#include "gmd_min.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
 #include "gmd_trace_validity.h"
@@ -403,19 +405,52 @@ const char *gmd_generator_violation(const gmd_generator *g)
                : gmd_pool_state_violation(&g->pools);
 }
 
+static gmd_status append_steps(gmd_generator *g, uint32_t count, gmd_trace *trace, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (uint32_t i = 0; i < count && status == GMD_OK; i++) {
+        status = gmd_generator_step(g, trace, error);
+    }
+    return status;
+}
+
+/* `request_count` requests; somewhere in between, if there are any, many of one kind. */
+static gmd_status append_usual(gmd_generator *g, gmd_trace *trace, gmd_error *error)
+{
+    uint32_t count = g->profile->request_count;
+    uint32_t many_at =
+        g->profile->many ? (uint32_t)gmd_random_below(&g->random, count) : UINT32_MAX;
+    gmd_status status = append_steps(g, (uint32_t)gmd_min(many_at, count), trace, error);
+    if (many_at < count && status == GMD_OK) {
+        status = many_append(g, trace, error);
+        status = status == GMD_OK ? append_steps(g, count - many_at, trace, error) : status;
+    }
+    return status;
+}
+
+/* Phases of turns, and between them a few requests, or none. */
+static gmd_status append_turns(gmd_generator *g, gmd_trace *trace, gmd_error *error)
+{
+    turns_program program;
+    turns_begin(&program, g);
+    gmd_status status = GMD_OK;
+    for (uint64_t left = 2 + gmd_random_below(&g->random, 5); left && status == GMD_OK; left--) {
+        uint32_t steps =
+            gmd_random_chance(&g->random, 40) ? 1 + (uint32_t)gmd_random_below(&g->random, 4) : 0;
+        status = append_steps(g, steps, trace, error);
+        status = status == GMD_OK ? turns_append(&program, g, trace, error) : status;
+    }
+    return status == GMD_OK ? append_steps(g, g->profile->request_count, trace, error) : status;
+}
+
 gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,
                         gmd_trace *trace, gmd_error *error)
 {
     gmd_generator g;
     gmd_status status = gmd_generator_start(&g, profile, space, seed, trace, error);
-    uint32_t many_at = profile->many && status == GMD_OK
-                           ? (uint32_t)gmd_random_below(&g.random, profile->request_count)
-                           : UINT32_MAX;
-    for (uint32_t i = 0; i < profile->request_count && status == GMD_OK; i++) {
-        if (i == many_at) {
-            status = many_append(&g, trace, error);
-        }
-        status = status == GMD_OK ? gmd_generator_step(&g, trace, error) : status;
+    if (status == GMD_OK) {
+        status = profile->many == GMD_MANY_TURNS ? append_turns(&g, trace, error)
+                                                 : append_usual(&g, trace, error);
     }
     /* Every block and pool has an entry, so that the trace can be written. */
     status = status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;

@@ -23,6 +23,7 @@ typedef enum gmd_many {
     GMD_MANY_POOLS,      /* private pools: up to 64 */
     GMD_MANY_CAPTURES,   /* graphs captured into one pool: up to 80 */
     GMD_MANY_OPERATIONS, /* small allocations, each freed again: over 2^16 */
+    GMD_MANY_TURNS,      /* turns of a few requests, then others... (turns.h) */
     GMD_MANY_KINDS
 } gmd_many;
 
@@ -40,7 +41,8 @@ typedef struct gmd_profile {
     bool has_huge_sizes; /* close to 2^64: what comes of one hides what comes of all else */
     uint8_t cap_percent; /* of the other sizes: near what is left of the memory */
     uint16_t weights[GMD_OP_COUNT]; /* how often, relative to each other */
-    gmd_many many; /* somewhere in the sequence, beside its `request_count` requests */
+    gmd_many many;      /* somewhere in the sequence, beside its `request_count` requests */
+    uint32_t many_room; /* of turns: so many requests at most; 0: as a campaign has them */
 } gmd_profile;
 
 #define GMD_FAULT_TARGET_MAX 24

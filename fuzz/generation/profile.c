@@ -209,7 +209,8 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
 
 /* --- many of one kind ------------------------------------------------------------------------ */
 
-#define MANY_REQUESTS 40 /* beside the many */
+#define MANY_REQUESTS  40 /* beside the many */
+#define TURNS_REQUESTS 16
 /* Room for many blocks; not more, since expandable segments reserve addresses for all of it for
  * each stream. */
 #define MANY_CAPACITY   (8 * GMD_GIB)
@@ -234,9 +235,24 @@ static bool has_many(const gmd_profile_space *space, gmd_many many)
     case GMD_MANY_STREAMS:
     case GMD_MANY_BLOCKS:
     case GMD_MANY_OPERATIONS:
+    case GMD_MANY_TURNS:
         break;
     }
     return true;
+}
+
+/* Mostly few streams, which meet; one thread, or so many that they need tables. */
+static void take_places_of_turns(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    static const uint32_t streams[] = {2, 3, 3, 4, 4, 4, 6, 9, 17, 40};
+    p->request_count = 1 + (uint32_t)gmd_random_below(r, TURNS_REQUESTS);
+    p->stream_count = streams[gmd_random_below(r, sizeof streams / sizeof *streams)];
+    if (!space->has_one_thread && gmd_random_chance(r, 25)) {
+        p->thread_count = 2 + (uint32_t)gmd_random_below(r, gmd_random_chance(r, 70) ? 4 : 24);
+    }
+    if (space->device_max > 1 && gmd_random_chance(r, 15)) {
+        p->conditions.device_count = 2 + (uint32_t)gmd_random_below(r, space->device_max - 1);
+    }
 }
 
 /* As many as there are tables of, and some more. */
@@ -257,6 +273,8 @@ static void take_places(gmd_profile *p, const gmd_profile_space *space, gmd_rand
             space->has_record_stream ? gmd_request_rows[GMD_OP_RECORD].weight : 0;
     } else if (p->many == GMD_MANY_CAPTURES) {
         p->stream_count += p->stream_count == 1;
+    } else if (p->many == GMD_MANY_TURNS) {
+        take_places_of_turns(p, space, r);
     }
 }
 
@@ -277,7 +295,8 @@ bool gmd_profile_take_many(gmd_profile *p, const gmd_profile_space *space, gmd_m
     p->fraction = space->fraction > 0 ? space->fraction : 1;
     p->cap_percent = 0;
     p->has_huge_sizes = false;
-    if (!space->capacity_bytes) {
+    bool keeps_capacity = many == GMD_MANY_TURNS && gmd_random_chance(&r, 30);
+    if (!space->capacity_bytes && !keeps_capacity) {
         p->conditions.capacity_bytes = many == GMD_MANY_BLOCKS ? BLOCKS_CAPACITY : MANY_CAPACITY;
     }
     take_places(p, space, &r);

@@ -25,7 +25,8 @@ bool gmd_rounds_is_growth(const gmd_violation *violation);
 gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
                              gmd_error *error);
 
-/* Drops what the growth does not need. */
-void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations);
+/* Drops what the growth does not need; no try begins after so many seconds (0: no limit). */
+void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations,
+                         double seconds);
 
 #endif

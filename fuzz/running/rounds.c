@@ -2,12 +2,14 @@
 
 #include "host_growth.h"
 
+#include "gmd_clock.h"
 #include "gmd_min.h"
 #include "gmd_runner.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,6 +350,7 @@ typedef struct reduction {
     size_t kept_count;
     uint64_t allocations;
     uint32_t tries;
+    double end; /* no try begins later */
     gmd_outcome *outcome;
 } reduction;
 
@@ -355,7 +358,7 @@ typedef struct reduction {
 static bool try_it(reduction *r)
 {
     bool is_smaller = r->round->count < r->kept_count;
-    if (is_smaller && r->tries < TRIES) {
+    if (is_smaller && r->tries < TRIES && gmd_clock_s() < r->end) {
         r->tries++;
         if (still_grows(r->given, r->round, r->allocations, r->outcome)) {
             r->kept_count = r->round->count;
@@ -385,13 +388,15 @@ static void reduce(reduction *r)
     }
 }
 
-void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
+void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations,
+                         double seconds)
 {
     reduction r = {.given = given,
                    .round = round,
                    .kept = malloc((round->count + 1) * sizeof *r.kept),
                    .kept_count = round->count,
                    .allocations = allocations,
+                   .end = seconds > 0 ? gmd_clock_s() + seconds : INFINITY,
                    .outcome = calloc(1, sizeof *r.outcome)};
     if (r.kept && r.outcome) {
         memcpy(r.kept, round->requests, round->count * sizeof *r.kept);

@@ -12,7 +12,8 @@
 #define INPUT_MAX ((size_t)GMD_INPUT_HEADER + (size_t)512 * GMD_INPUT_RECORD)
 
 enum { DRAWN_HEADER_PERCENT = 20, CROSS_PERCENT = 30, OTHER_BASE_PERCENT = 25, STACKED_MAX = 4 };
-enum { RANDOM_MAX = 128 }; /* requests */
+enum { REPEAT_PERCENT = 15 }; /* of the inputs: a short run of one comes many times */
+enum { RANDOM_MAX = 128 };    /* requests */
 
 bool guide_start(guide *g, gmd_corpus *corpus, const gmd_profile_space *space, uint64_t seed,
                  const gmd_conditions *drawn)
@@ -91,6 +92,10 @@ static size_t make_bytes(guide *g)
                          gmd_random_next(&g->random));
     } else {
         size = take_whole(a, g->bytes);
+    }
+    if (gmd_random_chance(&g->random, REPEAT_PERCENT)) {
+        size = gmd_mutate_once(GMD_MUTATE_REPEAT, g->bytes, size, INPUT_MAX,
+                               gmd_random_next(&g->random));
     }
     for (uint64_t left = 1 + gmd_random_below(&g->random, STACKED_MAX); left > 0; left--) {
         size = gmd_mutate(g->bytes, size, INPUT_MAX, gmd_random_next(&g->random));

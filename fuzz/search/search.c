@@ -16,8 +16,8 @@
 #define GUIDED_RUNS      96 /* sequences of such a round */
 #define RANDOM_RUNS      64
 #define REAL_RUNS        256 /* on a real device, where a process takes a second and a half */
-#define RARELY           16  /* one round in so many: what few defects need, and costs more */
-#define MANY_AT          2   /* of RARELY */
+#define CYCLE            16  /* rounds, after which their kinds come again */
+#define TURNS_OR_RACES   6   /* the one of a cycle that has turns where there are no races */
 #define RACES            512 /* sequences of a round in which threads meet */
 #define RACES_SPACING    2   /* one round in so many, where threads can be switched at accesses */
 #define SPINNING_SPACING 4   /* once threads spin: one round in so many interleaves one sequence */
@@ -183,27 +183,93 @@ static bool is_guided(const campaign *c, uint64_t round)
 }
 
 /* How many sequences of that kind a round has: the more requests each has, the fewer. */
-static uint64_t sequences_with_many(gmd_many many)
+static uint64_t sequences_with_many(gmd_many many, uint64_t round)
 {
     static const uint8_t counts[GMD_MANY_KINDS] = {
-        [GMD_MANY_RECORDS] = 16, [GMD_MANY_STREAMS] = 8,   [GMD_MANY_BLOCKS] = 8,
-        [GMD_MANY_DEVICES] = 8,  [GMD_MANY_THREADS] = 4,   [GMD_MANY_POOLS] = 8,
-        [GMD_MANY_CAPTURES] = 8, [GMD_MANY_OPERATIONS] = 1};
-    return counts[many];
+        [GMD_MANY_RECORDS] = 16, [GMD_MANY_STREAMS] = 8,    [GMD_MANY_BLOCKS] = 8,
+        [GMD_MANY_DEVICES] = 8,  [GMD_MANY_THREADS] = 4,    [GMD_MANY_POOLS] = 8,
+        [GMD_MANY_CAPTURES] = 8, [GMD_MANY_OPERATIONS] = 1, [GMD_MANY_TURNS] = 32};
+    return many == GMD_MANY_TURNS && round >= 2 * CYCLE ? 2 * counts[many] : counts[many];
 }
 
-/* Each kind in turn. False: there is no such round here. */
+/* Every eighth round has one of the other kinds, each in turn. */
+static gmd_many many_of(uint64_t round)
+{
+    gmd_many other = (gmd_many)(1 + round / 8 % (GMD_MANY_TURNS - 1));
+    return round % 8 == 2 ? other : GMD_MANY_TURNS;
+}
+
+/* False: there is no such round here. */
 static bool many_round(campaign *c, const gmd_profile *drawn, uint64_t seed, uint64_t round)
 {
     gmd_profile profile = *drawn;
-    gmd_many many = (gmd_many)(1 + round / RARELY % (GMD_MANY_KINDS - 1));
+    gmd_many many = many_of(round);
     if (c->options->run->device.kind != GMD_DEVICE_SIM ||
         !gmd_profile_take_many(&profile, &c->options->space, many, seed)) {
         return false;
     }
     profile.interleaves = profile.interleaves && !c->result->spins_since;
     const source from = {.profile = &profile, .seed = seed};
-    search_round(c, &from, sequences_with_many(many));
+    search_round(c, &from, sequences_with_many(many, round));
+    return true;
+}
+
+/* What the rounds of a cycle are; each part of a campaign has its turn in the first one. */
+typedef enum round_kind { DRAWN, SWEEP, SWEEP_OTHERS, WAITS, REPEATS, MANY } round_kind;
+
+static round_kind kind_of(const campaign *c, uint64_t round)
+{
+    static const round_kind cycle[CYCLE] = {DRAWN, MANY, MANY, SWEEP, DRAWN, WAITS, MANY,    SWEEP,
+                                            DRAWN, MANY, MANY, SWEEP, DRAWN, WAITS, REPEATS, SWEEP};
+    const gmd_search_options *o = c->options;
+    round_kind kind = cycle[round % CYCLE];
+    bool has_faults = o->space.has_faults && !o->no_sweeps;
+    if ((kind == SWEEP || kind == WAITS) && !has_faults) {
+        return DRAWN;
+    }
+    if ((kind == MANY || kind == REPEATS) && o->shape) {
+        return DRAWN;
+    }
+    return kind == SWEEP && round % CYCLE == CYCLE - 1 && !o->shape ? SWEEP_OTHERS : kind;
+}
+
+static void play_kind(campaign *c, gmd_profile *profile, uint64_t seed, uint64_t round)
+{
+    bool is_played = true;
+    switch (kind_of(c, round)) {
+    case SWEEP:
+    case SWEEP_OTHERS:
+        campaign_sweep(c, profile, seed, kind_of(c, round) == SWEEP_OTHERS);
+        break;
+    case WAITS:
+        campaign_sweep_waits(c, profile, seed);
+        break;
+    case REPEATS:
+        is_played = campaign_repeat(c, profile, seed);
+        break;
+    case MANY:
+        is_played = many_round(c, profile, seed, round);
+        break;
+    default:
+        is_played = false;
+    }
+    if (!is_played && (!is_guided(c, round) || !guided_round(c, profile, seed))) {
+        drawn_round(c, profile, seed, round);
+    }
+}
+
+/* Threads that meet at accesses, in the place of other drawn sequences and of sweeps. False: there
+ * is no such round. */
+static bool races_round(campaign *c, gmd_profile *profile, uint64_t seed, uint64_t round)
+{
+    const gmd_search_options *o = c->options;
+    round_kind kind = kind_of(c, round);
+    bool is_taken = kind == REPEATS || (kind == MANY && round % CYCLE != TURNS_OR_RACES);
+    if (!o->space.has_accesses || round % RACES_SPACING || is_taken || o->shape ||
+        !gmd_profile_race(profile, &o->space, seed)) {
+        return false;
+    }
+    search_round(c, &(source){.profile = profile, .seed = seed}, races_of(c, round));
     return true;
 }
 
@@ -223,24 +289,8 @@ static void play_round(campaign *c, uint64_t round)
     campaign_read_corpus(c);
     if (o->is_random) {
         random_round(c, seed);
-        return;
-    }
-    bool sweeps = o->space.has_faults && round % 4 == 3 && !o->no_sweeps;
-    bool waits = o->space.has_faults && round % 8 == 5 && !o->no_sweeps;
-    bool repeats = round % RARELY == RARELY - 2 && !o->shape;
-    bool has_many = round % RARELY == MANY_AT && !o->shape;
-    bool races = o->space.has_accesses && round % RACES_SPACING == 0 && !repeats && !has_many &&
-                 !o->shape && gmd_profile_race(&profile, &o->space, seed);
-    if (races) {
-        search_round(c, &(source){.profile = &profile, .seed = seed}, races_of(c, round));
-    } else if (sweeps) {
-        campaign_sweep(c, &profile, seed, round % RARELY == RARELY - 1 && !o->shape);
-    } else if (waits) {
-        campaign_sweep_waits(c, &profile, seed);
-    } else if ((!repeats || !campaign_repeat(c, &profile, seed)) &&
-               (!has_many || !many_round(c, &profile, seed, round)) &&
-               (!is_guided(c, round) || !guided_round(c, &profile, seed))) {
-        drawn_round(c, &profile, seed, round);
+    } else if (!races_round(c, &profile, seed, round)) {
+        play_kind(c, &profile, seed, round);
     }
 }
 

@@ -1,14 +1,18 @@
 /* search_sweep.c - rounds in which calls fail, one after the other, in short sequences. */
 #include "campaign.h"
 
+#include "gmd_min.h"
+
 #include <string.h>
 
 #define SWEEPS_A_ROUND 2
 #define SWEEP_RUNS     200
 #define SWEEP_REQUESTS 30
+#define SWEEP_ROOM     40 /* likewise, of turns */
 #define WAIT_SEQUENCES 16
-#define WAIT_RUNS      24 /* in each */
-#define ANSWER_SECONDS 3  /* of a request in a sequence that takes milliseconds */
+#define WAIT_REQUESTS  120 /* of a sequence; the same of turns */
+#define WAIT_RUNS      24  /* in each */
+#define ANSWER_SECONDS 3   /* of a request in a sequence that takes milliseconds */
 
 static bool note_swept(void *context, const gmd_trace *trace, const gmd_violation *violation)
 {
@@ -112,6 +116,16 @@ static bool is_nothing_of_waits(void *context, const gmd_violation *violation)
     return !is_of_waits(violation) || was_found(context, violation);
 }
 
+/* The second half of a round has turns, which reach what a few requests do not. */
+static void take_turns(const campaign *c, gmd_profile *profile, uint32_t room, uint64_t seed)
+{
+    profile->many_room = room;
+    if (!c->options->shape) {
+        gmd_profile_take_many(profile, &c->options->space, GMD_MANY_TURNS, seed);
+        profile->interleaves = false;
+    }
+}
+
 void campaign_sweep_waits(campaign *c, gmd_profile *profile, uint64_t seed)
 {
     const gmd_sweep_options options = {.paths = &c->swept_paths,
@@ -123,8 +137,12 @@ void campaign_sweep_waits(campaign *c, gmd_profile *profile, uint64_t seed)
                                        .context = c};
     profile->weights[GMD_OP_FAULT] = 0;
     profile->interleaves = false;
+    profile->request_count = (uint32_t)gmd_min(profile->request_count, WAIT_REQUESTS);
     for (uint64_t i = 0; i < WAIT_SEQUENCES && !campaign_is_over(c); i++) {
         gmd_trace trace;
+        if (i == WAIT_SEQUENCES / 2) {
+            take_turns(c, profile, WAIT_REQUESTS, seed);
+        }
         if (campaign_generate(c, profile, gmd_random_derive(seed, i), &trace)) {
             sweep(c, &trace, &c->runner, &options);
         }
@@ -140,6 +158,9 @@ void campaign_sweep(campaign *c, gmd_profile *profile, uint64_t seed, bool other
     profile->interleaves = false; /* a call that is to fail is found by its number */
     for (uint64_t i = 0; i < SWEEPS_A_ROUND && !campaign_is_over(c); i++) {
         gmd_trace trace;
+        if (i == SWEEPS_A_ROUND / 2) {
+            take_turns(c, profile, SWEEP_ROOM, seed);
+        }
         if (campaign_generate(c, profile, gmd_random_derive(seed, i), &trace)) {
             if (others && i + 1 == SWEEPS_A_ROUND) {
                 sweep_others(c, &trace);

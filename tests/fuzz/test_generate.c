@@ -297,7 +297,7 @@ TEST_F(made, sequences_have_more_of_one_kind_than_tables_hold)
         [GMD_MANY_RECORDS] = 128, [GMD_MANY_STREAMS] = 128,     [GMD_MANY_BLOCKS] = 512,
         [GMD_MANY_DEVICES] = 15,  [GMD_MANY_THREADS] = 32,      [GMD_MANY_POOLS] = 60,
         [GMD_MANY_CAPTURES] = 64, [GMD_MANY_OPERATIONS] = 65536};
-    for (int many = GMD_MANY_NOTHING + 1; many < GMD_MANY_KINDS; many++) {
+    for (int many = GMD_MANY_NOTHING + 1; many < GMD_MANY_TURNS; many++) {
         size_t most = 0;
         for (uint64_t seed = 0; seed < 20; seed++) {
             size_t count = measure((gmd_many)many, generated_with_many((gmd_many)many, seed));
@@ -317,6 +317,81 @@ TEST_F(made, sequences_with_many_of_one_kind_are_valid)
             gmd_trace again = parse_or_fail(text);
             gmd_trace_free(&again);
         }
+    }
+}
+
+/* --- turns ------------------------------------------------------------------------------- */
+
+TEST_F(made, whatever_can_be_asked_comes_many_times_and_some_past_16_bits)
+{
+    static const gmd_op ops[] = {GMD_OP_ALLOC,      GMD_OP_FREE,          GMD_OP_USE,
+                                 GMD_OP_RECORD,     GMD_OP_WAIT,          GMD_OP_SYNC,
+                                 GMD_OP_ADVANCE,    GMD_OP_EMPTY_CACHE,   GMD_OP_DESTROY,
+                                 GMD_OP_BEGIN_POOL, GMD_OP_BEGIN_CAPTURE, GMD_OP_LEAVE_ERROR};
+    size_t most[GMD_OP_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const gmd_trace *t = generated_with_many(GMD_MANY_TURNS, seed);
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+            size_t count = count_ops(t, ops[i]);
+            most[ops[i]] = count > most[ops[i]] ? count : most[ops[i]];
+        }
+    }
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (most[ops[i]] <= 16) {
+            fail_msg("at most 16 times: %s", gmd_request_rows[ops[i]].word);
+        }
+    }
+    assert_true(most[GMD_OP_FREE] > 65536);
+}
+
+/* Blocks of one size that others ask for after so many frees on one stream, with nothing freed in
+ * between. */
+static size_t taken_by_others(const gmd_trace *t, size_t freed_least)
+{
+    size_t freed = 0, taken = 0, most = 0;
+    uint32_t by = 0;
+    uint32_t *streams = calloc((size_t)t->blocks.count + 1, sizeof *streams);
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (r->op == GMD_OP_ALLOC) {
+            streams[r->block] = r->stream;
+            taken = freed >= freed_least && r->stream != by ? taken + 1 : taken;
+            freed = taken || freed >= freed_least ? freed : 0;
+        } else if (r->op == GMD_OP_FREE) {
+            freed = !taken && (!freed || streams[r->block] == by) ? freed + 1 : 1;
+            by = streams[r->block];
+            taken = 0;
+        }
+        most = taken > most ? taken : most;
+    }
+    free(streams);
+    return most;
+}
+
+TEST_F(made, what_one_stream_has_freed_others_ask_for)
+{
+    size_t most = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        size_t taken = taken_by_others(generated_with_many(GMD_MANY_TURNS, seed), 9);
+        most = taken > most ? taken : most;
+    }
+    assert_true(most > 8);
+}
+
+TEST_F(made, turns_keep_to_the_room_that_a_profile_gives_them)
+{
+    gmd_profile_space space = space_with_many();
+    gmd_error error = {""};
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        gmd_profile profile;
+        gmd_trace trace;
+        gmd_trace_init(&trace);
+        gmd_profile_draw(&profile, &space, seed);
+        assert_true(gmd_profile_take_many(&profile, &space, GMD_MANY_TURNS, seed));
+        profile.many_room = 40;
+        demand_ok(gmd_generate(&profile, &space, seed, &trace, &error), &error);
+        assert_true(trace.count <= 150); /* with those between them */
+        gmd_trace_free(&trace);
     }
 }
 

@@ -133,6 +133,18 @@ TEST(blocks_that_are_lost_one_by_one_are_found)
     expect_defect_found(GMD_TEST_EXACT_CACHE_BARE, "hipep1068", "progress");
 }
 
+/* Past the 256th free on one stream, whose work is pending. */
+TEST(what_goes_wrong_after_many_turns_is_found)
+{
+    expect_defect_found(GMD_TEST_GENERATIONS, "generation_byte", "stream_order");
+}
+
+/* Bookkeeping that grows with each stream that is destroyed. */
+TEST(what_streams_that_come_and_go_leave_is_found)
+{
+    expect_defect_found(GMD_TEST_GENERATIONS, "lanes_grow", "leak");
+}
+
 static bool has_target(const char *allocator, const char *conf, const char *function)
 {
     gmd_run_options run = options_for(allocator);
