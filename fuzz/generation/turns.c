@@ -255,6 +255,17 @@ static void churn(phase *f)
     add_free(f, WHICH_LATEST);
 }
 
+/* The same more often than 16 bits count, with nothing pending: what an allocator looks through at
+ * each request stays short. */
+static void wrap(phase *f)
+{
+    put(&f->b,
+        (gmd_request){.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS, .device = f->program->device});
+    add_alloc(f);
+    add_free(f, WHICH_LATEST);
+    f->turns = WRAP + 1 + below(&f->b, 64);
+}
+
 /* Each turn asks for what the turn before may have left. */
 static void churn_and_look(phase *f)
 {
@@ -558,14 +569,12 @@ gmd_status turns_append(turns_program *program, gmd_generator *generator, gmd_tr
     f.turns = draw_turns(b);
     bool is_wrapping = below(b, WRAPS_ONE_IN) == 0 && program->left >= ROOM_USUAL;
     if (is_wrapping) {
-        churn(&f);
+        wrap(&f);
     } else {
         draw_steps(&f);
     }
     draw_threads_and_devices(&f);
-    if (is_wrapping) {
-        f.turns = WRAP + 1 + below(b, 64);
-    } else {
+    if (!is_wrapping) {
         f.turns = (uint32_t)gmd_min(f.turns, program->left / (f.count + 1) + 1);
     }
     size_t before = trace->count;

@@ -97,7 +97,7 @@ typedef struct pool {
     uint64_t limit;  /* of reserved bytes; 0: none */
     uint64_t active, active_peak, retries;
     gmd_stats stats;
-    private_pool *privates; /* none goes: blocks name them by their number */
+    private_pool *privates; /* none moves: blocks name them by their number */
     size_t private_count;
     uint32_t open; /* that requests go to: 1 + its number; 0: none */
     gmd_stream_filter *accepts;

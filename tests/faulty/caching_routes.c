@@ -22,26 +22,53 @@ static private_pool *find_private(pool *p, const uint64_t id[2])
     return owner ? &p->privates[owner - 1] : NULL;
 }
 
+bool is_given_up(const pool *p, uint32_t owner)
+{
+    return owner && !p->privates[owner - 1].holders;
+}
+
+static bool is_in(const block *list, const pool *p, uint32_t owner)
+{
+    while (list && !(list->owner == owner && &pools[list->device] == p)) {
+        list = list->next;
+    }
+    return list != NULL;
+}
+
+/* Nobody holds it, and no block names it. */
+static bool is_gone(const pool *p, uint32_t owner)
+{
+    bool is_named = is_in(p->small, p, owner) || is_in(p->large, p, owner) ||
+                    is_in(p->deferred, p, owner) || is_in(live, p, owner);
+    for (size_t i = 0; i < p->wait_count && !is_named; i++) {
+        is_named = p->waits[i].block && p->waits[i].block->owner == owner;
+    }
+    return is_given_up(p, owner) && !is_named;
+}
+
+/* In the place of one that is gone, if there is any. */
 static private_pool *make_private(pool *p, const uint64_t id[2])
 {
-    private_pool *grown = realloc(p->privates, (p->private_count + 1) * sizeof *grown);
-    if (!grown) {
-        return NULL;
+    uint32_t owner = 1;
+    while (owner <= p->private_count && !is_gone(p, owner)) {
+        owner++;
     }
-    p->privates = grown;
-    grown[p->private_count] = (private_pool){.id = {id[0], id[1]}};
-    return &grown[p->private_count++];
+    if (owner > p->private_count) {
+        private_pool *grown = realloc(p->privates, owner * sizeof *grown);
+        if (!grown) {
+            return NULL;
+        }
+        p->privates = grown;
+        p->private_count = owner;
+    }
+    p->privates[owner - 1] = (private_pool){.id = {id[0], id[1]}};
+    return &p->privates[owner - 1];
 }
 
 uint32_t owner_for(const pool *p, cudaStream_t stream)
 {
     bool is_meant = p->open && (!p->accepts || p->accepts(p->context, stream));
     return is_meant ? p->open : 0;
-}
-
-bool is_given_up(const pool *p, uint32_t owner)
-{
-    return owner && !p->privates[owner - 1].holders;
 }
 
 /* --- captures ------------------------------------------------------------------------------ */
