@@ -248,7 +248,7 @@ static void take_places_of_turns(gmd_profile *p, const gmd_profile_space *space,
     p->request_count = 1 + (uint32_t)gmd_random_below(r, TURNS_REQUESTS);
     p->stream_count = streams[gmd_random_below(r, sizeof streams / sizeof *streams)];
     if (!space->has_one_thread && gmd_random_chance(r, 25)) {
-        p->thread_count = 2 + (uint32_t)gmd_random_below(r, gmd_random_chance(r, 70) ? 4 : 24);
+        p->thread_count = 2 + (uint32_t)gmd_random_below(r, gmd_random_chance(r, 60) ? 4 : 24);
     }
     if (space->device_max > 1 && gmd_random_chance(r, 15)) {
         p->conditions.device_count = 2 + (uint32_t)gmd_random_below(r, space->device_max - 1);

@@ -9,7 +9,7 @@
 #define OUTLASTS_NS  (2000 * SECOND_NS)
 #define STEP_MAX     8   /* of a turn */
 #define ROOM_USUAL   500 /* requests, and up to four times as many */
-#define FEW_STREAMS  4
+#define FEW          4
 #define WRAP         (UINT32_C(1) << 16)
 #define WRAPS_ONE_IN 800 /* of the phases: with more turns than 16 bits count */
 
@@ -79,18 +79,20 @@ static uint32_t at_turn(phase *f, const place *p, uint32_t turn)
     }
 }
 
+/* Of many, mostly one after the other: that is what they are there for. */
 static place draw_place(phase *f, uint32_t count)
 {
     burst *b = &f->b;
     uint32_t kind = below(b, 20);
-    uint32_t few = count > FEW_STREAMS && chance(b, 50) ? FEW_STREAMS : count;
-    place p = {.kind = kind < 11   ? PLACE_FIXED
-                       : kind < 15 ? PLACE_TURNING
-                       : kind < 18 ? PLACE_LATE
-                                   : PLACE_ANY,
-               .count = few};
-    p.first = below(b, few);
-    p.other = below(b, few);
+    bool has_all = count <= FEW || chance(b, 60);
+    place p = {.kind = has_all && count > FEW && chance(b, 60) ? PLACE_TURNING
+                       : kind < 11                             ? PLACE_FIXED
+                       : kind < 15                             ? PLACE_TURNING
+                       : kind < 18                             ? PLACE_LATE
+                                                               : PLACE_ANY,
+               .count = has_all ? count : FEW};
+    p.first = below(b, p.count);
+    p.other = below(b, p.count);
     p.from = chance(b, 50) ? f->turns - 1 : below(b, f->turns);
     return p;
 }
@@ -556,7 +558,7 @@ void turns_begin(turns_program *program, gmd_generator *generator)
     if (generator->profile->many_room) {
         program->left = generator->profile->many_room;
     }
-    program->streams = streams > FEW_STREAMS && chance(&b, 60) ? FEW_STREAMS : streams;
+    program->streams = streams > FEW && chance(&b, 60) ? FEW : streams;
     program->sizes[0] = draw_size(&b);
     program->sizes[1] = draw_size(&b);
 }
