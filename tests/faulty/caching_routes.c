@@ -49,11 +49,12 @@ static bool is_gone(const pool *p, uint32_t owner)
 /* In the place of one that is gone, if there is any. */
 static private_pool *make_private(pool *p, const uint64_t id[2])
 {
+    size_t count = p->privates ? p->private_count : 0;
     uint32_t owner = 1;
-    while (owner <= p->private_count && !is_gone(p, owner)) {
+    while (owner <= count && !is_gone(p, owner)) {
         owner++;
     }
-    if (owner > p->private_count) {
+    if (owner > count) {
         private_pool *grown = realloc(p->privates, owner * sizeof *grown);
         if (!grown) {
             return NULL;
