@@ -4,7 +4,7 @@
 
 #include <dirent.h>
 
-enum { SEEDS = 100, ROWS_MAX = 300, WORD = 64, CASES_MAX = 300 };
+enum { SEEDS = 100, ROWS_MAX = 400, WORD = 64, CASES_MAX = 400 };
 
 typedef struct row {
     char allocator[WORD], defect[WORD], name[WORD], oracle[WORD];
