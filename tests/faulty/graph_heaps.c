@@ -208,9 +208,11 @@ static uint64_t span_bytes(uint64_t pages)
     return pages > PAGES ? (pages * PAGE + SPAN - 1) / SPAN * SPAN : SPAN;
 }
 
-static uint64_t run(uint64_t pages)
+/* So many pages from there on; all of a larger block's. */
+static uint64_t run(uint64_t pages, uint64_t at)
 {
-    return pages < PAGES ? (UINT64_C(1) << pages) - 1 : WHOLE;
+    uint64_t mask = pages < PAGES ? (UINT64_C(1) << pages) - 1 : WHOLE;
+    return at < PAGES ? mask << at : 0;
 }
 
 /* The first run of that many free pages; PAGES: there is none. */
@@ -220,7 +222,7 @@ static uint64_t find_run(const span *s, uint64_t pages)
     if (s->bytes > SPAN || pages > PAGES) {
         return s->bytes == span_bytes(pages) && pages > PAGES && !s->used ? 0 : PAGES;
     }
-    while (at + pages <= PAGES && s->used & run(pages) << at) {
+    while (at + pages <= PAGES && s->used & run(pages, at)) {
         at++;
     }
     return at + pages <= PAGES ? at : PAGES;
@@ -277,7 +279,7 @@ static void end_block(heap *h, block *b)
     uint64_t at = (b->address - s->address) / PAGE;
     make_inactive(h, b);
     if (!b->is_unsure) { /* else they stay in use until the span goes */
-        s->used &= b->pages > PAGES ? 0 : ~(run(b->pages) << at);
+        s->used &= ~run(b->pages, at);
     }
     s->blocks--;
     s->empty_since = s->blocks ? 0 : now();
@@ -521,7 +523,7 @@ static block *take(heap *h, uint64_t size, cudaStream_t stream)
     block *b = made(calloc(1, sizeof *b));
     *b = (block){.next = h->blocks, .span = s, .pages = pages, .requested = size};
     b->address = s->address + at * PAGE;
-    s->used |= pages > PAGES ? WHOLE : run(pages) << at;
+    s->used |= run(pages, at);
     s->blocks++;
     h->blocks = b;
     return b;
