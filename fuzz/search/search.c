@@ -189,7 +189,8 @@ static uint64_t sequences_with_many(gmd_many many, uint64_t round)
         [GMD_MANY_RECORDS] = 16, [GMD_MANY_STREAMS] = 8,    [GMD_MANY_BLOCKS] = 8,
         [GMD_MANY_DEVICES] = 8,  [GMD_MANY_THREADS] = 4,    [GMD_MANY_POOLS] = 8,
         [GMD_MANY_CAPTURES] = 8, [GMD_MANY_OPERATIONS] = 1, [GMD_MANY_TURNS] = 32};
-    return many == GMD_MANY_TURNS && round >= 2 * CYCLE ? 2 * counts[many] : counts[many];
+    uint64_t count = counts[many];
+    return many == GMD_MANY_TURNS && round >= UINT64_C(2) * CYCLE ? 2 * count : count;
 }
 
 /* Every eighth round has one of the other kinds, each in turn. */
