@@ -79,7 +79,7 @@ static uint32_t at_turn(phase *f, const place *p, uint32_t turn)
     }
 }
 
-/* Of many, mostly one after the other: that is what they are there for. */
+/* Many of them mostly come one after the other: that is what they are there for. */
 static place draw_place(phase *f, uint32_t count)
 {
     burst *b = &f->b;
@@ -568,6 +568,7 @@ gmd_status turns_append(turns_program *program, gmd_generator *generator, gmd_tr
 {
     phase f = {.b = {.g = generator, .trace = trace, .error = error}, .program = program};
     burst *b = &f.b;
+    generator->planned_count = 0; /* its block may go here */
     f.turns = draw_turns(b);
     bool is_wrapping = below(b, WRAPS_ONE_IN) == 0 && program->left >= ROOM_USUAL;
     if (is_wrapping) {
