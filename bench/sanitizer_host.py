@@ -12,7 +12,9 @@ many sizes that are freed in the other order. The parts are measured by themselv
 import argparse
 import ctypes
 import os
+import statistics
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,7 +33,7 @@ def load(build, hooks):
     hooks = ctypes.CDLL(hooks or os.path.join(folder, "libgmd_torch_hooks.so"))
     bench = ctypes.CDLL(os.path.join(build, "lib", "libbench_sanitizer.so"))
     bench.bench_open.restype = ctypes.c_char_p
-    for name in ("pairs", "step", "stacks", "lookup", "index", "order", "capture", "fill", "ready", "launches"):
+    for name in ("pairs", "step", "stacks", "lookup", "index", "order", "capture", "fill", "ready", "launches", "late_pair"):
         getattr(bench, f"bench_{name}").restype = ctypes.c_uint64
     hooks.gmd_torch_allow_python(1)
     return hooks, bench
@@ -100,6 +102,25 @@ class Bench:
         bench.bench_close()
         return {"pair": pair, "step": step, "kernels": kernels, "stack": stacks, "fill": fill}
 
+    def beside_python(self, tier, keep):
+        """Microseconds of a pair, the median, while another thread runs Python."""
+        goes_on = [True]
+
+        def work():
+            while goes_on[0]:
+                pass
+        thread = threading.Thread(target=work)
+        self.bench.bench_take_stacks_by(keep)
+        self.bench.bench_open(tier.encode())
+        if keep is self.text_keeper():
+            self.bench.bench_take_text(self.hooks.gmd_torch_python_stack)
+        thread.start()
+        median = statistics.median(self.bench.bench_late_pair(ctypes.c_size_t(4096)) for _ in range(51)) / 1000
+        goes_on[0] = False
+        thread.join()
+        self.bench.bench_close()
+        return median
+
     def text_keeper(self):
         return self.bench.bench_keep_text
 
@@ -141,13 +162,15 @@ def main():
     none = ctypes.c_void_p()
     rows = [("without it", "", none)]
     for tier in options.tiers.split():
-        rows += [(f"`{tier}`", tier, hooks.gmd_torch_keep_stack)] if has_stacks else []
-        rows += [(f"`{tier}`, stacks as text", tier, bench.text_keeper()), (f"`{tier}`, no stacks", tier, none)]
+        keep = hooks.gmd_torch_keep_stack if has_stacks else bench.text_keeper()  # as earlier builds did
+        rows += [(f"`{tier}`", tier, keep), (f"`{tier}`, no stacks", tier, none)]
     for name, tier, keep in rows:
         seen = bench.whole(tier, keep)
         lines.append(f"| {name} | {seen['pair']:.0f} | {seen['step']:.0f} | {seen['kernels']:.2f} | "
                      f"{seen['stack']:.0f} |")
         fill = seen["fill"]
+    lines += ["", "While another thread runs Python, the median of a pair of 4 KiB:"]
+    lines += [f"{name}: {bench.beside_python(tier, keep):.1f} us" for name, tier, keep in rows if tier]
     library.bench_open(b"cheap")
     parts = {name: bench.part(name) for name, _ in PARTS if name not in ("stack", "fill")}
     parts["fill"] = fill

@@ -20,20 +20,22 @@ namespace
 
 // --- stacks as they are found again --------------------------------------------------------------
 
+// The frames' products do not wait for each other; an odd factor of its own tells each one's turn.
 uint64_t hash_of(const python_walk &walk)
 {
-    constexpr uint64_t multiplier = 0x9e3779b97f4a7c15u;
-    uint64_t hash = walk.count;
-    for (size_t i = 0; i < walk.count; i++) {
+    constexpr uint64_t multiplier = 0x9e3779b97f4a7c15u, step = 0x5851f42d4c957f2eu;
+    uint64_t hash = walk.count, factor = multiplier;
+    for (size_t i = 0; i < walk.count; i++, factor += step) {
         const python_place &p = walk.places[i];
         const auto at = static_cast<uint32_t>(p.at), kind = static_cast<uint32_t>(p.kind);
-        hash = (hash ^ reinterpret_cast<uintptr_t>(p.code) ^ uint64_t{at} << 44 ^
-                uint64_t{kind} << 62) *
-               multiplier;
-        hash ^= hash >> 32;
+        hash += (reinterpret_cast<uintptr_t>(p.code) ^ uint64_t{at} << 44 ^ uint64_t{kind} << 62) *
+                factor;
     }
-    return hash;
+    hash = (hash ^ hash >> 32) * multiplier;
+    return hash ^ hash >> 32;
 }
+
+static_assert(sizeof(python_place) == 16, "places are compared as bytes");
 
 struct found_stack {
     uint64_t hash;
@@ -44,7 +46,7 @@ struct found_stack {
     bool is(uint64_t other_hash, const python_walk &walk) const
     {
         return hash == other_hash && count == walk.count &&
-               std::equal(walk.places, walk.places + count, places.get());
+               std::memcmp(walk.places, places.get(), count * sizeof places[0]) == 0;
     }
 };
 
