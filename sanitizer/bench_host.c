@@ -1,4 +1,4 @@
-/* bench_sanitizer.c - libbench_sanitizer.so, which sanitizer_host.py drives from Python: what an
+/* bench_host.c - libbench_sanitizer.so, which bench/sanitizer_host.py drives from Python: what an
  * allocation and its free take of the host with the sanitizer, as a whole and by part. The device
  * is the simulated one, and the sanitizer's kernels are not run, only counted. */
 #define _GNU_SOURCE
@@ -243,7 +243,7 @@ static void ignore_finding(void *context, const order_finding *found)
     (void)found;
 }
 
-/* Of happens-before, which only `order:watched` has. */
+/* What happens-before takes, which only `order:watched` has. */
 EXPORTED(uint64_t bench_order(uint32_t count))
 {
     const order_settings settings = {.found = ignore_finding};
