@@ -295,6 +295,27 @@ class Ends(unittest.TestCase):
             "print(h.gmd_torch_keep_stack(), h.gmd_torch_stack_text(first, text, ctypes.c_size_t(1000)))"),
             (0, f"0 {len('<string>:4:<module>') + 1}"))
 
+    def test_beyond_the_room_for_stacks_those_that_are_kept_stay_right(self):
+        self.assertEqual(self.run_program(
+            "import ctypes, os\n"
+            "h = ctypes.CDLL(os.environ['GMD_TEST_LIB_DIR'] + '/libgmd_torch_hooks.so')\n"
+            "h.gmd_torch_allow_python(1)\n"
+            "def sink(depth, way):\n"
+            "    if depth == 0: return h.gmd_torch_keep_stack()\n"
+            "    if way & 1: return sink(depth - 1, way >> 1)\n"
+            "    return sink(depth - 1, way >> 1)\n"
+            "def lines(stack):\n"
+            "    text = ctypes.create_string_buffer(1 << 14)\n"
+            "    return text.value if h.gmd_torch_stack_text(stack, text, ctypes.c_size_t(1 << 14)) else b''\n"
+            "seen, kept = {}, None\n"
+            "for way in list(range(40000)) + [5]:\n"
+            "    seen.setdefault(way, set()).add(sink(120, way))\n"
+            "    kept = kept or lines(*seen.get(5, [0]))\n"
+            "said = lines(*seen[5])\n"
+            "print(len({n for s in seen.values() for n in s}) < 40000, lines(*seen[39999]), len(seen[5]) == 1, said == kept,\n"
+            "      [line.split(b':')[1].decode() for line in said.split()[-4:-1]])"),
+            (0, "True b':0:(a stack beyond those that there is room for)\\n' True True ['6', '7', '6']"))
+
     def test_frames_are_read_where_they_lie(self):
         """Where the version is known: the very first stack shows whether that is right."""
         self.assertEqual(self.run_program(
