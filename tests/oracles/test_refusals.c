@@ -162,6 +162,129 @@ TEST(emptying_the_cache_must_not_help)
     assert_int_equal(judge_refusal(&r, 0, "once the cache is emptied"), 1);
 }
 
+/* --- what a cache that may stay does not excuse: although=... ----------------------------- */
+
+static void serve_when_emptied(refused *r, uint64_t room, uint64_t taken)
+{
+    refuse(r);
+    r->refusal = (gmd_refusal){.at_once = GMD_REFUSED,
+                               .when_idle = GMD_REFUSED,
+                               .when_emptied = GMD_SERVED_NOW,
+                               .room_idle = room,
+                               .taken = taken};
+}
+
+static const char *although(const gmd_judge *judge)
+{
+    const char *value = gmd_identity_party(&judge->identity, "although");
+    assert_int_equal(judge->count, 1);
+    return value ? value : "";
+}
+
+static void expect_although(uint64_t room, uint64_t taken, const char *wanted)
+{
+    refused r;
+    serve_when_emptied(&r, room, taken);
+    gmd_judge judge = judged(&r, 0);
+    assert_string_equal(although(&judge), wanted);
+}
+
+TEST(room_for_what_the_request_takes_is_told)
+{
+    expect_although(2048, 2048, "room");
+    expect_although(2047, 2048, "");             /* its segment did not fit */
+    expect_although(8192, 999, "");              /* it came out of what stayed */
+    expect_although(GMD_STAT_UNKNOWN, 2048, ""); /* a real device */
+    expect_although(8192, GMD_STAT_UNKNOWN, "");
+}
+
+typedef struct past {
+    gmd_request alloc, free;
+    gmd_live_block block, other; /* a's; of a live one, where it has bytes */
+    gmd_device_call call;        /* in the request after the free, where it has a size */
+    gmd_live_block later;        /* likewise */
+} past;
+
+static const past *lives;
+
+static void each_live(const void *context, int device, gmd_live_fn *visit, void *visit_context)
+{
+    (void)context;
+    (void)device;
+    if (lives->other.bytes) {
+        visit(visit_context, &lives->other);
+    }
+}
+
+/* A block of 1000 B is freed on stream 1, `p` says what else; then 1000 B on stream 1 are refused.
+ */
+static const char *although_after(const past *p)
+{
+    refused r;
+    gmd_judge judge = {0};
+    void *oracle = oracle_oom_retry.create();
+    serve_when_emptied(&r, 0, 2048);
+    lives = p;
+    gmd_view view = {.request = &p->free, .block = &p->block, .limits = r.view.limits};
+    oracle_oom_retry.before_free(oracle, &view, &judge);
+    oracle_oom_retry.after_request(oracle, &view, &judge);
+    view = (gmd_view){.request_index = 1,
+                      .request = &p->alloc,
+                      .block = p->later.bytes ? &p->later : NULL,
+                      .calls = {.list = &p->call, .count = p->call.size > 0},
+                      .limits = r.view.limits};
+    oracle_oom_retry.after_request(oracle, &view, &judge);
+    r.view.request_index = 2;
+    r.view.ask.each_live = each_live;
+    oracle_oom_retry.after_request(oracle, &r.view, &judge);
+    oracle_oom_retry.after_refusal(oracle, &r.view, &judge);
+    oracle_oom_retry.destroy(oracle);
+    static gmd_judge kept;
+    kept = judge;
+    return although(&kept);
+}
+
+static past freed_on_stream_1(void)
+{
+    return (past){.alloc = {.op = GMD_OP_ALLOC},
+                  .free = {.op = GMD_OP_FREE},
+                  .block = {.address = 4096, .bytes = 1000, .stream = 1}};
+}
+
+TEST(a_freed_block_of_the_stream_and_size_is_told)
+{
+    past p = freed_on_stream_1();
+    assert_string_equal(although_after(&p), "own_block");
+    p.other = (gmd_live_block){.bytes = 1, .stream = 2};
+    p.later = (gmd_live_block){.address = 8192, .bytes = 64, .stream = 1};
+    assert_string_equal(although_after(&p), "own_block");
+}
+
+TEST(one_that_the_allocator_may_not_have_at_hand_is_not)
+{
+    past p[7];
+    for (size_t i = 0; i < 7; i++) {
+        p[i] = freed_on_stream_1();
+    }
+    p[0].block.bytes = 1001;
+    p[1].block.stream = 2;
+    p[2].free.thread = 1;
+    p[3].other = (gmd_live_block){.bytes = 1, .stream = 1};
+    p[4].call = (gmd_device_call){.is_free = true, .address = 0, .size = 8192};
+    p[5].later = (gmd_live_block){.address = 4500, .bytes = 64, .stream = 1};
+    p[6].later = (gmd_live_block){.address = 64, .bytes = 64, .stream = 2};
+    for (size_t i = 0; i < 7; i++) {
+        assert_string_equal(although_after(&p[i]), "");
+    }
+}
+
+TEST(an_emptied_cache_makes_it_forget)
+{
+    past p = freed_on_stream_1();
+    p.alloc.op = GMD_OP_EMPTY_CACHE;
+    assert_string_equal(although_after(&p), "");
+}
+
 TEST(emptying_it_with_the_open_pool_closed_must_not_help)
 {
     refused r;
