@@ -25,12 +25,25 @@ static void drop_other_streams(freed_blocks *b, const gmd_live_block *owner)
     }
 }
 
-void freed_blocks_add(freed_blocks *b, const gmd_view *view)
+static freed_stream *find_stream(freed_blocks *b, int device, uint32_t stream)
+{
+    for (uint32_t i = 0; i < b->stream_count; i++) {
+        if (b->streams[i].stream == stream && b->streams[i].device == device) {
+            return &b->streams[i];
+        }
+    }
+    if (b->stream_count == FREED_STREAMS) {
+        b->is_lost = true;
+        return NULL;
+    }
+    freed_stream *s = &b->streams[b->stream_count++];
+    *s = (freed_stream){.stream = stream, .device = device};
+    return s;
+}
+
+static void add(freed_blocks *b, const gmd_view *view)
 {
     const gmd_live_block *block = view->block;
-    if (!block->bytes) {
-        return; /* owns nothing */
-    }
     if (b->count == FREED_BLOCKS) {
         drop(b, (uint32_t)(view->request_index % FREED_BLOCKS));
     }
@@ -42,12 +55,27 @@ void freed_blocks_add(freed_blocks *b, const gmd_view *view)
                                         .thread = view->request ? view->request->thread : 0};
 }
 
-/* Of others nobody knows what they do to a cache. */
-static bool keeps_cache(const gmd_view *view)
+void freed_blocks_add(freed_blocks *b, const gmd_view *view)
 {
-    uint8_t op = view->request->op;
-    return op == GMD_OP_ALLOC || op == GMD_OP_FREE || op == GMD_OP_USE || op == GMD_OP_WAIT ||
-           op == GMD_OP_SYNC || op == GMD_OP_BUDGET;
+    const gmd_live_block *block = view->block;
+    freed_stream *s = b->is_lost ? NULL : find_stream(b, block->device, block->stream);
+    if (!s || !s->live) {
+        return;
+    }
+    s->live--;
+    if (s->first_born == block->born && block->bytes) { /* of 0 B: it owns nothing */
+        add(b, view);
+    }
+}
+
+static void take(freed_blocks *b, const gmd_live_block *block)
+{
+    freed_stream *s = find_stream(b, block->device, block->stream);
+    drop_range(b, block->device, block->address, block->bytes);
+    drop_other_streams(b, block);
+    if (s && s->live++ == 0) {
+        s->first_born = block->born;
+    }
 }
 
 static void follow_calls(freed_blocks *b, const gmd_view *view)
@@ -60,42 +88,47 @@ static void follow_calls(freed_blocks *b, const gmd_view *view)
     }
 }
 
+/* What the others do to a cache is not known. */
+static bool keeps_cache(const gmd_view *view)
+{
+    uint8_t op = view->request->op;
+    return op == GMD_OP_ALLOC || op == GMD_OP_FREE || op == GMD_OP_USE || op == GMD_OP_WAIT ||
+           op == GMD_OP_SYNC || op == GMD_OP_BUDGET;
+}
+
 void freed_blocks_follow(freed_blocks *b, const gmd_view *view)
 {
-    bool is_next = view->request_index == b->next_request;
-    b->next_request = view->request_index + 1;
-    if (!view->request || !is_next || view->is_overlapped || view->faults.hit ||
-        !keeps_cache(view)) {
-        b->count = 0;
+    b->is_lost = b->is_lost || view->is_overlapped; /* the oracle is not shown what it overlaps */
+    if (b->is_lost || !view->request) {
         return;
+    }
+    if (view->faults.hit || !keeps_cache(view)) {
+        b->count = 0;
     }
     follow_calls(b, view);
     if (view->request->op == GMD_OP_ALLOC && view->block) {
-        drop_range(b, view->block->device, view->block->address, view->block->bytes);
-        drop_other_streams(b, view->block);
+        take(b, view->block);
     }
 }
 
-typedef struct on_stream {
-    uint32_t stream;
-    bool is_any;
-} on_stream;
-
-static void look(void *context, const gmd_live_block *block)
+static bool has_live_block(const freed_blocks *b, int device, uint32_t stream)
 {
-    on_stream *s = context;
-    s->is_any = s->is_any || block->stream == s->stream;
+    for (uint32_t i = 0; i < b->stream_count; i++) {
+        if (b->streams[i].stream == stream && b->streams[i].device == device) {
+            return b->streams[i].live > 0;
+        }
+    }
+    return false;
 }
 
 const freed_block *freed_blocks_find(const freed_blocks *b, const gmd_view *view)
 {
     const gmd_request *r = view->request;
-    on_stream live = {.stream = r->stream};
-    if (view->workload.has_pool_requests || !view->ask.each_live) {
+    if (b->is_lost || view->workload.has_pool_requests ||
+        has_live_block(b, view->device, r->stream)) {
         return NULL;
     }
-    view->ask.each_live(view->ask.context, view->device, look, &live);
-    for (uint32_t i = 0; !live.is_any && i < b->count; i++) {
+    for (uint32_t i = 0; i < b->count; i++) {
         const freed_block *f = &b->list[i];
         if (f->bytes == r->bytes && f->stream == r->stream && f->device == view->device &&
             f->thread == r->thread) {

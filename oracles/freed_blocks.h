@@ -1,5 +1,6 @@
-/* freed_blocks.h - the blocks that were freed last, as long as nothing tells that somebody else has
- * got their memory: what an allocator has at hand for another request of the kind.
+/* freed_blocks.h - blocks that had their stream for themselves when they were allocated, and were
+ * freed, as long as nothing tells that somebody else has got their memory. Where no block of the
+ * stream is live, an allocator is to serve a request of the kind as it did then.
  *
  * It forgets rather than errs: a block on another stream of the device, a call that takes memory
  * back, a fault, and requests that it is not shown all make it drop what it cannot be sure of. */
@@ -8,7 +9,7 @@
 
 #include "gmd_oracle.h"
 
-enum { FREED_BLOCKS = 16 };
+enum { FREED_BLOCKS = 16, FREED_STREAMS = 32 };
 
 typedef struct freed_block {
     uint64_t address, bytes, born;
@@ -17,11 +18,19 @@ typedef struct freed_block {
     uint8_t thread; /* that freed it */
 } freed_block;
 
+typedef struct freed_stream {
+    uint32_t stream;
+    int device;
+    uint64_t live;       /* blocks */
+    uint64_t first_born; /* of the latest block that was allocated when none was live */
+} freed_stream;
+
 /* All zero: none. */
 typedef struct freed_blocks {
     freed_block list[FREED_BLOCKS];
-    uint32_t count;
-    uint64_t next_request; /* the one that is to be shown next */
+    freed_stream streams[FREED_STREAMS];
+    uint32_t count, stream_count;
+    bool is_lost; /* requests were not shown, or there are too many streams */
 } freed_blocks;
 
 /* before_free, and after_request of each request. */
