@@ -37,6 +37,7 @@ static inline gmd_outcome *run_trace(const char *allocator, const char *defect,
             trace->conditions.device_count ? trace->conditions.device_count : 1,
         .conditions.capacity_bytes =
             trace->conditions.capacity_bytes ? trace->conditions.capacity_bytes : GMD_GIB,
+        .conditions.placement = trace->conditions.placement,
         .conditions.reuses_handles = trace->conditions.reuses_handles,
         .conditions.moves_clock = trace->conditions.moves_clock,
         .conditions.schedule = trace->conditions.schedule,
