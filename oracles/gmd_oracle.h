@@ -118,7 +118,10 @@ typedef enum gmd_reply { GMD_NOT_ASKED, GMD_REFUSED, GMD_SERVED_NOW } gmd_reply;
  * cleared before. Bytes that the allocator held are reserved_bytes, or what the device tells. */
 typedef struct gmd_refusal {
     gmd_reply at_once, when_idle, when_emptied, when_reopened, when_all_is_free;
-    uint64_t held_idle, held_emptied;  /* when_idle was refused: before and after the emptying */
+    uint64_t held_idle, held_emptied; /* when_idle was refused: before and after the emptying */
+    /* Likewise, before it: what the limit and the device left; GMD_STAT_UNKNOWN. */
+    uint64_t room_idle;
+    uint64_t taken; /* of it, by what was served when emptied; GMD_STAT_UNKNOWN */
     uint64_t held_free, held_at_start; /* when_all_is_free was asked: just before; and at first */
     uint64_t room;      /* what the limit and the device leave with all free; GMD_STAT_UNKNOWN */
     int died_of_signal; /* while it was asked; 0: it did not */

@@ -70,7 +70,8 @@
     KIND(oom_retry, never_served, "a little is refused of an empty device", "")                    \
     KIND(oom_retry, served_at_once, "refused, and served when asked again", "")                    \
     KIND(oom_retry, served_when_idle, "refused, and served when no work is pending", "")           \
-    KIND(oom_retry, served_when_emptied, "refused, and served when the cache is emptied", "")      \
+    KIND(oom_retry, served_when_emptied, "refused, and served when the cache is emptied",          \
+         "[although]")                                                                             \
     KIND(oom_retry, served_when_reopened, "refused until the open private pool was closed", "")    \
     KIND(oom_retry, cache_kept, "refused with a cache that could be given back", "")               \
     KIND(oom_retry, held_when_all_is_free, "after a refusal memory is held for good", "")          \

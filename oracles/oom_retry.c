@@ -8,6 +8,7 @@
  * A refusal in which a planted fault hit is the fault's. The questions after it are asked without
  * faults, so from the second on they judge an ordinary refusal: what a fault leaves behind shows.
  */
+#include "freed_blocks.h"
 #include "list.h"
 #include "wording.h"
 
@@ -25,6 +26,7 @@ typedef struct served {
 
 typedef struct history {
     served devices[GMD_MAX_DEVICES];
+    freed_blocks freed;
 } history;
 
 static void *create(void)
@@ -72,8 +74,15 @@ static bool never_serves(const served *s, const gmd_view *view)
            view->limits.room >= view->limits.device_bytes / 2;
 }
 
+static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)judge;
+    freed_blocks_add(&((history *)state)->freed, view);
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
+    freed_blocks_follow(&((history *)state)->freed, view);
     served *s = &((history *)state)->devices[view->device];
     s->was_hit = s->was_hit || view->faults.hit; /* perhaps while the allocator made its start */
     if (view->request->op == GMD_OP_BUDGET) {
@@ -97,7 +106,45 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-static void check_answers(const gmd_view *view, gmd_judge *judge)
+/* What the request took of the device once the cache was emptied was free before, too. */
+static bool had_room(const gmd_view *view)
+{
+    const gmd_refusal *r = view->refusal;
+    return r->taken != GMD_STAT_UNKNOWN && r->room_idle != GMD_STAT_UNKNOWN && r->taken > 0 &&
+           r->taken >= view->request->bytes && r->taken <= r->room_idle;
+}
+
+/* To want the cache emptied is a policy only where it holds what the request lacks: another
+ * stream's memory, say. */
+static void served_when_emptied(const freed_blocks *freed, const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_refusal *r = view->refusal;
+    const freed_block *own = freed_blocks_find(freed, view);
+    const char *bytes = BYTES(view->request->bytes);
+    uint32_t stream = view->request->stream;
+    if (had_room(view)) {
+        gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_emptied),
+                          GMD_PARTIES({"although", "room"}),
+                          "%s on stream %" PRIu32 " were refused, and are served once the cache is "
+                          "emptied, although they take %s of the device, and %s were free before",
+                          bytes, stream, BYTES(r->taken), BYTES(r->room_idle));
+    } else if (own) {
+        gmd_violation_add(
+            judge, GMD_KIND(oom_retry, served_when_emptied), GMD_PARTIES({"although", "own_block"}),
+            "%s on stream %" PRIu32 " were refused, and are served once the cache is "
+            "emptied, although the stream has no live block, and %s was freed on it "
+            "and never went back to the device",
+            bytes, stream,
+            block_text(view, own->born, own->bytes, own->address, (char[BLOCK_TEXT]){0}));
+    } else {
+        gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_emptied), GMD_NO_PARTIES,
+                          "%s on stream %" PRIu32
+                          " were refused, and are served once the cache is emptied",
+                          bytes, stream);
+    }
+}
+
+static void check_answers(const freed_blocks *freed, const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
     const char *bytes = BYTES(view->request->bytes);
@@ -117,10 +164,7 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
                           "did not wait for freed blocks whose work was pending",
                           bytes, view->request->stream);
     } else if (r->when_emptied == GMD_SERVED_NOW) {
-        gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_emptied), GMD_NO_PARTIES,
-                          "%s on stream %" PRIu32
-                          " were refused, and are served once the cache is emptied",
-                          bytes, view->request->stream);
+        served_when_emptied(freed, view, judge);
     } else if (r->when_reopened == GMD_SERVED_NOW) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_reopened), GMD_NO_PARTIES,
                           "%s on stream %" PRIu32
@@ -216,7 +260,7 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
                           BYTES(view->request->bytes), r->error);
         return;
     }
-    check_answers(view, judge);
+    check_answers(&((history *)state)->freed, view, judge);
     check_cache(view, judge);
     check_afterwards(&((history *)state)->devices[view->device], view, judge);
 }
@@ -227,6 +271,7 @@ const gmd_oracle oracle_oom_retry = {
     .create = create,
     .destroy = free,
     .after_alloc = after_alloc,
+    .before_free = before_free,
     .after_request = after_request,
     .after_refusal = after_refusal,
 };

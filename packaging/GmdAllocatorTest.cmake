@@ -18,6 +18,20 @@
 # The test fails with gmd's findings in its output: the oracle, what happened, the minimised case and the
 # command that shows it again. It needs no GPU.
 
+# Whether nvcc compiles any of the sources: one of CUDA may be compiled as C++.
+function(_gmd_has_cuda_sources target result)
+  set(${result} FALSE PARENT_SCOPE)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "\\.cu$")
+      get_source_file_property(language ${source} TARGET_DIRECTORY ${target} LANGUAGE)
+      if(NOT language MATCHES "^C(XX)?$")
+        set(${result} TRUE PARENT_SCOPE)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # Whether TARGET, or a library that it names, has CUDA sources that are linked with nvcc's static runtime.
 function(_gmd_has_static_runtime target result)
   set(${result} FALSE PARENT_SCOPE)
@@ -27,10 +41,10 @@ function(_gmd_has_static_runtime target result)
   endif()
   foreach(each IN ITEMS ${target} LISTS links)
     if(TARGET ${each})
-      get_target_property(sources ${each} SOURCES)
+      _gmd_has_cuda_sources(${each} has_cuda)
       get_target_property(language ${each} LINKER_LANGUAGE)
       get_target_property(runtime ${each} CUDA_RUNTIME_LIBRARY)
-      if((sources MATCHES "\\.cu(;|$)" OR language STREQUAL "CUDA") AND NOT runtime MATCHES "[Ss][Hh][Aa][Rr][Ee][Dd]|[Nn][Oo][Nn][Ee]")
+      if((has_cuda OR language STREQUAL "CUDA") AND NOT runtime MATCHES "[Ss][Hh][Aa][Rr][Ee][Dd]|[Nn][Oo][Nn][Ee]")
         set(${result} TRUE PARENT_SCOPE)
       endif()
     endif()

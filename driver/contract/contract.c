@@ -116,7 +116,7 @@ const char *gmd_contract_known(const gmd_contract *c, uint32_t index)
     } known[] = {
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "expect.refused"},
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.cache_kept"},
-        {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.served_when_emptied"},
+        {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.served_when_emptied -although"},
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.held_when_all_is_free"},
         {GMD_CLAUSE_PRESSURE, GMD_PRESSURE_KEEPS, "oom_retry.refused_when_all_is_free"},
         {GMD_CLAUSE_POOL, GMD_POOL_FIXED, "expect.refused"},

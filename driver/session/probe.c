@@ -29,9 +29,28 @@ static bool is_due(gmd_session *s)
            s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL] > 0;
 }
 
+#define NOTHING_LEARNT                                                                             \
+    (gmd_refusal)                                                                                  \
+    {                                                                                              \
+        .room = GMD_STAT_UNKNOWN, .room_idle = GMD_STAT_UNKNOWN, .taken = GMD_STAT_UNKNOWN         \
+    }
+
 /* --- questions --------------------------------------------------------------------------- */
 
-static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
+static uint64_t held(gmd_session *s, int device)
+{
+    view_refresh(s);
+    return figures_held(&s->figures, device);
+}
+
+static uint64_t room_now(gmd_session *s, int device)
+{
+    view_refresh(s);
+    return view_room(s, device);
+}
+
+/* `room`, or NULL: what is left while the block is there. */
+static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out, uint64_t *room)
 {
     cudaStream_t stream = NULL;
     streams_find(&s->streams, r->device, r->stream, &stream);
@@ -42,6 +61,9 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     if (s->view.thread.error_text) {
         snprintf(out->error, sizeof out->error, "%s", s->view.thread.error_text);
         snprintf(out->error_token, sizeof out->error_token, "%s", s->view.thread.error_token);
+    }
+    if (memory && room) {
+        *room = room_now(s, r->device);
     }
     if (memory) {
         s->subject.free(memory, (size_t)r->bytes, r->device, stream);
@@ -62,12 +84,6 @@ static void make_idle(gmd_session *s)
     for (int device = 0; device < s->device_count; device++) {
         streams_sync(&s->streams, device, GMD_ALL_STREAMS, s->request_index, NULL);
     }
-}
-
-static uint64_t held(gmd_session *s, int device)
-{
-    view_refresh(s);
-    return figures_held(&s->figures, device);
 }
 
 static void refresh_all(gmd_session *s)
@@ -104,29 +120,39 @@ static bool may_be_served_since(const gmd_session *s, const gmd_request *r)
     return s->captures.is_under_way && streams_may_free(&s->streams, r->device);
 }
 
+static void ask_when_emptied(gmd_session *s, const gmd_request *r, gmd_refusal *out)
+{
+    uint64_t before = room_now(s, r->device), left = GMD_STAT_UNKNOWN;
+    out->when_emptied = ask(s, r, out, &left);
+    bool is_known = left != GMD_STAT_UNKNOWN && before != GMD_STAT_UNKNOWN && left <= before;
+    out->taken = is_known ? before - left : GMD_STAT_UNKNOWN;
+}
+
 /* Each question changes what is there, which only the next one is to see. */
 static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
 {
     if (may_be_served_since(s, r)) {
         return;
     }
-    out->at_once = ask(s, r, out);
+    out->at_once = ask(s, r, out, NULL);
     if (out->at_once == GMD_SERVED_NOW ||
         s->captures.is_under_way) { /* the rest waits, or gives back */
         return;
     }
     make_idle(s);
-    out->when_idle = ask(s, r, out);
+    out->when_idle = ask(s, r, out, NULL);
     if (out->when_idle == GMD_SERVED_NOW || !s->subject.empty_cache) {
         return;
     }
     out->held_idle = held(s, r->device);
+    out->room_idle = view_room(s, r->device);
     empty_cache(s);
     out->held_emptied = held(s, r->device);
-    out->when_emptied = ask(s, r, out);
+    ask_when_emptied(s, r, out);
     if (out->when_emptied == GMD_REFUSED && session_leave_pool(s, r->device)) {
         empty_cache(s);
-        out->when_reopened = session_reenter_pool(s, r->device) ? ask(s, r, out) : GMD_NOT_ASKED;
+        out->when_reopened =
+            session_reenter_pool(s, r->device) ? ask(s, r, out, NULL) : GMD_NOT_ASKED;
     }
     if (out->when_emptied == GMD_SERVED_NOW || out->when_reopened == GMD_SERVED_NOW || !frees_all) {
         return;
@@ -143,7 +169,7 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
         out->held_free = held(s, r->device);
     }
     out->room = view_room(s, r->device);
-    out->when_all_is_free = ask(s, r, out);
+    out->when_all_is_free = ask(s, r, out, NULL);
 }
 
 /* --- where they are asked ---------------------------------------------------------------- */
@@ -173,7 +199,7 @@ static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool fr
  * allocator has started do not come along. */
 static bool ask_in_a_child(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
 {
-    s->shared->refusal = (gmd_refusal){.room = GMD_STAT_UNKNOWN};
+    s->shared->refusal = NOTHING_LEARNT;
     s->shared->refusal_is_complete = false;
     pid_t child = fork();
     if (child == 0) {
@@ -205,11 +231,11 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     if (s->options->judging.is_compared || may_be_served_since(s, r)) {
         return false;
     }
-    *out = (gmd_refusal){.room = GMD_STAT_UNKNOWN};
-    out->at_once = ask(s, r, out);
+    *out = NOTHING_LEARNT;
+    out->at_once = ask(s, r, out, NULL);
     if (out->at_once == GMD_REFUSED && s->subject.empty_cache && !s->captures.is_under_way) {
         empty_cache(s);
-        out->when_emptied = ask(s, r, out);
+        out->when_emptied = ask(s, r, out, NULL);
     }
     return true;
 }
@@ -218,7 +244,7 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
  * of an input that runs by itself counts, so that this may be rougher. */
 static void ask_in_place_and_end(gmd_session *s, const gmd_request *r)
 {
-    gmd_refusal refusal = {.room = GMD_STAT_UNKNOWN};
+    gmd_refusal refusal = NOTHING_LEARNT;
     gmd_view refused = s->view;
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_clear_faults();

@@ -196,6 +196,69 @@ TEST(what_a_term_does_not_promise_is_a_line_of_a_known_list)
     assert_null(gmd_contract_known(&c, 0));
 }
 
+/* What counts of a run of tests/probe/loose.c whose cache may stay; known: how much did not count.
+ * The caller frees it. */
+static gmd_outcome *run_keeping(const char *loose, const char *lines)
+{
+    gmd_contract c;
+    gmd_known known = {0};
+    const char *line;
+    assert_int_equal(parse(&c, "pressure keeps\n"), GMD_OK);
+    for (uint32_t i = 0; (line = gmd_contract_known(&c, i)) != NULL; i++) {
+        assert_int_equal(known_add(&known, line, "profile", &error), GMD_OK);
+    }
+    gmd_trace trace = parse_lines(lines);
+    gmd_run_options options = options_on(GMD_TEST_LOOSE_EMPTYING);
+    options.judging.contract = &c;
+    options.judging.known = &known;
+    gmd_workload workload = {
+        .name = "test.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    assert_non_null(o);
+    setenv("GMD_LOOSE", loose, 1);
+    gmd_status status = gmd_run_isolated(&options, &workload, o, &error);
+    unsetenv("GMD_LOOSE");
+    gmd_known_free(&known);
+    gmd_trace_free(&trace);
+    assert_int_equal(status, GMD_OK);
+    return o;
+}
+
+static void expect_told(const char *loose, const char *lines, const char *part)
+{
+    gmd_outcome *o = run_keeping(loose, lines);
+    assert_true(o->violation_count > 0);
+    assert_string_equal(o->violations[0].identity.kind, "oom_retry.served_when_emptied");
+    assert_non_null(strstr(o->violations[0].message, part));
+    free(o);
+}
+
+/* Room for 64 MiB. */
+static const char too_large_for_what_is_left[] = "alloc a 20MiB s1\nalloc b 20MiB s1\n"
+                                                 "free a\nfree b\nalloc c 50MiB s1\n";
+static const char refused_before[] = "alloc a 70MiB s1\nalloc b 1MiB s1\n";
+static const char freed_before_a_refusal[] = "alloc a 40MiB s1\nuse a s1 10us\nfree a\n"
+                                             "alloc b 70MiB s1\nalloc c 40MiB s1\n";
+
+TEST(a_cache_that_may_stay_excuses_a_refusal_for_want_of_it)
+{
+    gmd_outcome *o = run_keeping("pressure", too_large_for_what_is_left);
+    assert_true(o->known_count > 0);
+    expect_clean(o);
+}
+
+TEST(it_excuses_no_refusal_with_room_on_the_device)
+{
+    expect_clean(run_keeping("pressure", refused_before));
+    expect_told("pressure_lost_room", refused_before, "and 64MiB were free before");
+}
+
+TEST(it_excuses_no_refusal_with_a_freed_block_of_the_stream_and_size)
+{
+    expect_clean(run_keeping("pressure", freed_before_a_refusal));
+    expect_told("pressure_lost_block", freed_before_a_refusal, "was freed on it");
+}
+
 TEST(addresses_are_held_against_the_alignment_of_the_contract)
 {
     static const struct {

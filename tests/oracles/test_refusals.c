@@ -162,6 +162,136 @@ TEST(emptying_the_cache_must_not_help)
     assert_int_equal(judge_refusal(&r, 0, "once the cache is emptied"), 1);
 }
 
+/* --- what a cache that may stay does not excuse: although=... ----------------------------- */
+
+static void serve_when_emptied(refused *r, uint64_t room, uint64_t taken)
+{
+    refuse(r);
+    r->refusal = (gmd_refusal){.at_once = GMD_REFUSED,
+                               .when_idle = GMD_REFUSED,
+                               .when_emptied = GMD_SERVED_NOW,
+                               .room_idle = room,
+                               .taken = taken};
+}
+
+static const char *although(const gmd_judge *judge)
+{
+    const char *value = gmd_identity_party(&judge->identity, "although");
+    assert_int_equal(judge->count, 1);
+    return value ? value : "";
+}
+
+static void expect_although(uint64_t room, uint64_t taken, const char *wanted)
+{
+    refused r;
+    serve_when_emptied(&r, room, taken);
+    gmd_judge judge = judged(&r, 0);
+    assert_string_equal(although(&judge), wanted);
+}
+
+TEST(room_for_what_the_request_takes_is_told)
+{
+    expect_although(2048, 2048, "room");
+    expect_although(2047, 2048, "");             /* its segment did not fit */
+    expect_although(8192, 999, "");              /* it came out of what stayed */
+    expect_although(GMD_STAT_UNKNOWN, 2048, ""); /* a real device */
+    expect_although(8192, GMD_STAT_UNKNOWN, "");
+}
+
+/* A block of 1000 B is allocated on stream 1 and freed there; then a request that is refused. */
+typedef struct past {
+    gmd_live_block other, block, later; /* allocated before it, it, after it; 0 B: not */
+    gmd_request free, last;             /* the last one before the refusal */
+    gmd_device_call call;               /* in that; 0 B: none */
+} past;
+
+static past freed_on_stream_1(void)
+{
+    return (past){.block = {.address = 4096, .bytes = 1000, .stream = 1, .born = 1},
+                  .free = {.op = GMD_OP_FREE},
+                  .last = {.op = GMD_OP_USE}};
+}
+
+static void allocate(void *oracle, const gmd_live_block *block)
+{
+    gmd_judge judge = {0};
+    gmd_request alloc = {.op = GMD_OP_ALLOC};
+    gmd_view view = {.request = &alloc, .block = block, .limits.bytes = UINT64_MAX};
+    if (block->bytes) {
+        oracle_oom_retry.after_request(oracle, &view, &judge);
+    }
+}
+
+static void release(void *oracle, const gmd_live_block *block, const gmd_request *request)
+{
+    gmd_judge judge = {0};
+    gmd_view view = {.request = request, .block = block, .limits.bytes = UINT64_MAX};
+    if (block->bytes) {
+        oracle_oom_retry.before_free(oracle, &view, &judge);
+        oracle_oom_retry.after_request(oracle, &view, &judge);
+    }
+}
+
+static const char *although_after(const past *p, bool frees_all)
+{
+    static gmd_judge judge;
+    judge = (gmd_judge){0};
+    refused r;
+    void *oracle = oracle_oom_retry.create();
+    serve_when_emptied(&r, 0, 2048);
+    allocate(oracle, &p->other);
+    allocate(oracle, &p->block);
+    release(oracle, &p->block, &p->free);
+    allocate(oracle, &p->later);
+    if (frees_all) {
+        release(oracle, &p->other, &p->free);
+        release(oracle, &p->later, &p->free);
+    }
+    gmd_view view = {.request = &p->last,
+                     .calls = {.list = &p->call, .count = p->call.size > 0},
+                     .limits = r.view.limits};
+    oracle_oom_retry.after_request(oracle, &view, &judge);
+    oracle_oom_retry.after_request(oracle, &r.view, &judge);
+    oracle_oom_retry.after_refusal(oracle, &r.view, &judge);
+    oracle_oom_retry.destroy(oracle);
+    return although(&judge);
+}
+
+TEST(a_freed_block_of_the_stream_and_size_is_told)
+{
+    past p = freed_on_stream_1();
+    assert_string_equal(although_after(&p, true), "own_block");
+    p.other = (gmd_live_block){.bytes = 1, .stream = 2, .born = 0};
+    p.later = (gmd_live_block){.address = 8192, .bytes = 64, .stream = 1, .born = 3};
+    assert_string_equal(although_after(&p, true), "own_block");
+}
+
+TEST(one_that_the_allocator_may_not_have_at_hand_is_not)
+{
+    past p[8];
+    for (size_t i = 0; i < 8; i++) {
+        p[i] = freed_on_stream_1();
+    }
+    p[0].block.bytes = 1001;
+    p[1].block.stream = 2;
+    p[2].free.thread = 1;
+    p[3].call = (gmd_device_call){.is_free = true, .address = 0, .size = 8192};
+    p[4].last.op = GMD_OP_EMPTY_CACHE;
+    p[5].later = (gmd_live_block){.address = 4500, .bytes = 64, .stream = 1, .born = 3};
+    p[6].later = (gmd_live_block){.address = 64, .bytes = 64, .stream = 2, .born = 3};
+    p[7].other = (gmd_live_block){.bytes = 1, .stream = 1, .born = 0}; /* perhaps another pool's */
+    for (size_t i = 0; i < 8; i++) {
+        assert_string_equal(although_after(&p[i], true), "");
+    }
+}
+
+TEST(what_is_still_live_on_the_stream_may_be_in_its_way)
+{
+    past p = freed_on_stream_1();
+    p.later = (gmd_live_block){.address = 8192, .bytes = 64, .stream = 1, .born = 3};
+    assert_string_equal(although_after(&p, false), "");
+}
+
 TEST(emptying_it_with_the_open_pool_closed_must_not_help)
 {
     refused r;

@@ -1,5 +1,6 @@
 /* loose.c - cudaMalloc and cudaFree behind a contract that is looser in one clause: GMD_LOOSE names
- * it. What the contract leaves out ends the process, as it may. */
+ * it. What the contract leaves out ends the process, as it may. Compiled with EMPTIES it can give
+ * its cache back. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
@@ -29,6 +30,13 @@ static void demand(bool holds)
     if (!holds) {
         abort();
     }
+}
+
+/* It keeps its cache until it is told to give it back; two forms have a defect beside. */
+static bool keeps_cache(void)
+{
+    return is_loose("pressure") || is_loose("pressure_lost_room") ||
+           is_loose("pressure_lost_block");
 }
 
 /* Another thread is in here while this one makes its calls of CUDA. */
@@ -128,6 +136,33 @@ static bool keep(void *memory, size_t size, int device)
     return true;
 }
 
+/* A refusal is remembered until the cache is emptied: planted defects. */
+static atomic_bool has_refused;
+
+static bool loses_room(void)
+{
+    return is_loose("pressure_lost_room") && has_refused;
+}
+
+static bool loses_block(void)
+{
+    return is_loose("pressure_lost_block") && has_refused;
+}
+
+#ifdef EMPTIES /* leaks are judged then, too */
+void gmd_empty_cache(void)
+{
+    for (size_t i = 0; i < BLOCKS; i++) {
+        void *memory = cache[i].memory;
+        cache[i].memory = NULL;
+        if (memory) {
+            cudaFree(memory);
+        }
+    }
+    has_refused = false;
+}
+#endif
+
 /* A block begins so far into its memory. */
 static size_t offset(void)
 {
@@ -136,12 +171,15 @@ static size_t offset(void)
 
 static void *serve(size_t size, int device)
 {
-    void *memory = is_loose("pressure") ? take_cached(size, device) : NULL;
+    void *memory = keeps_cache() && !loses_block() ? take_cached(size, device) : NULL;
     int before;
     if (memory) {
         return memory;
     }
     if (size > SIZE_MAX - offset()) {
+        return NULL;
+    }
+    if (loses_room()) {
         return NULL;
     }
     if (is_loose("pool") && atomic_load(&taken) + size > pool_bytes) {
@@ -154,6 +192,7 @@ static void *serve(size_t size, int device)
             cudaGetLastError();
         }
         memory = NULL;
+        has_refused = true;
     }
     cudaSetDevice(before);
     atomic_fetch_add(&taken, memory ? size : 0);
@@ -194,7 +233,7 @@ void gmd_free(void *memory, size_t size, int device, cudaStream_t stream)
     }
     cudaGetDevice(&before);
     cudaSetDevice(device);
-    if (!is_loose("pressure") || !keep(memory, size, device)) {
+    if (!keeps_cache() || !keep(memory, size, device)) {
         cudaFree((char *)memory - offset());
     }
     cudaSetDevice(before);
