@@ -61,6 +61,11 @@ const char *const faulty_defects[] = {"pytorch182446",
                                       "restore_uncounted",
                                       "restore_untold",
                                       "restore_leaves_one",
+                                      "small_split",
+                                      "lent_first",
+                                      "lent_forgotten",
+                                      "source_passed_by",
+                                      "source_not_told",
                                       NULL};
 
 pool pools[FAULTY_DEVICES];
@@ -244,10 +249,14 @@ static void release_segment(block *b)
     if (faulty_is(PEAK_NOT_KEPT)) {
         s->reserved_bytes_peak = s->reserved_bytes;
     }
-    if (cudaFree((void *)(uintptr_t)b->address) !=
-        cudaSuccess) { /* NOLINT(performance-no-int-to-ptr) */
+    void *memory = (void *)(uintptr_t)b->address; /* NOLINT(performance-no-int-to-ptr) */
+    const gmd_pool_memory *source = source_of(&pools[b->device], b->owner);
+    if (source && b->is_from_source && !faulty_is(SOURCE_NOT_TOLD)) {
+        source->release(source->context, memory, b->size, b->device);
+    } else if (cudaFree(memory) != cudaSuccess) {
         cudaGetLastError();
     }
+    note_segment(&pools[b->device], b->owner, false);
     free(b);
 }
 
@@ -346,6 +355,24 @@ static cudaError_t take_memory(void **memory, uint64_t size)
     return result;
 }
 
+/* From where the owner has its memory. */
+static bool take_segment(pool *p, block *b, uint64_t bytes, void **memory)
+{
+    const gmd_pool_memory *source = source_of(p, b->owner);
+    b->is_from_source = source && !(faulty_is(SOURCE_PASSED_BY) && bytes > LARGE_SEGMENT);
+    if (b->is_from_source) {
+        *memory = source->allocate(source->context, bytes, b->device);
+        return *memory;
+    }
+    if (take_memory(memory, bytes) == cudaSuccess) {
+        return true;
+    }
+    if (!faulty_is(VLLM36651)) {
+        cudaGetLastError();
+    }
+    return false;
+}
+
 static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t size)
 {
     void *memory = NULL;
@@ -354,10 +381,12 @@ static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t siz
     if ((!is_within_limit(p, bytes) && !faulty_is(CAP_AFTER)) || !(b = malloc(sizeof *b))) {
         return NULL;
     }
-    if (take_memory(&memory, bytes) != cudaSuccess) {
-        if (!faulty_is(VLLM36651)) {
-            cudaGetLastError();
-        }
+    *b = (block){.size = bytes,
+                 .device = device,
+                 .stream = stream,
+                 .owner = owner_for(p, stream),
+                 .is_large = size > SMALL_MAX};
+    if (!take_segment(p, b, bytes, &memory)) {
         free(b);
         return NULL;
     }
@@ -367,12 +396,8 @@ static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t siz
         return NULL;
     }
     faulty_count_segment(&p->stats, bytes);
-    *b = (block){.address = (uintptr_t)memory,
-                 .size = bytes,
-                 .device = device,
-                 .stream = stream,
-                 .owner = owner_for(p, stream),
-                 .is_large = size > SMALL_MAX};
+    b->address = (uintptr_t)memory;
+    note_segment(p, b->owner, true);
     return b;
 }
 
@@ -409,7 +434,8 @@ static block *retry(pool *p, int device, cudaStream_t stream, uint64_t size)
     if (!faulty_is(PYTORCH189504)) {
         b = take_best(p, size, size > SMALL_MAX, stream);
     }
-    return b ? b : add_segment(p, device, stream, size);
+    b = b ? b : add_segment(p, device, stream, size);
+    return b || faulty_is(LENT_FORGOTTEN) ? b : take_lent(p, size, size > SMALL_MAX, stream);
 }
 
 /* --- the ABI ------------------------------------------------------------------------------- */
@@ -434,6 +460,9 @@ static block *find_block(pool *p, int device, cudaStream_t stream, uint64_t size
         note_capture(p, stream);
     }
     block *b = take_best(p, size, size > SMALL_MAX, stream);
+    if (!b && faulty_is(LENT_FIRST)) {
+        b = take_lent(p, size, size > SMALL_MAX, stream);
+    }
     if (!b) {
         if (!captures) {
             collect_garbage(p, segment_size(size));
