@@ -1,4 +1,4 @@
-#include "gmd_trace.h"
+#include "gmd_request_table.h"
 
 /* Lists of less than GMD_REQUEST_FIELDS are filled up with NONE. */
 #define FIELDS(...) FIELDS_FILLED(__VA_ARGS__, NONE, NONE, NONE, NONE, NONE)
@@ -17,8 +17,5 @@
                      .pool_step = GMD_POOL_STEP_##step,                                            \
                      FIELDS field_list,                                                            \
                      WEIGHTS weights},
-
-const char *const gmd_pool_option_words[GMD_POOL_OPTION_COUNT] = {"no_split", "use_on_oom",
-                                                                  "own_memory"};
 
 const gmd_request_row gmd_request_rows[GMD_OP_COUNT] = {GMD_REQUEST_TABLE(ROW)};
