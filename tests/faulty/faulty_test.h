@@ -37,6 +37,7 @@ static inline gmd_outcome *run_trace(const char *allocator, const char *defect,
             trace->conditions.device_count ? trace->conditions.device_count : 1,
         .conditions.capacity_bytes =
             trace->conditions.capacity_bytes ? trace->conditions.capacity_bytes : GMD_GIB,
+        .conditions.placement = trace->conditions.placement,
         .conditions.reuses_handles = trace->conditions.reuses_handles,
         .conditions.moves_clock = trace->conditions.moves_clock,
         .conditions.schedule = trace->conditions.schedule,
@@ -65,6 +66,39 @@ static inline gmd_outcome *run_case(const char *allocator, const char *defect, c
     snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, name);
     read_trace(&trace, path);
     gmd_outcome *outcome = run_trace(allocator, defect, &trace, interleave, seeds, NULL);
+    gmd_trace_free(&trace);
+    return outcome;
+}
+
+static inline const char *path_of(const char *allocator)
+{
+    static char path[500];
+    snprintf(path, sizeof path, "%s/lib%s.so", GMD_TEST_ALLOCATORS, allocator);
+    return path;
+}
+
+/* A race that needs threads to be switched in few places says so: few seeds do that in those. */
+static inline uint64_t seeds_of(const gmd_trace *trace, uint64_t usual)
+{
+    return gmd_schedule_is_stated(&trace->conditions.interleave) ? 10 * usual : usual;
+}
+
+/* A case with threads is tried in many interleavings, any other as it stands. */
+static inline gmd_outcome *try_case(const char *allocator, const char *defect, const char *name,
+                                    uint64_t seeds)
+{
+    char path[500];
+    gmd_trace trace = {0};
+    gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, name);
+    read_trace(&trace, path);
+    bool has_threads = trace.threads.count > 1;
+    if (gmd_schedule_is_stated(&trace.conditions.interleave)) {
+        first = trace.conditions.interleave; /* a view */
+    }
+    gmd_outcome *outcome =
+        run_trace(path_of(allocator), defect, &trace, has_threads ? &first : NULL,
+                  has_threads ? seeds_of(&trace, seeds) : 0, NULL);
     gmd_trace_free(&trace);
     return outcome;
 }

@@ -126,6 +126,11 @@ TEST_F(result, batches_on_the_host_that_are_never_freed_are_found_by_rounds)
     host_growth_is_found(GMD_TEST_MAGAZINES, "batches_kept", "gmd_free");
 }
 
+TEST_F(result, books_on_the_host_of_blocks_that_were_merged_are_found_by_rounds)
+{
+    host_growth_is_found(GMD_TEST_FRONTIERS, "books_lost", "gmd_malloc");
+}
+
 static const char *note_of_first(const char *allocator, unsigned promises)
 {
     gmd_run_options run = run_options_for(allocator);

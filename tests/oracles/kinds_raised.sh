@@ -1,13 +1,15 @@
 #!/bin/sh
-# kinds_raised.sh GMD TRACES BLACK_BOX SLABS THROWING PROGRAM...: every kind of verdict that gmd lists is raised by one
-# of these test programs, whose cases and planted defects are known by the kinds that they end in, or
-# by what the workloads below ask for. Kinds that cannot be are named here, with the reason.
+# kinds_raised.sh GMD TRACES BLACK_BOX SLABS THROWING RAISED PROGRAM...: every kind of verdict that gmd
+# lists stands in RAISED (what faulty/planted raised), or is raised by one of these test programs,
+# whose cases and planted defects are known by the kinds that they end in, or by what the workloads
+# below ask for. Kinds that cannot be are named here, with the reason.
 gmd=$1
 traces=$2
 black_box=$3
 slabs=$4
 throwing=$5 # "" where there is no C++ compiler
-shift 5
+planted=$6
+shift 6
 
 # A device that is lost to the process is a real one's: the simulated device names the call that lost
 # it, and api_misuse speaks first (gpu/canary_finds_pytorch106235).
@@ -16,6 +18,7 @@ exceptions='backing.device_lost'
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 export GMD_TEST_RAISED="$folder/raised"
+cat "$planted" >"$folder/raised" || exit 1
 for program in "$@"; do
     "$program" >"$folder/log" 2>&1 || {
         cat "$folder/log"

@@ -116,13 +116,16 @@ class Session:
 # --- pages ----------------------------------------------------------------------------------------
 
 
+# Where a machine is so slow that a command takes a minute, it says each minute how far it is.
+PROGRESS = re.compile(r"\d+ s, \d+ found, .*")
 PARTS = r"(first|cases|scenarios|faults|random|exhaustive|rounds|memory|speed)"
 
 
 def comparable(lines):
     """Without what differs from run to run, and without the numbers of requests, which change with any scenario."""
     of_this_ctest = ("Internal ctest changing", "Test project")
-    text = " ".join(" ".join(line for line in lines if not line.startswith(of_this_ctest)).split())
+    kept = [line for line in lines if not line.startswith(of_this_ctest) and not PROGRESS.fullmatch(line)]
+    text = " ".join(" ".join(kept).split())
     text = re.sub(r"\.{3,}", "...", text)
     text = re.sub(r"\(?[\d,.]+ (requests|inputs)/s\)?", "RATE", text)
     text = re.sub(r"\b[\d.]+ ?(ms|seconds|second|sec|s|min)\b", "TIME", text)
