@@ -202,18 +202,19 @@ static void forget_order(const pending *p, const block *b)
     }
 }
 
-/* What is captured may say when it is free, too. */
+/* What is captured may say when it is free, too. A capture has a pool open. */
 static void note_order(device_allocator *d, block *b)
 {
     pending *p = &d->pending;
-    if (!d->settings->reuses_in_captures) {
+    const heap *own = block_set(b)->heap;
+    if (!d->settings->reuses_in_captures || !d->routes || own->is_idle) {
         return;
     }
     if (!p->captured) {
         p->captured = calloc(1, sizeof *p->captured);
     }
     if (p->captured) {
-        capture_order_mark(p->captured, b, block_set(b)->heap->stream);
+        capture_order_mark(p->captured, b, own->stream);
     }
 }
 
@@ -253,7 +254,7 @@ void pending_add(device_allocator *d, block *b)
         return;
     }
     bool is_entered = cuda_scope_enter(&scope, d->device);
-    if (is_entered && d->settings->reuses_in_captures) { /* before uses that have events go */
+    if (is_entered) { /* before uses that have events go */
         note_order(d, b);
     }
     if (!is_entered || !add_events(d, b)) {

@@ -10,8 +10,9 @@
  * the largest cached segments are given back as make up for it; then all that are free, once the
  * host has waited for the blocks that wait; and since these may serve, too, the free blocks are
  * looked at again. While the stream of the request is captured nothing is given back, asked or
- * waited for; a block that waits for a captured stream does so from when the capture is over.
- * Private pools are in caching_routes.c, their checkpoints in caching_checkpoints.c.
+ * waited for; a block that waits for a captured stream does so from when the capture is over, but
+ * for what the captured graph says (caching_joins.c). Private pools are in caching_routes.c, their
+ * checkpoints in caching_checkpoints.c.
  *
  * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "caching_pool.h"
@@ -65,6 +66,7 @@ const char *const faulty_defects[] = {"pytorch182446",
                                       "lent_first",
                                       "lent_forgotten",
                                       "source_passed_by",
+                                      "joins_own",
                                       "source_not_told",
                                       NULL};
 
@@ -204,10 +206,14 @@ static void let_go(pool *p, block *b)
     }
     if (b->recorded_count && has_captured(b)) {
         b->is_deferred = true;
+        if (!b->joins) {
+            note_joins(b);
+        }
         b->next = p->deferred;
         p->deferred = b;
         return;
     }
+    forget_joins(b);
     if (wait_for_recorded(p, b) && !b->waits) {
         give_to_list(b);
     }
@@ -458,6 +464,7 @@ static block *find_block(pool *p, int device, cudaStream_t stream, uint64_t size
     }
     if (captures) {
         note_capture(p, stream);
+        look_at_joins(p, stream);
     }
     block *b = take_best(p, size, size > SMALL_MAX, stream);
     if (!b && faulty_is(LENT_FIRST)) {

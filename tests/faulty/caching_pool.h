@@ -54,6 +54,7 @@ enum {
     LENT_FIRST,             /* a pool that serves others rather than a refusal does so at once */
     LENT_FORGOTTEN,         /* such a pool never serves others */
     SOURCE_PASSED_BY,       /* large segments of a pool with a source of its own are the device's */
+    JOINS_OWN,              /* a block freed in a capture is free as its own stream's work says */
     SOURCE_NOT_TOLD,        /* memory of such a source goes back to the device without it */
 };
 
@@ -77,7 +78,10 @@ struct block {
     uint32_t waits;         /* for so many events */
     cudaStream_t *recorded; /* other streams that use it, each once */
     uint32_t recorded_count;
-    bool is_deferred;      /* freed, and a recorded stream is captured: no event can be had */
+    bool is_deferred;       /* freed, and a recorded stream is captured: no event can be had */
+    cudaGraphNode_t *joins; /* deferred: what the next work of its streams followed then; NULL: */
+    size_t join_count;      /* that is not known */
+    unsigned long long capture;
     uint64_t freed_at;     /* requests so far, when it came into the list */
     block *before, *after; /* neighbours in the segment */
     block *next, **link;   /* in the list of free or of live blocks */
@@ -145,6 +149,11 @@ void note_segment(pool *p, uint32_t owner, bool is_new);
 block *take_lent(pool *p, uint64_t size, bool is_large, cudaStream_t stream);
 /* As take_best, of that owner. */
 block *take_best_of(pool *p, uint64_t size, bool is_large, cudaStream_t stream, uint32_t owner);
+/* The block is freed while its streams are captured; it is free in another way; blocks of the
+ * stream, which is captured, are free as far as the graph says so. */
+void note_joins(block *b);
+void forget_joins(block *b);
+void look_at_joins(pool *p, cudaStream_t stream);
 /* Work on the stream goes into a graph: nothing may be waited for, and nothing given back. */
 bool is_captured(cudaStream_t stream);
 /* Such a request goes to the pool that is open. */
