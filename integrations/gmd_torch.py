@@ -289,6 +289,8 @@ def _sanitize(options):
     library.gmd_sanitizer_mapped_bytes.restype = ctypes.c_uint64
     library.gmd_sanitizer_check.restype = library.gmd_sanitizer_finish.restype = ctypes.c_uint64
     library.gmd_sanitizer_set_stack_source(ctypes.c_void_p(_address(state.hooks, "gmd_torch_python_stack")), None)
+    stacks = ("gmd_torch_keep_stack", "gmd_torch_stack_text")
+    library.gmd_sanitizer_set_stacks(*(ctypes.c_void_p(_address(state.hooks, name)) for name in stacks))
     state.sanitizer = library
     state.hooks.gmd_torch_allow_python(1)
     atexit.register(state.hooks.gmd_torch_allow_python, 0)

@@ -23,7 +23,7 @@ static finding_kind kind_of(const watch *w, const sweep_find *find)
 static void find_owner(guard *g, finding *f)
 {
     pthread_mutex_lock(&g->lock);
-    const guarded_block *owner = block_index_find(&g->index, f->changed.first);
+    const guarded_block *owner = guard_find(g, f->changed.first);
     if (owner && owner->number != f->block.number) {
         f->owner = *owner;
     }
@@ -34,7 +34,7 @@ static void find_owner(guard *g, finding *f)
 static void find_freed(guard *g, guarded_block *block)
 {
     pthread_mutex_lock(&g->lock);
-    const guarded_block *held = block_index_find(&g->index, block->address);
+    const guarded_block *held = guard_find(g, block->address);
     if (held && held->number == block->number) {
         *block = *held;
     }

@@ -24,6 +24,14 @@ GMD_SANITIZER_EXPORT int gmd_sanitizer_start(const char *options, char *message,
  * it, for a process may still be forked. */
 GMD_SANITIZER_EXPORT void gmd_sanitizer_set_stack_source(gmd_stack_source *source, void *context);
 
+/* Likewise, who keeps stacks itself: the first function gives the calling thread's a number (0: it
+ * has none), the second writes a line FILE:LINE:FUNCTION for each frame of one, the innermost
+ * first, and gives the bytes. The sanitizer does not ask the allocator
+ * for stacks then. */
+GMD_SANITIZER_EXPORT void gmd_sanitizer_set_stacks(uint32_t (*keep)(void),
+                                                   size_t (*text)(uint32_t stack, char *text,
+                                                                  size_t size));
+
 /* In place of the functions of gmd_abi.h. */
 GMD_SANITIZER_EXPORT void *gmd_sanitizer_malloc(size_t size, int device, cudaStream_t stream);
 GMD_SANITIZER_EXPORT void gmd_sanitizer_free(void *ptr, size_t size, int device,

@@ -42,7 +42,7 @@ static guarded_block *take_live(guard *g, const void *ptr)
     if (b) {
         g->figures.frees++;
         g->zone_bytes -= b->total - b->size;
-        if (b->is_plain || atomic_load(&g->is_finished)) {
+        if (g->keeps_index && (b->is_plain || atomic_load(&g->is_finished))) {
             block_index_remove(&g->index, b);
         }
     }
@@ -159,12 +159,14 @@ static bool enter_live(guard *g, guarded_block *b)
 {
     pthread_mutex_lock(&g->lock);
     b->number = ++g->block_count;
-    if (!block_index_add(&g->index, b)) {
+    if (g->keeps_index && !block_index_add(&g->index, b)) {
         pthread_mutex_unlock(&g->lock);
         return false;
     }
     if (!block_set_add(&g->live, b)) {
-        block_index_remove(&g->index, b);
+        if (g->keeps_index) {
+            block_index_remove(&g->index, b);
+        }
         pthread_mutex_unlock(&g->lock);
         return false;
     }
@@ -178,15 +180,22 @@ static bool enter_live(guard *g, guarded_block *b)
     return true;
 }
 
-static bool is_in_capture(guard *g, int device, cudaStream_t stream)
+/* Asked with each request: in a capture it is allowed, so no mode has to be changed. The default
+ * streams are the current device's. */
+static bool is_in_capture(int device, cudaStream_t stream)
 {
+    enum { DEFAULT_STREAMS = 2 }; /* handles up to this */
     cuda_scope scope;
+    int current = device;
+    if ((uintptr_t)stream > DEFAULT_STREAMS ||
+        (cuda_succeeded(cudaGetDevice(&current)) && current == device)) {
+        return cuda_is_capturing(stream);
+    }
     if (!cuda_scope_enter(&scope, device)) {
         return true;
     }
     bool is = cuda_is_capturing(stream);
     cuda_scope_leave(&scope);
-    (void)g;
     return is;
 }
 
@@ -265,7 +274,7 @@ static void *allocate(guard *g, size_t size, int device, cudaStream_t stream, gm
         raise_finding(g, error)) {
         return NULL;
     }
-    bool is_plain = is_finished || is_in_capture(g, device, stream);
+    bool is_plain = is_finished || is_in_capture(device, stream);
     if (!is_plain && !prepare(g, device, error)) {
         return NULL;
     }
@@ -387,6 +396,8 @@ gmd_status guard_create(guard **made, const sanitizer_options *options,
     g->sweeps = s;
     g->report = r;
     g->device_count = device_count;
+    g->keeps_index =
+        options->watches_order || options->watches_reads || options->unmap_bytes != UNMAP_NEVER;
     g->devices = devices;
     g->watches = watches;
     g->next_check_ns = options->interval_ns ? guard_now_ns() + options->interval_ns : 0;

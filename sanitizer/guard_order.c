@@ -26,7 +26,7 @@ static order_block *find_block(void *context, uint64_t pointer)
         return NULL;
     }
     pthread_mutex_lock(&g->lock);
-    const guarded_block *b = block_index_find(&g->index, pointer);
+    const guarded_block *b = guard_find(g, pointer);
     if (b && b->order && pointer - b->address < b->size) {
         found = order_block_keep(b->order);
     }

@@ -17,11 +17,11 @@ enum { WATCHES = 1 << 16, GATHERED_BLOCKS = 8 };
 
 /* What a verification was about, kept until its ticket comes round again. */
 typedef struct watch {
-    guarded_block block;
     finding_moment moment;
-    uint64_t expected;
     uint32_t stack; /* of a read */
+    uint64_t expected;
     bool is_reported;
+    guarded_block block; /* of `recorded` those that were kept */
 } watch;
 
 /* Freed blocks of one stream that wait for their fill. */
@@ -53,7 +53,8 @@ struct guard {
     _Atomic uint32_t next_ticket;
     _Atomic uint64_t next_check_ns;
     _Atomic bool is_finished;
-    mappings *mappings;               /* NULL: blocks keep their mappings */
+    bool keeps_index;   /* blocks are looked for with each launch or read, not for reports only */
+    mappings *mappings; /* NULL: blocks keep their mappings */
     struct recent_works *recent;      /* likewise */
     _Atomic bool is_lost;             /* an illegal access was reported: CUDA does nothing more */
     _Atomic int pools;                /* that requests go to: captures may be under way */
@@ -64,7 +65,7 @@ struct guard {
     pthread_mutex_t preparing;
     pthread_mutex_t lock; /* this and below */
     block_set live;
-    block_index index; /* of live blocks and those held back */
+    block_index index; /* of live blocks and those held back; empty without keeps_index */
     uint64_t block_count, zone_bytes, held_bytes;
     report_figures figures;
     pthread_mutex_t reporting; /* the report, and reading finds; taken before `lock` */
@@ -76,6 +77,11 @@ static inline uint64_t guard_now_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
+
+/* --- found.c ----------------------------------------------------------------------------- */
+
+/* The block, live or held back, whose memory the byte lies in; NULL: none. Under the lock. */
+guarded_block *guard_find(const guard *g, uint64_t address);
 
 /* --- findings.c --------------------------------------------------------------------------- */
 

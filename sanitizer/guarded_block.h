@@ -20,12 +20,11 @@ typedef struct guarded_block {
     uint64_t address, size;     /* what the program asked for */
     uint64_t memory, total;     /* what the allocator gave */
     int device;
-    cudaStream_t stream;                    /* of the allocation */
-    cudaStream_t recorded[GUARDED_STREAMS]; /* record_stream */
-    uint32_t recorded_count;                /* may be more than are kept */
-    uint32_t allocated_stack, freed_stack;  /* of gmd_keep_stack */
-    uint64_t number;                        /* of its allocation, from 1 */
-    uint64_t freed_ns;                      /* on the clock; 0: live */
+    uint32_t recorded_count;               /* of record_stream: may be more than are kept */
+    cudaStream_t stream;                   /* of the allocation */
+    uint32_t allocated_stack, freed_stack; /* of gmd_keep_stack */
+    uint64_t number;                       /* of its allocation, from 1 */
+    uint64_t freed_ns;                     /* on the clock; 0: live */
     bool is_plain;  /* allocated in a capture: no zones, and never filled, for graphs replay into it
                      */
     bool is_pooled; /* requests went to a private pool: it may be a part of that */
@@ -34,6 +33,7 @@ typedef struct guarded_block {
     mapping mapped;            /* memory 0: the allocator's memory, or it was taken away */
     struct order_block *order; /* of happens-before; NULL: off */
     cudaEvent_t filled;        /* NULL: it was filled on its own stream */
+    cudaStream_t recorded[GUARDED_STREAMS]; /* the last, for most blocks have none */
 } guarded_block;
 
 #endif

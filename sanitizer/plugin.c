@@ -21,12 +21,12 @@ static guard *_Atomic instance;
 
 static _Thread_local gmd_error last_error;
 
-static const guard_allocator reference = {.malloc = gmd_malloc,
-                                          .free = gmd_free,
-                                          .record_stream = gmd_record_stream,
-                                          .empty_cache = gmd_empty_cache,
-                                          .keep_stack = gmd_keep_stack,
-                                          .stack_text = gmd_stack_text};
+static guard_allocator reference = {.malloc = gmd_malloc,
+                                    .free = gmd_free,
+                                    .record_stream = gmd_record_stream,
+                                    .empty_cache = gmd_empty_cache,
+                                    .keep_stack = gmd_keep_stack,
+                                    .stack_text = gmd_stack_text};
 
 int gmd_sanitizer_start(const char *text, char *message, size_t message_size)
 {
@@ -46,6 +46,15 @@ void gmd_sanitizer_set_stack_source(gmd_stack_source *source, void *context)
     pthread_mutex_lock(&making);
     stack_source = source;
     stack_context = context;
+    pthread_mutex_unlock(&making);
+}
+
+void gmd_sanitizer_set_stacks(uint32_t (*keep)(void),
+                              size_t (*text)(uint32_t stack, char *text, size_t size))
+{
+    pthread_mutex_lock(&making);
+    reference.keep_stack = keep;
+    reference.stack_text = text;
     pthread_mutex_unlock(&making);
 }
 

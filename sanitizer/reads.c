@@ -12,7 +12,7 @@
 static bool find_read(guard *g, uint64_t address, guarded_block *out)
 {
     pthread_mutex_lock(&g->lock);
-    const guarded_block *b = block_index_find(&g->index, address);
+    const guarded_block *b = guard_find(g, address);
     if (b) {
         *out = *b;
     }

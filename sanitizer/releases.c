@@ -148,7 +148,9 @@ static guarded_block *take_oldest(guard *g, int device, uint64_t bytes, uint32_t
     guarded_block *b = quarantine_take_beyond(&g->devices[device].held, bytes, count);
     if (b) {
         g->held_bytes -= b->total;
-        block_index_remove(&g->index, b);
+        if (g->keeps_index) {
+            block_index_remove(&g->index, b);
+        }
     }
     pthread_mutex_unlock(&g->lock);
     return b;

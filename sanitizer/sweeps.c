@@ -213,7 +213,8 @@ static uint32_t load(const uint32_t *number)
 bool sweeps_have_news(sweeps *s, int device)
 {
     uint32_t count = load(&s->finds[device]->count);
-    return __atomic_exchange_n(&s->seen[device], count, __ATOMIC_RELAXED) != count;
+    return __atomic_load_n(&s->seen[device], __ATOMIC_RELAXED) != count &&
+           __atomic_exchange_n(&s->seen[device], count, __ATOMIC_RELAXED) != count;
 }
 
 bool sweeps_next(sweeps *s, int device, sweep_find *find)

@@ -3,10 +3,21 @@
 
 #include "patterns.h"
 
+#include "gmd_min.h"
+
+#include <stddef.h>
+#include <string.h>
+
 uint32_t guard_watch(guard *g, const guarded_block *block, finding_moment moment, uint64_t expected)
 {
     uint32_t ticket = atomic_fetch_add(&g->next_ticket, 1);
-    g->watches[ticket % WATCHES] = (watch){.block = *block, .moment = moment, .expected = expected};
+    watch *w = &g->watches[ticket % WATCHES];
+    uint32_t kept = (uint32_t)gmd_min(block->recorded_count, GUARDED_STREAMS);
+    w->moment = moment;
+    w->stack = 0;
+    w->expected = expected;
+    w->is_reported = false;
+    memcpy(&w->block, block, offsetof(guarded_block, recorded) + kept * sizeof block->recorded[0]);
     return ticket;
 }
 

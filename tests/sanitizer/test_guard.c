@@ -1,6 +1,7 @@
 #include "guard_test.h"
 
 #include "checks.h"
+#include "guard_state.h"
 #include "patterns.h"
 #include "reads.h"
 
@@ -410,6 +411,56 @@ static void run_threads(void)
     }
     for (size_t i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
+}
+
+static void expect_found(uint64_t address, uint64_t number, bool is_freed)
+{
+    const guarded_block *b = guard_find(bench.guard, address);
+    assert_non_null(b);
+    assert_int_equal(b->number, number);
+    assert_int_equal(b->freed_ns != 0, is_freed);
+}
+
+/* A live block, then one that was freed; `number` is the first of both. */
+static void find_two(uint64_t number)
+{
+    uint64_t live = (uintptr_t)bench_malloc(&bench, 1000);
+    uint64_t freed = (uintptr_t)bench_malloc(&bench, 1000);
+    guard_free(bench.guard, (void *)(uintptr_t)freed);
+    expect_found(live, number, false);
+    expect_found(live + 999, number, false);
+    expect_found(live - 1, number, false); /* its zones are the block's */
+    expect_found(freed, number + 1, true);
+    assert_null(guard_find(bench.guard, 4096));
+}
+
+/* Without an index all blocks are gone through; `order:watched` and `reads:watched` have one. */
+TEST_F(cheap, a_byte_is_found_in_its_block_live_or_held_back)
+{
+    static const char *const options[] = {"cheap,frees:at_once,interval:0s", "cheap,interval:0s",
+                                          "cheap,reads:watched,interval:0s"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        bench_close(&bench);
+        bench_open(&bench, options[i]);
+        find_two(1);
+    }
+}
+
+/* unseen/bounds_next_segment, in small: what a write beyond the zone changes is a neighbour's. */
+TEST_F(cheap, a_write_that_skips_the_zone_is_seen_where_the_zone_is_as_wide)
+{
+    static const char *const options[] = {"cheap,frees:at_once,interval:0s",
+                                          "cheap,frees:at_once,zone:8KiB,interval:0s"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        bench_close(&bench);
+        bench_open(&bench, options[i]);
+        char *blocks[8];
+        for (size_t at = 0; at < 8; at++) {
+            blocks[at] = bench_malloc(&bench, 4096);
+        }
+        bench_poke(blocks[0] + 8192, "x", 1); /* 4096 past the end */
+        assert_int_equal(guard_check(bench.guard), i);
     }
 }
 
