@@ -16,6 +16,7 @@
 #include "segments.h"
 #include "snapshot.h"
 #include "validity.h"
+#include "virtual_memory.h"
 #include "walk.h"
 
 #include "gmd_assert.h"
@@ -204,8 +205,7 @@ static device_allocator *device_at(gmd_allocator *allocator, int device)
 /* What segments that are there already were made by. NULL: nothing that matters differs. */
 static const char *fixed_difference(const settings *now, const settings *then)
 {
-    return now->max_split_bytes != then->max_split_bytes ? "max_split_size_mb"
-           : now->expandable_segments && now->large_segment_bytes != then->large_segment_bytes
+    return now->expandable_segments && now->large_segment_bytes != then->large_segment_bytes
                ? "large_segment_size_mb"
                : NULL;
 }
@@ -220,9 +220,7 @@ static gmd_status check_change(const gmd_allocator *a, const settings *now, cons
         const device_allocator *d = &a->devices[i];
         if (fixed && (statistics_reserved(&d->stats) || d->segments)) {
             return gmd_fail(error, GMD_FAILED,
-                            "%s cannot change while memory of device %d is reserved; settings "
-                            "that are not given fall back to their defaults",
-                            fixed, i);
+                            "%s cannot change while memory of device %d is reserved", fixed, i);
         }
         if (is_limit_new && d->is_limit_known) {
             return gmd_fail(error, GMD_FAILED,
@@ -233,8 +231,50 @@ static gmd_status check_change(const gmd_allocator *a, const settings *now, cons
     return GMD_OK;
 }
 
+static bool is_expandable_at(const device_allocator *d, uint64_t place)
+{
+    const segment *s = d->segments;
+    while (s && s->place != place) {
+        s = s->next;
+    }
+    return s;
+}
+
+static void recount(statistics *all, oversize_figure which, bool was, bool is)
+{
+    if (is && !was) {
+        statistics_raise_oversize(all, which);
+    } else if (was && !is) {
+        statistics_lower_oversize(all, which);
+    }
+}
+
+/* Blocks and segments stay as they are, and are oversize or not by the new size. */
+static void recount_oversize(device_allocator *d, uint64_t before, uint64_t now)
+{
+    for (const heap *h = d->heaps; h; h = h->next_of_device) {
+        for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
+            const block *b = block_map_at(&h->allocated, i);
+            if (b) {
+                recount(&d->stats, FIGURE_OVERSIZE_ALLOCATION, b->size >= before, b->size >= now);
+            }
+        }
+    }
+    const gmd_interval *at;
+    for (uint64_t place = 0; (at = gmd_intervals_after(&d->owners, place)) != NULL;) {
+        uint64_t size = at->end - at->address;
+        place = at->end;
+        if (!is_expandable_at(d, at->address)) {
+            recount(&d->stats, FIGURE_OVERSIZE_SEGMENT, size >= before, size >= now);
+        }
+    }
+}
+
 static void use_settings(device_allocator *d, const settings *values)
 {
+    if (d->settings->max_split_bytes != values->max_split_bytes) {
+        recount_oversize(d, d->settings->max_split_bytes, values->max_split_bytes);
+    }
     bool is_switched = d->settings->expandable_segments != values->expandable_segments;
     d->has_both_kinds =
         (d->has_both_kinds || is_switched) && (statistics_reserved(&d->stats) || d->segments);

@@ -191,6 +191,15 @@ typedef struct gmd_pool_memory {
       "allocated, and `tell` gets each. 0: done; else nothing is changed")                         \
     X(void, drop_checkpoint, (gmd_checkpoint * checkpoint), "",                                    \
       "it is not needed any more; null is fine")                                                   \
+    X(int, set_pool_option, (int device, const uint64_t id[2], const char *name, int is_on),       \
+      "with `gmd_set_pool_memory`: options of `begin_pool` in traces, more of `private_pool`",     \
+      "of a held private pool: `no_split`: its blocks are handed out whole, so that no two lie "   \
+      "in "                                                                                        \
+      "one allocation of the device; `use_on_oom`: its free blocks serve requests for the "        \
+      "default pool that would be refused, and no others. 0: done")                                \
+    X(int, set_pool_memory, (int device, const uint64_t id[2], const gmd_pool_memory *memory), "", \
+      "where a private pool that is held and has no segments gets all of them from, and gives "    \
+      "them back to. Not with expandable segments. 0: done")                                       \
     X(unsigned, promises, (void),                                                                  \
       "`misuse`, `determinism`, `reference`, more of `alignment`, `snapshot` and `accounting`",    \
       "what it promises beyond this ABI, to be judged by: a set of `gmd_promise`")                 \
@@ -225,12 +234,6 @@ typedef struct gmd_pool_memory {
       "bytes of the live block, which may be more than were asked for; 0: none")                   \
     X(int, empty_pool, (int device, const uint64_t id[2]), "",                                     \
       "the memory of this private pool in which no block lies goes back to the device. 0: done")   \
-    X(int, set_pool_memory, (int device, const uint64_t id[2], const gmd_pool_memory *memory), "", \
-      "where a private pool that is held and has no segments gets them from. Not with "            \
-      "expandable segments. 0: done")                                                              \
-    X(int, set_pool_option, (int device, const uint64_t id[2], const char *name, int is_on), "",   \
-      "of a held private pool: `no_split`: its blocks are handed out whole; `use_on_oom`: its "    \
-      "free blocks serve requests for the default pool that would be refused. 0: done")            \
     X(int, change_settings, (const char *conf, char *message, size_t message_size), "",            \
       "settings while it is in use: of those not named, max_split_size_mb, "                       \
       "roundup_power2_divisions and garbage_collection_threshold fall back to their defaults. 0: " \

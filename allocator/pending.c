@@ -1,6 +1,7 @@
 #include "pending.h"
 
 #include "blocks.h"
+#include "capture_order.h"
 #include "gmd_cuda_scope.h"
 #include "history_ring.h"
 
@@ -194,6 +195,29 @@ static bool add_events(device_allocator *d, block *b)
     return !detail->uses;
 }
 
+static void forget_order(const pending *p, const block *b)
+{
+    if (p->captured) {
+        capture_order_forget(p->captured, b);
+    }
+}
+
+/* What is captured may say when it is free, too. A capture has a pool open. */
+static void note_order(device_allocator *d, block *b)
+{
+    pending *p = &d->pending;
+    const heap *own = block_set(b)->heap;
+    if (!d->settings->reuses_in_captures || !d->routes || own->is_idle) {
+        return;
+    }
+    if (!p->captured) {
+        p->captured = calloc(1, sizeof *p->captured);
+    }
+    if (p->captured) {
+        capture_order_mark(p->captured, b, own->stream);
+    }
+}
+
 static void attend(device_allocator *d)
 {
     device_attend(d, ATTEND_PENDING, !pending_is_empty(&d->pending));
@@ -230,9 +254,14 @@ void pending_add(device_allocator *d, block *b)
         return;
     }
     bool is_entered = cuda_scope_enter(&scope, d->device);
+    if (is_entered) { /* before uses that have events go */
+        note_order(d, b);
+    }
     if (!is_entered || !add_events(d, b)) {
         b->right = d->pending.deferred;
         d->pending.deferred = b;
+    } else {
+        forget_order(&d->pending, b);
     }
     if (is_entered) {
         cuda_scope_leave(&scope);
@@ -246,6 +275,7 @@ static void add_deferred(device_allocator *d)
         block *b = *link;
         if (add_events(d, b)) {
             *link = b->right;
+            forget_order(&d->pending, b);
             release_if_done(d, b); /* its events may have been complete before */
         } else {
             link = &b->right;
@@ -284,6 +314,38 @@ void pending_poll(device_allocator *d)
     attend(d);
 }
 
+static void drop_uses(pending *p, block *b)
+{
+    while (block_detail_of(b)->uses) {
+        drop_use(p, &block_detail_of(b)->uses);
+    }
+}
+
+static void remove_deferred(pending *p, const block *b)
+{
+    block **link = &p->deferred;
+    while (*link != b) {
+        link = &(*link)->right;
+    }
+    *link = b->right;
+}
+
+void pending_reuse_captured(device_allocator *d, cudaStream_t stream)
+{
+    cuda_scope scope;
+    pending *p = &d->pending;
+    if (!p->captured || !p->captured->marks || !cuda_scope_enter(&scope, d->device)) {
+        return;
+    }
+    for (block *b; (b = capture_order_take(p->captured, stream)) != NULL;) {
+        remove_deferred(p, b);
+        drop_uses(p, b);
+        release_if_done(d, b);
+    }
+    cuda_scope_leave(&scope);
+    attend(d);
+}
+
 bool pending_settle(device_allocator *d)
 {
     cuda_scope scope;
@@ -309,9 +371,8 @@ void pending_abandon(device_allocator *d)
 {
     for (block *b = d->pending.deferred, *next; b; b = next) {
         next = b->right;
-        while (block_detail_of(b)->uses) {
-            drop_use(&d->pending, &block_detail_of(b)->uses);
-        }
+        drop_uses(&d->pending, b);
+        forget_order(&d->pending, b);
         release_if_done(d, b); /* else with the last of its events */
     }
     d->pending.deferred = NULL;
@@ -360,6 +421,10 @@ void pending_release(device_allocator *d)
     pending_drop_events(d);
     free(p->events);
     free_queues(p);
+    if (p->captured) {
+        capture_order_release(p->captured);
+        free(p->captured);
+    }
     for (stream_use *u = p->spare_uses, *next; u; u = next) {
         next = u->next;
         free(u);

@@ -4,7 +4,8 @@
  * of them; it is free when all are complete. Events of one stream complete in order, so each stream
  * has a queue of its own, of which only the front is asked about: nothing waits behind another
  * stream's work. A stream that is being captured must not have events recorded on it: such blocks
- * are deferred until it is not, and so are those for which the device refused an event.
+ * are deferred until it is not, and so are those for which the device refused an event. With
+ * graph_capture_record_stream_reuse what is captured may release them sooner.
  *
  * The caller has exclusive access to the device. */
 #ifndef GMD_PENDING_H
@@ -20,6 +21,10 @@ void pending_add(device_allocator *d, block *b);
 
 /* Releases what is free by now, without waiting. */
 void pending_poll(device_allocator *d);
+
+/* A request on a stream that may be captured: releases blocks of the stream that were freed in this
+ * capture, where all that is captured next on it follows their last uses (capture_order.h). */
+void pending_reuse_captured(device_allocator *d, cudaStream_t stream);
 
 /* Waits for all, and releases them. False: some had to be left (the device refused, or their
  * stream is being captured). */

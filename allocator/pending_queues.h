@@ -40,6 +40,7 @@ typedef struct pending {
     size_t spare_events, event_capacity;
     stream_use *spare_uses;
     pending_event *spare_entries;
+    struct capture_order *captured; /* NULL: no block was freed in a capture that reuses them */
 } pending;
 
 static inline bool pending_is_empty(const pending *p)

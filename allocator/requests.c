@@ -59,7 +59,8 @@ __attribute__((flatten)) static void *malloc_cached(device_allocator *d, uint64_
         return NULL;
     }
     uint64_t address = 0;
-    if (!atomic_load_explicit(&d->attention, memory_order_relaxed) && !h->is_idle) {
+    bool is_current = s == device_settings(d); /* while it is entered they do not change */
+    if (is_current && !atomic_load_explicit(&d->attention, memory_order_relaxed) && !h->is_idle) {
         block *b = occupy_cached(s, h, size, requested);
         address = b ? places_address(&d->places, b->address) : 0;
     }
@@ -181,6 +182,9 @@ static block *find_block(request *r)
 {
     device_allocator *d = r->d;
     pending_poll(d);
+    if (d->settings->reuses_in_captures) {
+        pending_reuse_captured(d, r->stream);
+    }
     if (!find_set(r)) {
         return NULL;
     }

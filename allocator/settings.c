@@ -317,15 +317,9 @@ static gmd_status read_over_mib(reader *r, settings *s)
     return take_mib(r, &ignored, 1, "a size in MiB of at least 1");
 }
 
-/* While a stream is captured, what was freed with work of other streams stays aside until the end:
- * what torch does without this setting. */
 static gmd_status take_reuse_in_captures(reader *r, settings *s)
 {
-    (void)s;
-    reader before = *r;
-    bool is_on = false;
-    gmd_status status = take_bool(r, &is_on);
-    return is_on ? refuse(&before, "'False' (reuse within a capture is not implemented)") : status;
+    return take_bool(r, &s->reuses_in_captures);
 }
 
 static const struct {
@@ -339,6 +333,7 @@ static const struct {
     {"garbage_collection_threshold", take_gc_threshold},
     {"per_process_memory_fraction", take_memory_fraction},
     {"expandable_segments", take_expandable},
+    {"graph_capture_record_stream_reuse", take_reuse_in_captures},
     {"backend", take_backend},
     /* These have no say in what is allocated on the device, and when. */
     {"release_lock_on_cudamalloc", read_over_bool}, /* no stream waits for another's cudaMalloc */
@@ -348,7 +343,6 @@ static const struct {
     {"pinned_use_background_threads", read_over_bool},
     {"pinned_num_register_threads", read_over_threads},
     {"pinned_reserve_segment_size_mb", read_over_mib},
-    {"graph_capture_record_stream_reuse", take_reuse_in_captures},
 };
 
 /* NULL: there is none of this name; `near` has those that are spelt like it. */

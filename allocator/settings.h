@@ -29,6 +29,7 @@ typedef struct settings {
     double gc_threshold;                           /* of the memory limit; 0: no collection */
     double memory_fraction;                        /* of each device; 1: no limit is set */
     bool expandable_segments;
+    bool reuses_in_captures; /* blocks that were freed in a capture, as its order of work allows */
 } settings;
 
 /* NULL and "" are the defaults. GMD_BAD_INPUT names the token and what was expected. */

@@ -277,7 +277,7 @@ static void put_settings(gmd_snapshot_file *f, const settings *s, const char *co
     pickle_natural(&f->out, 1);
     put_flag(f, "release_lock_on_cudamalloc", false);
     put_flag(f, "pinned_use_cuda_host_register", false);
-    put_flag(f, "graph_capture_record_stream_reuse", false);
+    put_flag(f, "graph_capture_record_stream_reuse", s->reuses_in_captures);
     put_divisions(f, s);
     pickle_end_dict(&f->out);
 }

@@ -67,7 +67,7 @@ static const struct argp_option fuzz_options[] = {
     {"fail-fast", KEY_FAIL_FAST, NULL, 0, "end with the first finding", 1},
     {"without", KEY_WITHOUT, "NAMES", 0,
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
-     "pools, captures, checkpoints, "
+     "pools, captures, checkpoints, pool_options, "
      "threads, devices, settings, huge (sizes near 2^64), counts (many of one kind)",
      1},
     {"exhaustive", KEY_EXHAUSTIVE, "DEPTH", 0,

@@ -105,8 +105,14 @@ const char *abilities_lacking(const gmd_abilities *a, const gmd_trace *trace)
          "does not export"},
     };
     for (size_t i = 0; i < trace->count; i++) {
+        const gmd_request *r = &trace->requests[i];
+        if (gmd_op_has(r->op, GMD_FIELD_POOL_OPTIONS) && r->pool_options &&
+            !(a->set_pool_option && a->set_pool_memory)) {
+            return "needs gmd_set_pool_option and gmd_set_pool_memory, which the allocator does "
+                   "not export";
+        }
         for (size_t k = 0; k < sizeof abilities / sizeof *abilities; k++) {
-            if (!abilities[k].is_met && gmd_op_needs(trace->requests[i].op, abilities[k].need)) {
+            if (!abilities[k].is_met && gmd_op_needs(r->op, abilities[k].need)) {
                 return abilities[k].reason;
             }
         }

@@ -262,8 +262,9 @@ typedef struct gmd_view_thread {
 typedef struct gmd_view_limits {
     uint64_t bytes;        /* of reserved memory on the device; UINT64_MAX: none was set */
     uint64_t device_bytes; /* what the device has in all; 0: not known */
-    /* Refused ALLOC: what it takes of the device (gmd_abi.h), and what the limit and the device
-     * leave; else, and where it is not known, GMD_STAT_UNKNOWN. */
+    /* Refused ALLOC, and a served one where pools have options: what it takes of the device
+     * (gmd_abi.h), and what the limit and the device leave; else, and where it is not known,
+     * GMD_STAT_UNKNOWN. */
     uint64_t device_request, room;
 } gmd_view_limits;
 
@@ -273,9 +274,16 @@ typedef struct gmd_view_pools {
     const gmd_pool_failure
         *restored;             /* RESTORE_POOL: what was told that is not so; NULL: nothing */
     uint64_t restored_address; /* of the block in question */
-    uint32_t serial;           /* LAUNCH, RELEASE_POOL: the pool's serial number */
-    bool is_let_go;            /* RELEASE_POOL: nobody holds the pool any more */
-    bool is_capturing;         /* a stream is captured: nothing may be waited for */
+    uint32_t serial; /* the serial number of the pool that the request names; ALLOC: that the
+                        request goes to, 0: the default one */
+    uint8_t options; /* BEGIN_POOL: gmd_pool_option, those that the pool has now */
+    uint64_t lent;   /* bit p: pool p of the device has, or had, GMD_POOL_USE_ON_OOM */
+    const gmd_pool_failure *source; /* what was done with the memory of a pool that has its own, and
+                                       must not be; NULL: nothing */
+    uint32_t source_serial;         /* of that pool */
+    uint64_t source_address;
+    bool is_let_go;                   /* RELEASE_POOL: nobody holds the pool any more */
+    bool is_capturing;                /* a stream is captured: nothing may be waited for */
     const gmd_graph_access *accesses; /* LAUNCH: of the graph that was launched; else NULL */
     size_t access_count;
     /* ALLOC on a captured stream: work that was captured before in the block's memory, and need not

@@ -51,6 +51,9 @@
     KIND(private_pool, given_back, "a held pool's memory, which a graph uses, was given back", "") \
     KIND(private_pool, handed_on, "a graph and another's work met in memory", "found_by, left_by") \
     KIND(private_pool, call_failed, "the end or release of a pool failed", "failure")              \
+    KIND(private_pool, split, "two blocks of a pool without splits lie in one allocation", "")     \
+    KIND(private_pool, unused, "a request was refused that a pool's free block was to serve", "")  \
+    KIND(private_pool, source, "the memory of a pool's own source was not kept to", "what")        \
     KIND(private_pool, restored, "a pool was brought back otherwise than it was", "told")          \
     ORACLE(stream_order, 4,                                                                        \
            "memory gets a new owner only when its earlier owner's work runs before")               \

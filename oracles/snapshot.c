@@ -197,9 +197,12 @@ static const gmd_block_info *find_block(const inspection *l, uint64_t address)
     return low < l->count && l->blocks[low].address == address ? &l->blocks[low] : NULL;
 }
 
-static bool is_of_pool(const gmd_block_info *b, uint32_t pool)
+/* That its request went to; or one whose blocks serve the default pool's rather than a refusal. */
+static bool is_of_pool(const gmd_view *view, const gmd_block_info *b, uint32_t pool)
 {
-    return !b->pool_id[0] && b->pool_id[1] == pool;
+    bool is_lent =
+        !pool && b->pool_id[1] && view->pools.lent >> gmd_pool_number((uint32_t)b->pool_id[1]) & 1;
+    return !b->pool_id[0] && (b->pool_id[1] == pool || is_lent);
 }
 
 static void tell_pool(const live_check *c, const gmd_block_info *b, const gmd_live_block *live)
@@ -226,7 +229,7 @@ static void check_live(void *context, const gmd_live_block *live)
         c->found_empty += is_there;
         return;
     }
-    if (is_there && !is_of_pool(b, live->pool)) {
+    if (is_there && !is_of_pool(c->view, b, live->pool)) {
         c->has_failed = true;
         tell_pool(c, b, live);
         return;

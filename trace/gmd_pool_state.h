@@ -6,7 +6,9 @@
  * pool for its stream, and its graph has that hold: where a release leaves fewer holds than graphs,
  * the oldest graph goes. There is one capture at a time, and while it is under way no pool is
  * released and no graph launched. A checkpoint is of a pool that is held, lasts until the pool is
- * gone or has another one, and is neither made nor brought back while a capture is under way. */
+ * gone or has another one, and is neither made nor brought back while a capture is under way. The
+ * begin that makes a pool gives its options, which last as long as the pool; one whose blocks serve
+ * others (GMD_POOL_USE_ON_OOM) has neither graphs nor checkpoints. */
 #ifndef GMD_POOL_STATE_H
 #define GMD_POOL_STATE_H
 
@@ -18,6 +20,7 @@ typedef struct gmd_pool_state {    /* zero-initialised: there is none */
     uint32_t holders[GMD_MAX_DEVICES][GMD_MAX_POOLS];
     uint32_t graphs[GMD_MAX_DEVICES][GMD_MAX_POOLS];
     bool has_checkpoint[GMD_MAX_DEVICES][GMD_MAX_POOLS];
+    uint8_t options[GMD_MAX_DEVICES][GMD_MAX_POOLS]; /* gmd_pool_option; 0 where nobody holds it */
 } gmd_pool_state;
 
 /* Notes a request on a pool. NULL: done; else what would have to be there instead, and nothing

@@ -22,6 +22,7 @@
     X(STREAM_OR_ALL, "[STREAM]") /* without it GMD_ALL_STREAMS */                                  \
     X(OTHER_STREAM, "OTHER")                                                                       \
     X(POOL, "POOL")                                                                                \
+    X(POOL_OPTIONS, "[+no_split] [+use_on_oom] [+own_memory]") /* a set of gmd_pool_option */      \
     X(FUNCTION, "FUNCTION")                                                                        \
     X(COUNT, "N")     /* from 1 */                                                                 \
     X(ERROR, "ERROR") /* from 1 */                                                                 \
@@ -125,7 +126,7 @@ typedef enum gmd_pool_step {
     X(BUDGET, "budget", (BYTES_OR_NONE, DEVICE), GMD_NEEDS_BUDGETS,                                \
       GMD_IS_FOR_ALL | GMD_IS_OPTIONAL, NONE, (5, 80, 12))                                         \
     /* requests of the stream, or all of the device, go to the pool */                             \
-    X(BEGIN_POOL, "begin_pool", (POOL, STREAM_OR_ALL, DEVICE), GMD_NEEDS_POOLS,                    \
+    X(BEGIN_POOL, "begin_pool", (POOL, STREAM_OR_ALL, POOL_OPTIONS, DEVICE), GMD_NEEDS_POOLS,      \
       GMD_IS_FOR_ALL | GMD_IS_IN_ALPHABET, BEGIN, (30, 0, 0))                                      \
     X(END_POOL, "end_pool", (POOL, DEVICE), GMD_NEEDS_POOLS, GMD_IS_FOR_ALL | GMD_IS_IN_ALPHABET,  \
       END, (30, 0, 0))                                                                             \

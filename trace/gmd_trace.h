@@ -21,6 +21,19 @@
 /* What the author of a trace demands of an allocation (`expect alloc`, `expect oom`). */
 typedef enum gmd_expect { GMD_EXPECT_ANY, GMD_EXPECT_ALLOC, GMD_EXPECT_OOM } gmd_expect;
 
+/* What a private pool is made with, as bits (docs/trace-format.md). */
+typedef enum gmd_pool_option {
+    GMD_POOL_NO_SPLIT = 1,   /* its blocks are handed out whole */
+    GMD_POOL_USE_ON_OOM = 2, /* its free blocks serve the default pool rather than a refusal */
+    GMD_POOL_OWN_MEMORY = 4, /* its segments are not cudaMalloc's but its program's */
+    GMD_POOL_OPTION_SETS = 8 /* sets are below */
+} gmd_pool_option;
+
+#define GMD_POOL_OPTION_COUNT 3
+
+/* "no_split" and its like, of bit i. */
+extern const char *const gmd_pool_option_words[GMD_POOL_OPTION_COUNT];
+
 #define GMD_ALL_STREAMS   UINT32_MAX
 #define GMD_NO_BUDGET     UINT64_MAX
 #define GMD_MAX_DEVICES   16
@@ -33,8 +46,9 @@ typedef enum gmd_expect { GMD_EXPECT_ANY, GMD_EXPECT_ALLOC, GMD_EXPECT_OOM } gmd
 typedef struct gmd_request {
     uint8_t op; /* gmd_op */
     union {
-        uint8_t expect;      /* gmd_expect */
-        uint8_t every_later; /* 0 or 1 */
+        uint8_t expect;       /* gmd_expect */
+        uint8_t every_later;  /* 0 or 1 */
+        uint8_t pool_options; /* a set of gmd_pool_option, of a begin that makes the pool */
     };
     uint8_t device;  /* 0 where there is no such field; where there is a block, its own */
     uint8_t thread;  /* index into gmd_trace.threads; 0 is the main thread */

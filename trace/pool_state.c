@@ -14,6 +14,14 @@ static const char *begin(gmd_pool_state *state, const gmd_request *r, uint8_t de
     if (is_capture && r->stream == 0) {
         return "a capture of another stream than the default one";
     }
+    uint8_t options = is_capture ? 0 : r->pool_options;
+    if (options && state->holders[device][pool]) {
+        return "the options of a pool in the begin_pool that makes it";
+    }
+    if (is_capture && state->options[device][pool] & GMD_POOL_USE_ON_OOM) {
+        return "a capture into a pool without +use_on_oom";
+    }
+    state->options[device][pool] |= options;
     state->open[device] = (uint8_t)(pool + 1);
     state->holders[device][pool]++;
     if (is_capture) {
@@ -54,6 +62,7 @@ static const char *release(gmd_pool_state *state, uint8_t device, uint32_t pool)
     --*holders;
     *graphs = *graphs < *holders ? *graphs : *holders;
     state->has_checkpoint[device][pool] = state->has_checkpoint[device][pool] && *holders;
+    state->options[device][pool] = *holders ? state->options[device][pool] : 0;
     return NULL;
 }
 
@@ -64,6 +73,9 @@ static const char *checkpoint(gmd_pool_state *state, uint8_t device, uint32_t po
     }
     if (!state->holders[device][pool]) {
         return "a pool that was begun on the device and is not released yet";
+    }
+    if (state->options[device][pool] & GMD_POOL_USE_ON_OOM) {
+        return "a pool without +use_on_oom";
     }
     state->has_checkpoint[device][pool] = true;
     return NULL;
@@ -112,9 +124,15 @@ static const char *pool_violation(const gmd_pool_state *b, uint32_t device, uint
     if (b->graphs[device][pool] > b->holders[device][pool]) {
         return "each graph holds its pool";
     }
-    return b->has_checkpoint[device][pool] && !b->holders[device][pool]
-               ? "a pool with a checkpoint is held"
-               : NULL;
+    uint8_t options = b->options[device][pool];
+    bool is_lent = options & GMD_POOL_USE_ON_OOM;
+    if (is_lent && (b->graphs[device][pool] || b->has_checkpoint[device][pool])) {
+        return "a pool whose blocks serve others has neither graphs nor checkpoints";
+    }
+    return (b->has_checkpoint[device][pool] || options) && !b->holders[device][pool]
+               ? "a pool with a checkpoint or options is held"
+           : options >= GMD_POOL_OPTION_SETS ? "options of pools are known"
+                                             : NULL;
 }
 
 static const char *capture_violation(const gmd_pool_state *b)

@@ -22,7 +22,8 @@ static gmd_request meant(const gmd_request *r, const gmd_numbering *n)
                             GMD_FIELD_BIT(GMD_FIELD_FUNCTION);
     const uint32_t values = GMD_BYTES_FIELDS | GMD_DURATION_FIELDS |
                             GMD_FIELD_BIT(GMD_FIELD_FRACTION) | GMD_FIELD_BIT(GMD_FIELD_COUNT);
-    const uint32_t flags = GMD_FIELD_BIT(GMD_FIELD_EXPECT) | GMD_FIELD_BIT(GMD_FIELD_EVERY);
+    const uint32_t flags = GMD_FIELD_BIT(GMD_FIELD_EXPECT) | GMD_FIELD_BIT(GMD_FIELD_EVERY) |
+                           GMD_FIELD_BIT(GMD_FIELD_POOL_OPTIONS);
     gmd_request m = {
         .op = r->op,
         .expect = gmd_op_has_any(r->op, flags) ? r->expect : 0,

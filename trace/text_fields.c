@@ -14,13 +14,19 @@ static bool take_own_stream(text_parser *p, gmd_request *r)
                                   : text_stream_index(p, t, &r->stream);
 }
 
+/* No name has this sign. */
+static bool is_pool_option(text_token t)
+{
+    return t.length && t.text[0] == '+';
+}
+
 /* Nothing, or what begins the field that follows: all streams. */
 static bool take_stream_or_all(text_parser *p, gmd_request *r)
 {
     const char *before = p->at;
     text_token t = text_next_token(p);
     r->stream = GMD_ALL_STREAMS;
-    if (text_token_is(t, GMD_DEVICE_WORD)) {
+    if (text_token_is(t, GMD_DEVICE_WORD) || is_pool_option(t)) {
         p->at = before;
         return true;
     }
@@ -54,6 +60,35 @@ static bool take_every(text_parser *p, gmd_request *r)
     text_token t = text_next_token(p);
     r->every_later = text_token_is(t, "every");
     return !t.length || r->every_later || UNEXPECTED(p, "'every' or the end of the line", t);
+}
+
+static int pool_option_bit(text_token t)
+{
+    for (int i = 0; i < GMD_POOL_OPTION_COUNT; i++) {
+        const text_token word = {t.text + 1, t.length - 1};
+        if (text_token_is(word, gmd_pool_option_words[i])) {
+            return 1 << i;
+        }
+    }
+    return 0;
+}
+
+/* Each at most once, in any order. */
+static bool take_pool_options(text_parser *p, gmd_request *r)
+{
+    for (;;) {
+        const char *before = p->at;
+        text_token t = text_next_token(p);
+        if (!is_pool_option(t)) {
+            p->at = before;
+            return true;
+        }
+        int bit = pool_option_bit(t);
+        if (!bit || r->pool_options & bit) {
+            return UNEXPECTED(p, "'+no_split', '+use_on_oom' or '+own_memory', each once", t);
+        }
+        r->pool_options |= (uint8_t)bit;
+    }
 }
 
 static bool take_bytes_or_none(text_parser *p, gmd_request *r)
@@ -114,6 +149,8 @@ bool text_take_field(text_parser *p, gmd_field field, gmd_request *r)
         return take_counting_number(p, "an error code from 1", &r->error);
     case GMD_FIELD_EVERY:
         return take_every(p, r);
+    case GMD_FIELD_POOL_OPTIONS:
+        return take_pool_options(p, r);
     case GMD_FIELD_BYTES:
         return text_take_size(p, &r->bytes);
     case GMD_FIELD_BYTES_OR_NONE:

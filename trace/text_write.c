@@ -116,6 +116,13 @@ static void add_value(line *l, gmd_field field, const gmd_request *r)
     case GMD_FIELD_EVERY:
         add(l, "", r->every_later ? " every" : "");
         break;
+    case GMD_FIELD_POOL_OPTIONS:
+        for (int i = 0; i < GMD_POOL_OPTION_COUNT; i++) {
+            if (r->pool_options & 1u << i) {
+                add(l, " +", gmd_pool_option_words[i]);
+            }
+        }
+        break;
     case GMD_FIELD_BYTES:
         add(l, " ", gmd_format_exact_size(r->bytes, number));
         break;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const gmd_pool_option_words[GMD_POOL_OPTION_COUNT] = {"no_split", "use_on_oom",
+                                                                  "own_memory"};
+
 gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gmd_error *error)
 {
     if (names->count == names->capacity) {

@@ -61,6 +61,8 @@ static void check_values(walk *w, const gmd_request *r)
     find(w, !gmd_op_has(r->op, GMD_FIELD_ERROR) || r->error, "errors count from 1");
     find(w, !gmd_op_has(r->op, GMD_FIELD_EVERY) || r->every_later <= 1,
          "later calls fail, or do not");
+    find(w, !gmd_op_has(r->op, GMD_FIELD_POOL_OPTIONS) || r->pool_options < GMD_POOL_OPTION_SETS,
+         "options of pools are known");
 }
 
 /* --- its place in the sequence ----------------------------------------------------------- */

@@ -136,6 +136,7 @@ static void mend_values(gmd_outcome *o)
     mend_bool(&o->has_stats);
     mend_bool(&o->has_pools);
     mend_bool(&o->has_checkpoints);
+    mend_bool(&o->has_pool_options);
     o->is_cut_off = false; /* the parent's to fill in */
     mend_check(&o->check);
     mend_context(&o->known_context);

@@ -37,6 +37,7 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
     uint32_t pool = pool_table_of(&s->pools, r->device, stream);
+    s->view.pools.serial = pool;
     call_frame frame;
     enter_allocator(s, "gmd_malloc", &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
@@ -45,6 +46,8 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
         s->refusals.last = s->request_index;
+    }
+    if (s->view.out_of_memory || s->pools.has_options) {
         enter_for_question(s, "gmd_device_request");
         s->view.limits.device_request = s->subject.device_request
                                             ? s->subject.device_request((size_t)r->bytes)
@@ -73,6 +76,9 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     s->view.block = &b->live;
     s->view.pools.clash = s->captures.is_under_way ? session_capture_clash(s, &b->live) : NULL;
     view_refresh(s);
+    if (s->pools.has_options) {
+        s->view.limits.room = view_room(s, r->device);
+    }
     journal_writer_alloc(s, r, b->live.address);
     if (!s->is_over) {
         judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);

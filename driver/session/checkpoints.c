@@ -85,11 +85,25 @@ static size_t count_of_pool(const gmd_session *s, int device, uint32_t serial)
     return count;
 }
 
+static bool has_orphan(const gmd_session *s, int device, uint32_t serial)
+{
+    const session_block *b;
+    uint32_t id = 0;
+    do {
+        b = next_of_pool(s, device, serial, &id);
+    } while (b && !b->is_orphan);
+    return b;
+}
+
 gmd_status checkpoints_make(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     kept_pool *kept = &s->pools.kept[r->device][r->pool];
     uint32_t serial = s->pools.serials[r->device][r->pool];
     const uint64_t id[2] = {0, serial};
+    if (has_orphan(s, r->device, serial)) { /* it would be gone already */
+        drop(s, kept);
+        return GMD_OK;
+    }
     size_t count = count_of_pool(s, r->device, serial);
     session_block *blocks = malloc((count + 1) * sizeof *blocks);
     if (!blocks) {

@@ -173,6 +173,7 @@ void session_finish(gmd_session *session)
     o->has_stats = session->figures.has_stats;
     o->has_pools = session->subject.begin_pool != NULL;
     o->has_checkpoints = session->subject.checkpoint_pool != NULL;
+    o->has_pool_options = session->subject.set_pool_option && session->subject.set_pool_memory;
     o->stats = session->figures.stats[0];
     o->device_calls = session->calls.memory_calls;
     note_unfired_faults(session);

@@ -26,7 +26,10 @@ typedef struct pool_table {
     accepted_streams accepted[GMD_MAX_DEVICES];       /* of each device's open pool */
     kept_pool kept[GMD_MAX_DEVICES][GMD_MAX_POOLS];   /* checkpoints.h */
     bool has_missed_checkpoints;                      /* a note says so */
-    uint32_t returned; /* blocks that a restore has brought back, in this run */
+    uint64_t lent[GMD_MAX_DEVICES];       /* bit p: pool p has, or had, GMD_POOL_USE_ON_OOM */
+    bool has_options, has_missed_options; /* a pool of this run has some; a note says that they are
+                                             left out */
+    uint32_t returned;                    /* blocks that a restore has brought back, in this run */
 } pool_table;
 
 /* The serial number of the device's open pool (gmd_pool_number); 0: none is open. */

@@ -5,6 +5,7 @@
 #include "frames.h"
 #include "graphs.h"
 #include "notes.h"
+#include "pool_sources.h"
 
 #include <string.h>
 
@@ -76,6 +77,55 @@ static const gmd_pool_failure *release(gmd_session *s, int device, uint32_t pool
     return result != 0 ? &release_refused : NULL;
 }
 
+static bool set_option(gmd_session *s, const gmd_request *r, uint8_t option)
+{
+    const pool_id id = id_of(s, r->device, r->pool);
+    const gmd_subject *subject = &s->subject;
+    const gmd_pool_memory memory =
+        option == GMD_POOL_OWN_MEMORY
+            ? pool_sources_open(s, r->device, s->pools.serials[r->device][r->pool])
+            : (gmd_pool_memory){0};
+    call_frame frame;
+    enter_allocator(s, memory.allocate ? "gmd_set_pool_memory" : "gmd_set_pool_option", &frame);
+    int result =
+        memory.allocate ? subject->set_pool_memory(r->device, id.words, &memory)
+        : option == GMD_POOL_OWN_MEMORY
+            ? -1
+            : subject->set_pool_option(r->device, id.words,
+                                       gmd_pool_option_words[option == GMD_POOL_USE_ON_OOM], 1);
+    leave_allocator(s, &frame);
+    if (result != 0 && memory.allocate) {
+        memory.done(memory.context); /* it is nobody's */
+    }
+    return result == 0;
+}
+
+/* Those that the pool gets. What the allocator cannot do, or refuses, is left out. */
+static uint8_t set_options(gmd_session *s, const gmd_request *r)
+{
+    const gmd_subject *subject = &s->subject;
+    const char *missing = !subject->set_pool_option || !subject->set_pool_memory
+                              ? "the allocator does not export gmd_set_pool_option and "
+                                "gmd_set_pool_memory"
+                          : s->interleaving.overlap ? "threads are interleaved"
+                                                    : NULL;
+    uint8_t options = 0;
+    for (int i = 0; i < GMD_POOL_OPTION_COUNT && !missing; i++) {
+        uint8_t option = r->pool_options & (uint8_t)(1U << i);
+        if (option && set_option(s, r, option)) {
+            options |= option;
+        } else if (option && !s->view.faults.hit) {
+            session_note(s, "the allocator refused +%s of a private pool on device %d",
+                         gmd_pool_option_words[i], r->device);
+        }
+    }
+    if (missing && !s->pools.has_missed_options) {
+        session_note(s, "options of private pools are left out: %s", missing);
+        s->pools.has_missed_options = true;
+    }
+    return options;
+}
+
 /* An allocator may refuse to make a pool: requests then go where they went before. */
 static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
 {
@@ -84,11 +134,21 @@ static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
         .stream = stream, .takes_all = r->op == GMD_OP_BEGIN_POOL && r->stream == GMD_ALL_STREAMS};
     s->shared->outcome.known_context.has_begun_pool = true;
     name_pool(s, r->device, r->pool);
+    s->view.pools.serial = s->pools.serials[r->device][r->pool];
+    uint8_t *options = &state->options[r->device][r->pool];
     if (begin(s, r->device, r->pool)) {
+        if (r->op == GMD_OP_BEGIN_POOL && r->pool_options) {
+            *options = set_options(s, r);
+            s->pools.has_options = s->pools.has_options || *options;
+            if (*options & GMD_POOL_USE_ON_OOM) {
+                s->pools.lent[r->device] |= (uint64_t)1 << r->pool;
+            }
+        }
+        s->view.pools.options = *options;
         return true;
     }
     state->open[r->device] = 0;
-    state->holders[r->device][r->pool]--;
+    *options = --state->holders[r->device][r->pool] ? *options : 0;
     state->capturing = r->op == GMD_OP_BEGIN_CAPTURE ? 0 : state->capturing;
     if (!s->view.faults.hit) {
         session_note(s, "the allocator refused a private pool on device %d", r->device);

@@ -3,6 +3,7 @@
 #include "checkpoints.h"
 #include "frames.h"
 #include "gmd_assert.h"
+#include "pool_sources.h"
 #include "validity.h"
 #include "view.h"
 
@@ -36,6 +37,7 @@ void session_forget(gmd_session *s)
         checkpoints_drop_all(s);
         captures_forget(&s->captures);
         pool_table_clear(&s->pools);
+        pool_sources_forget();
     }
     uses_clear(&s->uses);
     s->faults.count = 0;

@@ -7,6 +7,7 @@
 #include "gmd_names.h"
 #include "gmd_promises.h"
 #include "notes.h"
+#include "pool_sources.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -212,6 +213,8 @@ void view_begin(gmd_session *s)
     s->view.pools.failure = s->view.pools.restored = NULL;
     s->view.pools.is_let_go = false;
     s->view.pools.clash = NULL;
+    s->view.pools.source = NULL;
+    s->view.pools.options = 0;
     s->view.pools.accesses = NULL;
     s->view.pools.access_count = 0;
     s->view.limits.device_request = GMD_STAT_UNKNOWN;
@@ -232,6 +235,7 @@ void view_device(gmd_session *s, int device)
     s->view.uses.recorded_count = 0;
     s->view.uses.recorded = 0;
     s->view.pools.is_capturing = s->captures.is_under_way;
+    s->view.pools.lent = s->pools.lent[device];
     s->view.limits.bytes = s->limits.bytes[device];
     s->view.limits.device_bytes = s->limits.total[device];
     if (s->figures.has_stats) {
@@ -301,6 +305,8 @@ void view_judge(gmd_session *s)
     s->view.calls.misuses = s->calls.misuses;
     s->view.calls.misuse_count = s->calls.misuse_count;
     session_judge_canaries(s);
+    pool_sources_show(s, s->view.request && s->view.request->op == GMD_OP_ALLOC ? s->view.block
+                                                                                : NULL);
     judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
     call_list_judged(&s->calls);
     if (s->runtime.sim && s->report.thread_after.last_error && s->view.thread.after) {

@@ -295,6 +295,10 @@ static void bind_optional(gmd_subject *s)
         s->restore_pool = NULL;
         s->drop_checkpoint = NULL;
     }
+    if (!s->begin_pool) {
+        s->set_pool_option = NULL;
+        s->set_pool_memory = NULL;
+    }
 }
 
 gmd_abilities gmd_subject_abilities(const gmd_subject *subject)

@@ -148,11 +148,12 @@ typedef struct gmd_outcome {
     uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
     double seconds;        /* wall time of the requests, without start-up and reading the input */
     uint32_t faults_planted, faults_unfired; /* `fault` requests carried out; that hit no call */
-    uint64_t known_count; /* violations that are known (--known): not among the below */
-    bool has_stats, has_pools, has_checkpoints; /* the allocator exports them */
-    gmd_stats stats;                            /* before the final clean-up */
-    uint64_t smallest_limit_bytes;              /* that it runs in; 0: it was not looked for */
-    gmd_workspace_use workspaces;               /* of a scenario */
+    uint64_t known_count;      /* violations that are known (--known): not among the below */
+    bool has_stats, has_pools; /* the allocator exports them */
+    bool has_checkpoints, has_pool_options;
+    gmd_stats stats;               /* before the final clean-up */
+    uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
+    gmd_workspace_use workspaces;  /* of a scenario */
     gmd_check check;
     known_context known_context;
     uint32_t violation_count, oracle_count, phase_count, bound_count, note_count;

@@ -190,6 +190,16 @@ static gmd_request make_allowed(gmd_generator *g, uint8_t device, uint32_t pool)
                          .pool = open ? open - 1u : pool};
 }
 
+/* Half of the pools that are made have options, of those that the profile has. A choice is drawn
+ * only where there are some: others' sequences are what they were before. */
+static void draw_pool_options(gmd_generator *g, gmd_request *r)
+{
+    bool is_made = r->op == GMD_OP_BEGIN_POOL && !g->pools.holders[r->device][r->pool];
+    if (is_made && g->profile->pool_options && gmd_random_chance(&g->random, 50)) {
+        r->pool_options = g->profile->pool_options;
+    }
+}
+
 /* One that can have it, from `first` on; `first`: none can. */
 static uint32_t choose_for_checkpoint(const gmd_generator *g, gmd_op op, uint8_t device,
                                       uint32_t first)
@@ -230,6 +240,7 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     } else if (gmd_op_has(r.op, GMD_FIELD_STREAM)) {
         r.stream = choose_stream(g);
     }
+    draw_pool_options(g, &r);
     if (gmd_pool_state_note(&g->pools, &r)) {
         r = make_allowed(g, device, r.pool);
         if (gmd_pool_state_note(&g->pools, &r)) {

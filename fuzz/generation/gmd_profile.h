@@ -31,9 +31,10 @@ typedef struct gmd_profile {
     uint32_t request_count;              /* of a sequence */
     uint32_t stream_count, thread_count; /* streams with s0, threads with main */
     gmd_conditions
-        conditions;   /* all but the interleaving; its settings are borrowed from the space */
-    double fraction;  /* first request: the memory fraction of each device; 1: not asked for */
-    bool interleaves; /* threads run between each other's calls, by a seed */
+        conditions;       /* all but the interleaving; its settings are borrowed from the space */
+    double fraction;      /* first request: the memory fraction of each device; 1: not asked for */
+    uint8_t pool_options; /* gmd_pool_option: what its pools are made with, some of them */
+    bool interleaves;     /* threads run between each other's calls, by a seed */
     uint32_t live_max;
     uint64_t palette[GMD_PALETTE_MAX]; /* the sizes that come again and again */
     uint32_t palette_count;
@@ -63,6 +64,7 @@ typedef struct gmd_profile_space {
     size_t conf_count;
     bool conf_is_fixed; /* always confs[0] */
     bool has_fraction, has_record_stream, has_pools, has_checkpoints;
+    bool has_pool_options;   /* no threads are interleaved where pools have some */
     bool has_captures;       /* where there are pools, and no threads are interleaved */
     bool has_reused_handles; /* of destroyed streams and events */
     bool has_moved_clock;    /* the host's clocks follow `advance`, by seconds to minutes then */

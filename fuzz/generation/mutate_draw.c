@@ -144,6 +144,16 @@ static uint32_t draw_value(mutant *m, uint8_t op)
     return gmd_op_has(op, GMD_FIELD_BYTES_OR_NONE) ? draw_budget(m) : 0;
 }
 
+/* Every tenth begin has options. */
+static gmd_input_pool_act draw_pool_act(mutant *m)
+{
+    gmd_input_pool_act act = (gmd_input_pool_act)below(m, GMD_POOL_PLAIN_ACTS);
+    bool has_options = act <= GMD_POOL_BEGIN_ON && chance(m, 10);
+    return has_options
+               ? gmd_input_pool_begin_with(act, (uint8_t)(1 + below(m, GMD_POOL_OPTION_SETS - 1)))
+               : act;
+}
+
 /* Only one or two pools are drawn, so that requests meet. */
 static void draw_on_pool(mutant *m, uint8_t *record, gmd_input_pool_act act)
 {
@@ -174,7 +184,7 @@ static uint8_t draw_op(mutant *m)
 void mutant_draw_record(mutant *m, uint8_t *record)
 {
     if (has_pools(m) && chance(m, 8)) {
-        draw_on_pool(m, record, (gmd_input_pool_act)below(m, GMD_POOL_ACTS));
+        draw_on_pool(m, record, draw_pool_act(m));
         return;
     }
     uint8_t op = draw_op(m);

@@ -9,6 +9,7 @@
 
 #define RACE_DRAWS        1 /* among those of one seed */
 #define RACE_EMPTY_WEIGHT 20
+#define OPTION_DRAWS      3
 #define CHECKPOINT_DRAWS  2
 
 const char *const gmd_profile_confs[] = {
@@ -147,6 +148,15 @@ static void draw_checkpoints(gmd_profile *p, const gmd_profile_space *space, uin
     }
 }
 
+/* Likewise: which options its pools may have. */
+static void draw_pool_options(gmd_profile *p, const gmd_profile_space *space, uint64_t seed)
+{
+    gmd_random r = {gmd_random_derive(seed, OPTION_DRAWS)};
+    bool can_be = space->has_pools && space->has_pool_options && !p->interleaves;
+    uint64_t set = gmd_random_below(&r, GMD_POOL_OPTION_SETS);
+    p->pool_options = can_be && gmd_random_chance(&r, 50) ? (uint8_t)set : 0;
+}
+
 /* An allocator without pools gets the sequences that it got before there were any. */
 static void draw_pools(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
 {
@@ -202,6 +212,7 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     draw_pools(p, space, &r);
     draw_captures(p, space, &r);
     draw_checkpoints(p, space, seed);
+    draw_pool_options(p, space, seed);
     p->conditions.reuses_handles = space->has_reused_handles && gmd_random_chance(&r, 40);
     p->conditions.moves_clock = space->has_moved_clock && gmd_random_chance(&r, 30);
     leave_out(p, space);
@@ -342,9 +353,10 @@ bool gmd_profile_race(gmd_profile *p, const gmd_profile_space *space, uint64_t s
 
 /* --- leaving out ------------------------------------------------------------------------- */
 
-const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
-                                          "empty_cache, destroy, leave_error, pools, captures, "
-                                          "checkpoints, threads, devices, settings, huge, counts";
+const char gmd_profile_left_out_names[] =
+    "fault, budget, fraction, record, wait, sync, "
+    "empty_cache, destroy, leave_error, pools, captures, "
+    "checkpoints, pool_options, threads, devices, settings, huge, counts";
 
 /* False: it is no kind of request that can be left out. */
 static bool leave_out_op(gmd_profile_space *space, const char *word)
@@ -374,6 +386,8 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
     space->has_captures = space->has_captures && !is_captures;
     bool is_checkpoints = strcmp(name, "checkpoints") == 0;
     space->has_checkpoints = space->has_checkpoints && !is_checkpoints;
+    bool is_options = strcmp(name, "pool_options") == 0;
+    space->has_pool_options = space->has_pool_options && !is_options;
     bool is_devices = strcmp(name, "devices") == 0, is_settings = strcmp(name, "settings") == 0;
     space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
     space->has_one_thread = space->has_one_thread || is_threads;
@@ -381,8 +395,8 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
     space->many_device_max = is_devices ? 0 : space->many_device_max;
     space->has_no_counts = space->has_no_counts || is_counts;
     space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
-    return is_pools || is_captures || is_checkpoints || is_huge || is_threads || is_devices ||
-           is_settings || is_counts;
+    return is_pools || is_captures || is_checkpoints || is_options || is_huge || is_threads ||
+           is_devices || is_settings || is_counts;
 }
 
 bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])

@@ -17,12 +17,37 @@ typedef enum gmd_input_pool_act {
     GMD_POOL_LAUNCH,  /* likewise */
     GMD_POOL_CHECKPOINT,
     GMD_POOL_RESTORE,
-    GMD_POOL_ACTS
+    GMD_POOL_PLAIN_ACTS,
+    /* GMD_POOL_BEGIN and GMD_POOL_BEGIN_ON with options: one for each set of them but the first */
+    GMD_POOL_BEGIN_WITH = GMD_POOL_PLAIN_ACTS,
+    GMD_POOL_BEGIN_ON_WITH = GMD_POOL_BEGIN_WITH + GMD_POOL_OPTION_SETS - 1,
+    GMD_POOL_ACTS = GMD_POOL_BEGIN_ON_WITH + GMD_POOL_OPTION_SETS - 1
 } gmd_input_pool_act;
 
 #define GMD_POOL_FIRST_ACTS GMD_POOL_CHECKPOINT /* those before it the first inputs knew */
 
 enum { GMD_POOL_NOT_LISTED = 255 };
+
+/* The options of a begin, and the act without them. */
+static inline uint8_t gmd_input_pool_options(gmd_input_pool_act act)
+{
+    uint32_t first = act < GMD_POOL_BEGIN_ON_WITH ? GMD_POOL_BEGIN_WITH : GMD_POOL_BEGIN_ON_WITH;
+    return act < GMD_POOL_PLAIN_ACTS ? 0 : (uint8_t)(act - first + 1);
+}
+
+static inline gmd_input_pool_act gmd_input_pool_plain(gmd_input_pool_act act)
+{
+    return act < GMD_POOL_PLAIN_ACTS      ? act
+           : act < GMD_POOL_BEGIN_ON_WITH ? GMD_POOL_BEGIN
+                                          : GMD_POOL_BEGIN_ON;
+}
+
+static inline gmd_input_pool_act gmd_input_pool_begin_with(gmd_input_pool_act begin,
+                                                           uint8_t options)
+{
+    uint32_t first = begin == GMD_POOL_BEGIN ? GMD_POOL_BEGIN_WITH : GMD_POOL_BEGIN_ON_WITH;
+    return options ? (gmd_input_pool_act)(first + options - 1) : begin;
+}
 
 /* The value of a record, and back. What the first inputs had in their values means what it meant.
  */
@@ -61,11 +86,12 @@ static inline void gmd_input_pools_open(gmd_input_pools *p, uint32_t count)
 
 /* `r` has the record's device and stream. False: it makes no sense here, and nothing changed. */
 static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint32_t target,
-                                        gmd_input_pool_act act)
+                                        gmd_input_pool_act act_with_options)
 {
-    static const uint8_t ops[GMD_POOL_ACTS] = {
+    static const uint8_t ops[GMD_POOL_PLAIN_ACTS] = {
         GMD_OP_BEGIN_POOL,    GMD_OP_BEGIN_POOL, GMD_OP_END_POOL,        GMD_OP_RELEASE_POOL,
         GMD_OP_BEGIN_CAPTURE, GMD_OP_LAUNCH,     GMD_OP_CHECKPOINT_POOL, GMD_OP_RESTORE_POOL};
+    gmd_input_pool_act act = gmd_input_pool_plain(act_with_options);
     uint32_t named = target % p->count;
     bool is_new = p->index[named] == GMD_POOL_NOT_LISTED;
     uint8_t open = p->state.open[r->device];
@@ -75,6 +101,9 @@ static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint
                 : gmd_op_has_any(ops[act], GMD_STREAM_FIELDS) ? r->stream
                                                               : 0;
     r->pool = act == GMD_POOL_END && open ? open - 1u : is_new ? p->used : p->index[named];
+    if (r->op == GMD_OP_BEGIN_POOL) {
+        r->pool_options = gmd_input_pool_options(act_with_options);
+    }
     if (gmd_pool_state_note(&p->state, r)) {
         return false;
     }
@@ -90,9 +119,11 @@ static inline gmd_input_pool_act gmd_input_pool_act_of(const gmd_request *r)
     bool is_of_capture = gmd_op_is_of_capture(r->op);
     switch ((gmd_pool_step)gmd_request_rows[r->op].pool_step) {
     case GMD_POOL_STEP_BEGIN:
-        return is_of_capture                  ? GMD_POOL_CAPTURE
-               : r->stream == GMD_ALL_STREAMS ? GMD_POOL_BEGIN
-                                              : GMD_POOL_BEGIN_ON;
+        return is_of_capture
+                   ? GMD_POOL_CAPTURE
+                   : gmd_input_pool_begin_with(r->stream == GMD_ALL_STREAMS ? GMD_POOL_BEGIN
+                                                                            : GMD_POOL_BEGIN_ON,
+                                               r->pool_options);
     case GMD_POOL_STEP_LAUNCH:
         return GMD_POOL_LAUNCH;
     case GMD_POOL_STEP_RELEASE:

@@ -462,6 +462,19 @@ static bool simplify_every(minimizer *m, size_t index)
     return is_every && try_request(m, index, &once);
 }
 
+static bool simplify_pool_options(minimizer *m, size_t index)
+{
+    gmd_request r = m->best->requests[index];
+    for (int i = 0; i < GMD_POOL_OPTION_COUNT; i++) {
+        gmd_request changed = r;
+        changed.pool_options &= (uint8_t) ~(1U << i);
+        if (changed.pool_options != r.pool_options && try_request(m, index, &changed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool simplify_fraction(minimizer *m, size_t index)
 {
     static const double fractions[] = {0.5, 0.25, 0.75, 0.1};
@@ -530,6 +543,8 @@ static bool simplify_field(minimizer *m, size_t index, gmd_field field)
         return simplify_every(m, index);
     case GMD_FIELD_FRACTION:
         return simplify_fraction(m, index);
+    case GMD_FIELD_POOL_OPTIONS:
+        return simplify_pool_options(m, index);
     default:
         return false;
     }

@@ -49,9 +49,12 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
                           const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
                           gmd_error *error);
 
-/* Whether the allocator exports private pools: a run of no requests, which fails as it would. */
-gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, bool *has_checkpoints,
-                                 gmd_error *error);
+/* What the allocator exports for private pools: a run of no requests, which fails as it would. */
+typedef struct gmd_pool_abilities {
+    bool are_there, have_checkpoints, have_options; /* the pools */
+} gmd_pool_abilities;
+
+gmd_status gmd_runner_find_pools(gmd_runner *runner, gmd_pool_abilities *pools, gmd_error *error);
 
 /* Many traces with the header of the first (gmd_fork_server_run_persistent), or where the allocator
  * exports gmd_restart, each with its own. */

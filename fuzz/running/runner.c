@@ -299,8 +299,7 @@ gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_in
     return status;
 }
 
-gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, bool *has_checkpoints,
-                                 gmd_error *error)
+gmd_status gmd_runner_find_pools(gmd_runner *runner, gmd_pool_abilities *pools, gmd_error *error)
 {
     gmd_trace trace;
     const gmd_outcome *outcome;
@@ -309,8 +308,11 @@ gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, bool *has_
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
         status = gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
-    *has_pools = status == GMD_OK && outcome->has_pools;
-    *has_checkpoints = *has_pools && outcome->has_checkpoints;
+    *pools = (gmd_pool_abilities){.are_there = status == GMD_OK && outcome->has_pools};
+    if (pools->are_there) {
+        pools->have_checkpoints = outcome->has_checkpoints;
+        pools->have_options = outcome->has_pool_options;
+    }
     gmd_trace_free(&trace);
     return status;
 }

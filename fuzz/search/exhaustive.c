@@ -261,13 +261,12 @@ static void search_all(search *s)
 static gmd_status choose_alphabet(search *s)
 {
     gmd_alphabet *a = &s->result->alphabet;
-    bool has_pools = false, has_checkpoints;
+    gmd_pool_abilities pools = {0};
     gmd_alphabet_for(a, s->options->run->conditions.capacity_bytes);
-    gmd_status status = s->options->with_pools ? gmd_runner_find_pools(&s->runner, &has_pools,
-                                                                       &has_checkpoints, s->error)
-                                               : GMD_OK;
-    a->pool_count = has_pools ? GMD_ALPHABET_POOLS : 0;
-    a->has_captures = has_pools && s->options->with_captures;
+    gmd_status status =
+        s->options->with_pools ? gmd_runner_find_pools(&s->runner, &pools, s->error) : GMD_OK;
+    a->pool_count = pools.are_there ? GMD_ALPHABET_POOLS : 0;
+    a->has_captures = pools.are_there && s->options->with_captures;
     for (uint32_t length = 1; length <= s->options->depth; length++) {
         s->result->unreduced += gmd_sequences_unreduced(a, length);
     }

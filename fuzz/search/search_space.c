@@ -77,8 +77,11 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
 {
     question q = {.error = error};
     gmd_runner_init(&q.runner, run);
-    q.status = gmd_runner_find_pools(&q.runner, &space->has_pools, &space->has_checkpoints, error);
-    space->has_captures = space->has_pools;
+    gmd_pool_abilities pools;
+    q.status = gmd_runner_find_pools(&q.runner, &pools, error);
+    space->has_pools = space->has_captures = pools.are_there;
+    space->has_checkpoints = pools.have_checkpoints;
+    space->has_pool_options = pools.have_options;
     if (q.status == GMD_OK && run->device.kind != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&q, space->device_max);
     }

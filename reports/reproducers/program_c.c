@@ -521,6 +521,10 @@ bool gmd_reproducer_fits_c(const gmd_reproducer *reproducer, char *reason, size_
             snprintf(reason, size, "it brings a private pool back to a checkpoint");
             return false;
         }
+        if (gmd_op_has(t->requests[i].op, GMD_FIELD_POOL_OPTIONS) && t->requests[i].pool_options) {
+            snprintf(reason, size, "it makes a private pool with options");
+            return false;
+        }
     }
     return true;
 }

@@ -21,6 +21,8 @@ static const char *misfit(const gmd_request *r)
            : r->op == GMD_OP_LEAVE_ERROR ? "no function of PyTorch leaves an error behind"
            : gmd_op_needs(r->op, GMD_NEEDS_CHECKPOINTS)
                ? "PyTorch brings pools back for torch.compile only"
+           : gmd_op_has(r->op, GMD_FIELD_POOL_OPTIONS) && r->pool_options
+               ? "it makes a private pool with options"
            : r->device ? "it needs several devices"
            : r->thread ? "it needs several threads"
            : r->op == GMD_OP_ALLOC && r->bytes > INT64_MAX

@@ -187,6 +187,94 @@ TEST_F(bench, during_a_capture_no_event_is_recorded_on_its_stream)
     expect_no_error_left();
 }
 
+/* `after` is ordered behind what is captured on `before`, and part of its capture. */
+static void order(cudaStream_t before, cudaStream_t after)
+{
+    cudaEvent_t event;
+    assert_int_equal(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    assert_int_equal(cudaEventRecord(event, before), cudaSuccess);
+    assert_int_equal(cudaStreamWaitEvent(after, event, 0), cudaSuccess);
+    assert_int_equal(cudaEventDestroy(event), cudaSuccess);
+}
+
+/* A block of the first stream that work of the second one, too, is captured with, freed. */
+static uint64_t free_in_capture(bench *b)
+{
+    begin(b, b->s1);
+    assert_int_equal(cudaStreamBeginCapture(b->s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    uint64_t freed = take(b, 512);
+    gmd_sim_access use = {freed, 512, true};
+    assert_int_equal(gmd_sim_launch(b->s1, 1000, &use, 1), cudaSuccess);
+    order(b->s1, b->s2);
+    assert_int_equal(gmd_sim_launch(b->s2, 1000, &use, 1), cudaSuccess);
+    record(b, freed, b->s2);
+    give(b, freed);
+    return freed;
+}
+
+static void leave_capture(bench *b)
+{
+    order(b->s2, b->s1); /* who forks joins */
+    cudaGraphDestroy(end_capture(b->s1));
+    end(b);
+    expect_no_error_left();
+}
+
+TEST_F(bench, a_block_is_used_again_within_a_capture_once_its_streams_have_joined)
+{
+    bench b = open_bench(GMD_GIB, "graph_capture_record_stream_reuse:True");
+    uint64_t freed = free_in_capture(&b);
+    assert_int_not_equal(take(&b, 512), freed);
+    order(b.s2, b.s1);
+    gmd_sim_access other = {freed, 0, false};
+    assert_int_equal(gmd_sim_launch(b.s1, 1000, &other, 0), cudaSuccess);
+    assert_int_equal(take(&b, 512), freed);
+    leave_capture(&b);
+}
+
+TEST_F(bench, without_the_setting_it_waits_for_the_end_of_the_capture)
+{
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t freed = free_in_capture(&b);
+    order(b.s2, b.s1);
+    assert_int_not_equal(take(&b, 512), freed);
+    leave_capture(&b);
+}
+
+TEST_F(bench, work_that_was_captured_after_the_join_must_join_as_well)
+{
+    bench b = open_bench(GMD_GIB, "graph_capture_record_stream_reuse:True");
+    begin(&b, b.s1);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    uint64_t freed = take(&b, 512);
+    gmd_sim_access use = {freed, 512, true};
+    order(b.s1, b.s2);
+    assert_int_equal(gmd_sim_launch(b.s2, 1000, &use, 1), cudaSuccess);
+    order(b.s2, b.s1);
+    assert_int_equal(gmd_sim_launch(b.s2, 1000, &use, 1), cudaSuccess);
+    record(&b, freed, b.s2);
+    give(&b, freed);
+    assert_int_not_equal(take(&b, 512), freed);
+    order(b.s2, b.s1);
+    assert_int_equal(take(&b, 512), freed);
+    leave_capture(&b);
+}
+
+TEST_F(bench, what_was_freed_in_one_capture_is_not_taken_for_free_in_the_next)
+{
+    bench b = open_bench(GMD_GIB, "graph_capture_record_stream_reuse:True");
+    uint64_t freed = free_in_capture(&b);
+    leave_capture(&b);
+    begin(&b, b.s1);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    order(b.s1, b.s2);
+    assert_int_not_equal(take(&b, 512), freed);
+    leave_capture(&b);
+    begin(&b, b.s1);
+    assert_int_equal(take(&b, 512), freed); /* by events, outside captures */
+    end(&b);
+}
+
 TEST_F(bench, a_captured_pool_keeps_its_addresses_while_it_is_held)
 {
     bench b = open_bench(GMD_GIB, "");

@@ -90,7 +90,8 @@ TEST(what_is_not_known_is_named_with_its_place)
 TEST(reuse_within_a_capture_can_be_switched_off_but_not_on)
 {
     parsed("graph_capture_record_stream_reuse:False");
-    expect_refused("graph_capture_record_stream_reuse:True", "not implemented");
+    settings s = parsed("graph_capture_record_stream_reuse:True");
+    assert_true(s.reuses_in_captures);
 }
 
 TEST(values_without_effect_are_checked_all_the_same)
@@ -201,12 +202,50 @@ TEST_F(bench, sizes_follow_changed_settings)
 
 TEST_F(bench, settings_that_are_refused_change_nothing)
 {
-    bench b = open_bench(GMD_GIB, "");
+    bench b = open_bench(GMD_GIB, "expandable_segments:True");
     take(&b, 512);
-    expect_change(&b, "roundup_power2_divisions:4,max_split_size_mb:64", GMD_FAILED,
-                  "max_split_size_mb cannot change while memory of device 0 is reserved");
+    expect_change(&b, "roundup_power2_divisions:4,large_segment_size_mb:64", GMD_FAILED,
+                  "large_segment_size_mb cannot change while memory of device 0 is reserved");
     take(&b, 1200 * GMD_KIB);
     assert_int_equal(stats_of(&b).allocated_bytes, 1200 * GMD_KIB + 512);
+}
+
+/* Blocks that are there stay as they are; what may be split or kept follows the new size. */
+TEST_F(bench, blocks_are_split_by_the_size_that_is_set_now)
+{
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t whole = take(&b, 60 * GMD_MIB);
+    give(&b, whole);
+    expect_change(&b, "max_split_size_mb:40", GMD_OK, "");
+    assert_int_not_equal(take(&b, 30 * GMD_MIB), whole); /* it is kept for requests of its like */
+    expect_change(&b, "", GMD_OK, "");                   /* as in torch: back to the default */
+    assert_int_equal(take(&b, 30 * GMD_MIB), whole);
+    assert_int_equal(take(&b, 30 * GMD_MIB), whole + 30 * GMD_MIB);
+}
+
+static void see_figure(void *context, const char *name, uint64_t value)
+{
+    uint64_t *seen = context;
+    if (strcmp(name, "oversize_allocations.current") == 0) {
+        seen[0] = value;
+    } else if (strcmp(name, "oversize_segments.current") == 0) {
+        seen[1] = value;
+    }
+}
+
+TEST_F(bench, oversize_is_what_the_size_that_is_set_now_says)
+{
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t large = take(&b, 60 * GMD_MIB), seen[2] = {99, 99};
+    give(&b, take(&b, 50 * GMD_MIB));
+    expect_change(&b, "max_split_size_mb:40", GMD_OK, "");
+    gmd_allocator_memory_stats(b.a, 0, see_figure, seen);
+    assert_int_equal(seen[0], 1);
+    assert_int_equal(seen[1], 2);
+    give(&b, large);
+    gmd_allocator_empty_cache(b.a);
+    gmd_allocator_memory_stats(b.a, 0, see_figure, seen);
+    assert_int_equal(seen[0] + seen[1], 0);
 }
 
 TEST_F(bench, any_setting_changes_while_nothing_is_reserved)

@@ -168,3 +168,63 @@ TEST(an_allocator_without_checkpoints_is_asked_without_them)
     assert_int_equal(o->note_count, 1);
     expect_clean(o);
 }
+
+TEST(no_checkpoint_is_made_of_a_block_whose_stream_is_gone)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1\n"
+                                        "alloc a 4MiB s1\n"
+                                        "destroy s1\n"
+                                        "checkpoint_pool p\n"
+                                        "restore_pool p\n"
+                                        "free a\n"));
+}
+
+/* --- options ------------------------------------------------------------------------------ */
+
+/* 64 MiB: the limit of the run holds three segments of 20 MiB. */
+TEST(a_pool_without_splits_hands_out_whole_segments)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1 +no_split\n"
+                                        "alloc a 2MiB s1\n"
+                                        "alloc b 2MiB s1\n"
+                                        "expect oom c 30MiB s1\n"
+                                        "free a\n"
+                                        "expect alloc d 1MiB s1\n"));
+}
+
+TEST(a_pool_that_is_for_that_serves_what_would_be_refused)
+{
+    expect_clean(run_lines("reference", "begin_pool p s1 +use_on_oom\n"
+                                        "alloc a 4MiB s1\n"
+                                        "alloc b 4MiB s1\n"
+                                        "free a\n"
+                                        "end_pool p\n"
+                                        "alloc c 40MiB s1\n"
+                                        "expect alloc d 4MiB s1\n"
+                                        "free d\n"));
+}
+
+TEST(a_pool_with_memory_of_its_own_goes_with_it)
+{
+    gmd_outcome *o = run_lines("reference", "begin_pool p s1 +no_split +own_memory\n"
+                                            "alloc a 20MiB s1\n"
+                                            "use a s1\n"
+                                            "free a\n"
+                                            "end_pool p\n"
+                                            "empty_cache\n"
+                                            "expect alloc b 40MiB s1\n"
+                                            "free b\n"
+                                            "release_pool p\n"
+                                            "begin_pool p s1 +own_memory\n"
+                                            "alloc c 2MiB s1\n");
+    assert_int_equal(o->note_count, 0);
+    expect_clean(o);
+}
+
+TEST(an_allocator_without_options_is_asked_without_them)
+{
+    gmd_outcome *o = run_lines("cudamalloc", "begin_pool p +no_split\n"
+                                             "alloc a 4MiB s1\n");
+    assert_false(o->has_pool_options);
+    expect_clean(o);
+}

@@ -97,10 +97,9 @@ static bool serves(const block *b, uint64_t size, cudaStream_t stream, uint32_t 
            (b->size <= SPLIT_MAX || size > SPLIT_MAX || b->size == size);
 }
 
-block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream)
+block *take_best_of(pool *p, uint64_t size, bool is_large, cudaStream_t stream, uint32_t owner)
 {
     block *best = NULL;
-    uint32_t owner = owner_for(p, stream);
     for (block *b = is_large ? p->large : p->small; b; b = b->next) {
         if (serves(b, size, stream, owner) &&
             (!best || b->size < best->size ||
@@ -114,11 +113,18 @@ block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream)
     return best;
 }
 
+block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream)
+{
+    return take_best_of(p, size, is_large, stream, owner_for(p, stream));
+}
+
 /* Small blocks give everything back that is not needed, large ones from a MiB on. */
 void split(block *b, uint64_t size, uint64_t requested)
 {
     uint64_t least = b->is_large ? MIB + 1 : UNIT;
-    if (b->size > SPLIT_MAX || b->size - size < least) {
+    bool is_whole =
+        is_kept_whole(&pools[b->device], b->owner) && (b->is_large || !faulty_is(SMALL_SPLIT));
+    if (is_whole || b->size > SPLIT_MAX || b->size - size < least) {
         return;
     }
     block *rest = malloc(sizeof *rest);

@@ -10,8 +10,9 @@
  * the largest cached segments are given back as make up for it; then all that are free, once the
  * host has waited for the blocks that wait; and since these may serve, too, the free blocks are
  * looked at again. While the stream of the request is captured nothing is given back, asked or
- * waited for; a block that waits for a captured stream does so from when the capture is over.
- * Private pools are in caching_routes.c, their checkpoints in caching_checkpoints.c.
+ * waited for; a block that waits for a captured stream does so from when the capture is over, but
+ * for what the captured graph says (caching_joins.c). Private pools are in caching_routes.c, their
+ * checkpoints in caching_checkpoints.c.
  *
  * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "caching_pool.h"
@@ -61,6 +62,12 @@ const char *const faulty_defects[] = {"pytorch182446",
                                       "restore_uncounted",
                                       "restore_untold",
                                       "restore_leaves_one",
+                                      "small_split",
+                                      "lent_first",
+                                      "lent_forgotten",
+                                      "source_passed_by",
+                                      "joins_own",
+                                      "source_not_told",
                                       NULL};
 
 pool pools[FAULTY_DEVICES];
@@ -199,10 +206,14 @@ static void let_go(pool *p, block *b)
     }
     if (b->recorded_count && has_captured(b)) {
         b->is_deferred = true;
+        if (!b->joins) {
+            note_joins(b);
+        }
         b->next = p->deferred;
         p->deferred = b;
         return;
     }
+    forget_joins(b);
     if (wait_for_recorded(p, b) && !b->waits) {
         give_to_list(b);
     }
@@ -244,10 +255,14 @@ static void release_segment(block *b)
     if (faulty_is(PEAK_NOT_KEPT)) {
         s->reserved_bytes_peak = s->reserved_bytes;
     }
-    if (cudaFree((void *)(uintptr_t)b->address) !=
-        cudaSuccess) { /* NOLINT(performance-no-int-to-ptr) */
+    void *memory = (void *)(uintptr_t)b->address; /* NOLINT(performance-no-int-to-ptr) */
+    const gmd_pool_memory *source = source_of(&pools[b->device], b->owner);
+    if (source && b->is_from_source && !faulty_is(SOURCE_NOT_TOLD)) {
+        source->release(source->context, memory, b->size, b->device);
+    } else if (cudaFree(memory) != cudaSuccess) {
         cudaGetLastError();
     }
+    note_segment(&pools[b->device], b->owner, false);
     free(b);
 }
 
@@ -346,6 +361,24 @@ static cudaError_t take_memory(void **memory, uint64_t size)
     return result;
 }
 
+/* From where the owner has its memory. */
+static bool take_segment(pool *p, block *b, uint64_t bytes, void **memory)
+{
+    const gmd_pool_memory *source = source_of(p, b->owner);
+    b->is_from_source = source && !(faulty_is(SOURCE_PASSED_BY) && bytes > LARGE_SEGMENT);
+    if (b->is_from_source) {
+        *memory = source->allocate(source->context, bytes, b->device);
+        return *memory;
+    }
+    if (take_memory(memory, bytes) == cudaSuccess) {
+        return true;
+    }
+    if (!faulty_is(VLLM36651)) {
+        cudaGetLastError();
+    }
+    return false;
+}
+
 static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t size)
 {
     void *memory = NULL;
@@ -354,10 +387,12 @@ static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t siz
     if ((!is_within_limit(p, bytes) && !faulty_is(CAP_AFTER)) || !(b = malloc(sizeof *b))) {
         return NULL;
     }
-    if (take_memory(&memory, bytes) != cudaSuccess) {
-        if (!faulty_is(VLLM36651)) {
-            cudaGetLastError();
-        }
+    *b = (block){.size = bytes,
+                 .device = device,
+                 .stream = stream,
+                 .owner = owner_for(p, stream),
+                 .is_large = size > SMALL_MAX};
+    if (!take_segment(p, b, bytes, &memory)) {
         free(b);
         return NULL;
     }
@@ -367,12 +402,8 @@ static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t siz
         return NULL;
     }
     faulty_count_segment(&p->stats, bytes);
-    *b = (block){.address = (uintptr_t)memory,
-                 .size = bytes,
-                 .device = device,
-                 .stream = stream,
-                 .owner = owner_for(p, stream),
-                 .is_large = size > SMALL_MAX};
+    b->address = (uintptr_t)memory;
+    note_segment(p, b->owner, true);
     return b;
 }
 
@@ -409,7 +440,8 @@ static block *retry(pool *p, int device, cudaStream_t stream, uint64_t size)
     if (!faulty_is(PYTORCH189504)) {
         b = take_best(p, size, size > SMALL_MAX, stream);
     }
-    return b ? b : add_segment(p, device, stream, size);
+    b = b ? b : add_segment(p, device, stream, size);
+    return b || faulty_is(LENT_FORGOTTEN) ? b : take_lent(p, size, size > SMALL_MAX, stream);
 }
 
 /* --- the ABI ------------------------------------------------------------------------------- */
@@ -432,8 +464,12 @@ static block *find_block(pool *p, int device, cudaStream_t stream, uint64_t size
     }
     if (captures) {
         note_capture(p, stream);
+        look_at_joins(p, stream);
     }
     block *b = take_best(p, size, size > SMALL_MAX, stream);
+    if (!b && faulty_is(LENT_FIRST)) {
+        b = take_lent(p, size, size > SMALL_MAX, stream);
+    }
     if (!b) {
         if (!captures) {
             collect_garbage(p, segment_size(size));

@@ -50,6 +50,12 @@ enum {
     RESTORE_UNCOUNTED,      /* what a restore frees stays in the figures */
     RESTORE_UNTOLD,         /* whoever asks for it does not learn what a restore frees */
     RESTORE_LEAVES_ONE,     /* a restore forgets the first block that it frees */
+    SMALL_SPLIT,            /* small blocks are split in a pool without splits, too */
+    LENT_FIRST,             /* a pool that serves others rather than a refusal does so at once */
+    LENT_FORGOTTEN,         /* such a pool never serves others */
+    SOURCE_PASSED_BY,       /* large segments of a pool with a source of its own are the device's */
+    JOINS_OWN,              /* a block freed in a capture is free as its own stream's work says */
+    SOURCE_NOT_TOLD,        /* memory of such a source goes back to the device without it */
 };
 
 #define MIB           ((uint64_t)1 << 20)
@@ -68,10 +74,14 @@ struct block {
     cudaStream_t stream;
     uint32_t owner; /* private pool: 1 + its number; 0: the default one */
     bool is_large, is_used, is_listed;
+    bool is_from_source;    /* the segment */
     uint32_t waits;         /* for so many events */
     cudaStream_t *recorded; /* other streams that use it, each once */
     uint32_t recorded_count;
-    bool is_deferred;      /* freed, and a recorded stream is captured: no event can be had */
+    bool is_deferred;       /* freed, and a recorded stream is captured: no event can be had */
+    cudaGraphNode_t *joins; /* deferred: what the next work of its streams followed then; NULL: */
+    size_t join_count;      /* that is not known */
+    unsigned long long capture;
     uint64_t freed_at;     /* requests so far, when it came into the list */
     block *before, *after; /* neighbours in the segment */
     block *next, **link;   /* in the list of free or of live blocks */
@@ -85,8 +95,12 @@ typedef struct wait {
 typedef struct private_pool {
     uint64_t id[2];
     uint32_t holders;
-    bool is_captured; /* graphs work in its memory, whichever of it is free */
-    bool has_failed;  /* a capture, while it was under way */
+    bool is_captured;       /* graphs work in its memory, whichever of it is free */
+    bool has_failed;        /* a capture, while it was under way */
+    bool is_whole;          /* blocks are not split */
+    bool is_lent;           /* free blocks serve requests of the default pool rather than none */
+    gmd_pool_memory memory; /* where its segments come from; `allocate` NULL: the device */
+    uint64_t segments;
 } private_pool;
 
 typedef struct pool {
@@ -126,6 +140,20 @@ uint32_t owner_for(const pool *p, cudaStream_t stream);
 /* A private pool that nobody holds any more; one that graphs work in. */
 bool is_given_up(const pool *p, uint32_t owner);
 bool is_kept_for_graphs(const pool *p, uint32_t owner);
+/* Blocks of it are handed out whole; NULL: its memory is the device's. */
+bool is_kept_whole(const pool *p, uint32_t owner);
+const gmd_pool_memory *source_of(const pool *p, uint32_t owner);
+/* A segment of it came, or went. */
+void note_segment(pool *p, uint32_t owner, bool is_new);
+/* For a request of the default pool: a free block of a pool that serves such; NULL: none. */
+block *take_lent(pool *p, uint64_t size, bool is_large, cudaStream_t stream);
+/* As take_best, of that owner. */
+block *take_best_of(pool *p, uint64_t size, bool is_large, cudaStream_t stream, uint32_t owner);
+/* The block is freed while its streams are captured; it is free in another way; blocks of the
+ * stream, which is captured, are free as far as the graph says so. */
+void note_joins(block *b);
+void forget_joins(block *b);
+void look_at_joins(pool *p, cudaStream_t stream);
 /* Work on the stream goes into a graph: nothing may be waited for, and nothing given back. */
 bool is_captured(cudaStream_t stream);
 /* Such a request goes to the pool that is open. */

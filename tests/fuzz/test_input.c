@@ -70,6 +70,7 @@ static bool same_request(const gmd_trace *a, const gmd_trace *b, size_t i, numbe
            thread_number(an, x) == thread_number(bn, y) &&
            (!has_stream(x) || x->stream == y->stream) &&
            (!gmd_op_is_on_pool(x->op) || x->pool == y->pool) &&
+           (!gmd_op_has(x->op, GMD_FIELD_POOL_OPTIONS) || x->pool_options == y->pool_options) &&
            (x->op != GMD_OP_WAIT || x->other_stream == y->other_stream) &&
            (!has_bytes(x) || x->bytes == y->bytes) &&
            (x->op != GMD_OP_FAULT ||

@@ -369,6 +369,30 @@ static bool nested_pools_are_same(const char *adapter, side *ours, side *torch)
     return is_same;
 }
 
+/* What a held pool has free stays with it when the cache is given back, whoever captures nothing
+ * into it, and goes with the last hold. */
+static const char held_pool[] = "gmd-trace 1\nbegin_pool p s1\nalloc a 4MiB s1\nalloc b 512 s1\n"
+                                "end_pool p\nfree a\nfree b\nempty_cache\nalloc c 4MiB s1\n"
+                                "begin_pool p s1\nalloc d 4MiB s1\nend_pool p\nfree d\n"
+                                "empty_cache\nrelease_pool p\nempty_cache\nrelease_pool p\n"
+                                "empty_cache\nalloc e 4MiB s1\n";
+
+enum { FIXED_REQUESTS = 32 }; /* room for those of the above */
+
+static bool held_pools_are_same(const char *adapter, side *ours, side *torch)
+{
+    gmd_trace trace;
+    gmd_error error;
+    if (gmd_trace_parse(&trace, held_pool, sizeof held_pool - 1, "held pool", &error) != GMD_OK) {
+        fprintf(stderr, "same_answers: %s\n", error.text);
+        exit(3);
+    }
+    bool is_same = answers_are_same(&trace, 0, "", GMD_GIB, adapter, ours, torch);
+    fprintf(is_same ? stdout : stderr, "held pool: %s\n", is_same ? "the same" : "different");
+    gmd_trace_free(&trace);
+    return is_same;
+}
+
 static side new_side(size_t requests)
 {
     size_t bytes = (requests + 2) * sizeof(answer);
@@ -391,7 +415,7 @@ int main(int argc, char **argv)
     }
     uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
     size_t requests = strtoull(argv[3], NULL, 10);
-    requests = requests < (size_t)2 * NESTED_POOLS ? (size_t)2 * NESTED_POOLS : requests;
+    requests = requests < FIXED_REQUESTS ? FIXED_REQUESTS : requests;
     if (gmd_torch_find(&found, NULL, &error) != GMD_OK ||
         gmd_torch_adapter(&found, GMD_TEST_LIB_DIR, false, adapter, &error) != GMD_OK) {
         fprintf(stderr, "same_answers: %s\n", error.text);
@@ -410,8 +434,9 @@ int main(int argc, char **argv)
         gmd_trace_free(&trace);
     }
     different += !nested_pools_are_same(adapter, &ours, &torch);
+    different += !held_pools_are_same(adapter, &ours, &torch);
     printf("%" PRIu64 " seeds from %" PRIu64
-           " on, %zu requests each, and nested pools: %d different\n",
+           " on, %zu requests each, nested and held pools: %d different\n",
            count, first, requests, different);
     return different ? 1 : 0;
 }

@@ -252,6 +252,31 @@ TEST_F(text, a_pool_is_kept_and_brought_back_while_it_is_held)
                         "x.gmd:6: expected end_capture before a restore_pool, found 'p'");
 }
 
+TEST_F(text, a_pool_is_made_with_its_options)
+{
+    parse_body("begin_pool p s1 +use_on_oom +no_split device 1\nbegin_pool q +own_memory\n");
+    assert_int_equal(parsed.requests[0].pool_options, GMD_POOL_NO_SPLIT | GMD_POOL_USE_ON_OOM);
+    assert_int_equal(parsed.requests[0].stream, 1);
+    assert_int_equal(parsed.requests[0].device, 1);
+    assert_int_equal(parsed.requests[1].pool_options, GMD_POOL_OWN_MEMORY);
+    assert_int_equal(parsed.requests[1].stream, GMD_ALL_STREAMS);
+    assert_body_refused("begin_pool p +split\n",
+                        "x.gmd:2: expected '+no_split', '+use_on_oom' or '+own_memory', each once, "
+                        "found '+split'");
+    assert_body_refused("begin_pool p +no_split +no_split\n",
+                        "x.gmd:2: expected '+no_split', '+use_on_oom' or '+own_memory', each once, "
+                        "found '+no_split'");
+    assert_body_refused("begin_pool p\nend_pool p\nbegin_pool p +no_split\n",
+                        "x.gmd:4: expected the options of a pool in the begin_pool that makes it, "
+                        "found 'p'");
+    assert_body_refused("begin_pool p +use_on_oom\nend_pool p\nbegin_capture p s1\n",
+                        "x.gmd:4: expected a capture into a pool without +use_on_oom, found 'p'");
+    assert_body_refused("begin_pool p +use_on_oom\ncheckpoint_pool p\n",
+                        "x.gmd:3: expected a pool without +use_on_oom, found 'p'");
+    parse_body("begin_pool p +no_split\nend_pool p\nrelease_pool p\nbegin_pool p +use_on_oom\n");
+    assert_int_equal(parsed.requests[3].pool_options, GMD_POOL_USE_ON_OOM);
+}
+
 TEST_F(text, two_captures_may_share_a_pool)
 {
     parse_body("begin_capture p s1\nend_capture p\nbegin_capture p s2\n"
