@@ -112,6 +112,14 @@ struct hash_of_lines {
     }
 };
 
+// Called before a number is given: nothing that throws may come after that.
+template <typename Value> void make_room(std::vector<Value> &list)
+{
+    if (list.size() == list.capacity()) {
+        list.reserve(list.size() * 2);
+    }
+}
+
 // Never destroyed, for blocks are freed at the very end. A stack's number is that of its lines: the
 // same line may be reached by several instructions.
 struct known_stacks {
@@ -133,6 +141,7 @@ struct known_stacks {
 
     uint32_t line_of(const std::string &words)
     {
+        make_room(lines);
         const auto added = line_numbers.emplace(words, static_cast<uint32_t>(lines.size()));
         if (added.second) {
             lines.push_back(&added.first->first);
@@ -142,6 +151,7 @@ struct known_stacks {
 
     uint32_t add_stack(line_list made)
     {
+        make_room(stacks);
         const auto added = numbers.emplace(std::move(made), static_cast<uint32_t>(stacks.size()));
         if (added.second) {
             stacks.push_back(&added.first->first);
