@@ -212,7 +212,7 @@ void name_places(known_stacks &known, const python_hold &hold, const python_walk
     }
 }
 
-// 0: a place of it is not known; then nothing is changed.
+// 0: a place of it is not known and there is room for more; then nothing is changed.
 uint32_t add_stack(known_stacks &known, const python_walk &walk)
 {
     const uint64_t hash = hash_of(walk);
@@ -225,7 +225,7 @@ uint32_t add_stack(known_stacks &known, const python_walk &walk)
     for (size_t i = 0; i < walk.count; i++) {
         const auto place = known.lines_of_places.find(walk.places[i]);
         if (place == known.lines_of_places.end()) {
-            return 0;
+            return known.lines_of_places.size() < most_places ? 0 : no_room;
         }
         if (place->second) {
             lines.push_back(place->second);

@@ -316,6 +316,32 @@ class Ends(unittest.TestCase):
             "      [line.split(b':')[1].decode() for line in said.split()[-4:-1]])"),
             (0, "True b':0:(a stack beyond those that there is room for)\\n' True True ['6', '7', '6']"))
 
+    @unittest.skipUnless(IS_READ, "each request asks Python")
+    def test_beyond_the_room_for_places_python_is_not_waited_for(self):
+        """Another thread has Python's lock, and gives it away for whoever waits 10 ms: once, at the return."""
+        self.assertEqual(self.run_program(
+            "import ctypes, os, sys, threading, time\n"
+            "h = ctypes.CDLL(os.environ['GMD_TEST_LIB_DIR'] + '/libgmd_torch_hooks.so')\n"
+            "h.gmd_torch_allow_python(1)\n"
+            "keep = h.gmd_torch_keep_stack\n"
+            "for code in range(132): exec(compile('keep();' * 1000, f'{code}.py', 'exec'))\n"
+            "text = ctypes.create_string_buffer(1000)\n"
+            "print(h.gmd_torch_stack_text(keep(), text, ctypes.c_size_t(1000)) and text.value)\n"
+            "def work():\n"
+            "    while is_on: pass\n"
+            "is_on, count = True, 1000\n"
+            "sys.setswitchinterval(0.01)\n"
+            "thread = threading.Thread(target=work)\n"
+            "thread.start()\n"
+            "def seconds():\n"
+            "    start = time.perf_counter()\n"
+            "    ctypes.CDLL(None).lfind(None, bytes(count), ctypes.byref(ctypes.c_size_t(count)), ctypes.c_size_t(1), keep)\n"
+            "    return time.perf_counter() - start\n"
+            "print(min(seconds() for _ in range(3)) < 1)\n"
+            "is_on = False\n"
+            "thread.join()"),
+            (0, "b':0:(a stack beyond those that there is room for)\\n'\nTrue"))
+
     def test_frames_are_read_where_they_lie(self):
         """Where the version is known: the very first stack shows whether that is right."""
         self.assertEqual(self.run_program(
