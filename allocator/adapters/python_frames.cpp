@@ -122,44 +122,58 @@ struct plain_reads {
 class careful_reads
 {
   public:
-    template <typename Value> static bool read(const char *from, size_t offset, Value &value)
+    careful_reads() : is_made(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
     {
-        static const careful_reads pipe;
-        return write(pipe.ends[1], from + offset, sizeof value) == ssize_t{sizeof value} &&
-               ::read(pipe.ends[0], &value, sizeof value) == ssize_t{sizeof value};
     }
 
-  private:
-    careful_reads()
+    ~careful_reads()
     {
-        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-            ends[0] = ends[1] = -1;
+        if (is_made) {
+            close(ends[0]);
+            close(ends[1]);
         }
     }
 
+    careful_reads(const careful_reads &) = delete;
+    careful_reads &operator=(const careful_reads &) = delete;
+
+    bool are_possible() const
+    {
+        return is_made;
+    }
+
+    template <typename Value> bool read(const char *from, size_t offset, Value &value) const
+    {
+        return write(ends[1], from + offset, sizeof value) == ssize_t{sizeof value} &&
+               ::read(ends[0], &value, sizeof value) == ssize_t{sizeof value};
+    }
+
+  private:
     int ends[2];
+    bool is_made;
 };
 
 // False: nothing is there.
 template <typename Reads>
-bool read_place(const frame_layout &l, const char *frame, python_place &place, bool &is_shown)
+bool read_place(const Reads &reads, const frame_layout &l, const char *frame, python_place &place,
+                bool &is_shown)
 {
     const char *code = nullptr;
     uint8_t owner = 0;
     int64_t instruction = 0;
-    if (!Reads::read(frame, l.code, code)) {
+    if (!reads.read(frame, l.code, code)) {
         return false;
     }
     if (l.owner < 0) {
         int32_t half = 0;
-        if (!Reads::read(frame, l.instruction, half)) {
+        if (!reads.read(frame, l.instruction, half)) {
             return false;
         }
         instruction = int64_t{half} * 2;
     } else {
         const char *at = nullptr;
-        if (!Reads::read(frame, static_cast<size_t>(l.owner), owner) ||
-            !Reads::read(frame, l.instruction, at)) {
+        if (!reads.read(frame, static_cast<size_t>(l.owner), owner) ||
+            !reads.read(frame, l.instruction, at)) {
             return false;
         }
         instruction = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at) -
@@ -173,18 +187,19 @@ bool read_place(const frame_layout &l, const char *frame, python_place &place, b
 }
 
 template <typename Reads>
-bool read_frames(const frame_layout l, const thread_state *thread, python_walk &walk)
+bool read_frames(const Reads &reads, const frame_layout l, const thread_state *thread,
+                 python_walk &walk)
 {
     const char *frame = nullptr;
     walk.count = 0;
-    if (!Reads::read(reinterpret_cast<const char *>(thread), l.thread_frames, frame) ||
-        (l.innermost >= 0 && !Reads::read(frame, static_cast<size_t>(l.innermost), frame))) {
+    if (!reads.read(reinterpret_cast<const char *>(thread), l.thread_frames, frame) ||
+        (l.innermost >= 0 && !reads.read(frame, static_cast<size_t>(l.innermost), frame))) {
         return false;
     }
     while (frame && walk.count < most_python_frames) {
         bool is_shown = true;
-        if (!read_place<Reads>(l, frame, walk.places[walk.count], is_shown) ||
-            !Reads::read(frame, l.previous, frame)) {
+        if (!read_place(reads, l, frame, walk.places[walk.count], is_shown) ||
+            !reads.read(frame, l.previous, frame)) {
             return false;
         }
         walk.count += is_shown;
@@ -228,6 +243,28 @@ bool is_same_walk(const python &p, const frame_layout &l, const python_walk &rea
     return is_same && at == count;
 }
 
+// UNKNOWN: it was not possible to look, or what was read may be a part of the stack only. Python's
+// lock is held.
+trust judge(const python &p, const frame_layout *l, python_object *const *frames,
+            const python_place *taken, size_t count)
+{
+    static python_walk read;
+    const careful_reads reads;
+    if (!l) {
+        return REFUSED;
+    }
+    if (!reads.are_possible()) {
+        return UNKNOWN;
+    }
+    if (!read_frames(reads, *l, p.this_thread(), read)) {
+        return REFUSED;
+    }
+    if (read.count == most_python_frames) {
+        return UNKNOWN;
+    }
+    return is_same_walk(p, *l, read, frames, taken, count) ? TRUSTED : REFUSED;
+}
+
 } // namespace
 
 bool python_knows_this_thread()
@@ -244,7 +281,7 @@ bool python_reads_frames()
 bool python_read_frames(python_walk &walk)
 {
     return python_reads_frames() &&
-           read_frames<plain_reads>(*known_layout, the_python().this_thread(), walk);
+           read_frames(plain_reads{}, *known_layout, the_python().this_thread(), walk);
 }
 
 // --- by Python's functions -----------------------------------------------------------------------
@@ -283,12 +320,8 @@ void python_hold::take_frames(python_walk &walk)
     walk.count = count;
     std::copy(taken, taken + count, walk.places);
     if (trusted.load(std::memory_order_relaxed) == UNKNOWN && count && is_whole) {
-        static python_walk read; // Python's lock is held
-        const frame_layout *l = layout_of(p);
-        const bool is_right = l && read_frames<careful_reads>(*l, p.this_thread(), read) &&
-                              is_same_walk(p, *l, read, frames, taken, count);
-        known_layout = l;
-        trusted.store(is_right ? TRUSTED : REFUSED, std::memory_order_release);
+        known_layout = layout_of(p);
+        trusted.store(judge(p, known_layout, frames, taken, count), std::memory_order_release);
     }
 }
 

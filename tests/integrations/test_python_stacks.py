@@ -352,6 +352,33 @@ class Ends(unittest.TestCase):
             "h.gmd_torch_keep_stack()\n"
             "print(before, h.gmd_torch_reads_frames())"), (0, f"0 {int(IS_READ)}"))
 
+    def test_what_cannot_be_looked_at_is_looked_at_later(self):
+        """A process without a descriptor that is free; and none is taken for good."""
+        self.assertEqual(self.run_program(
+            "import ctypes, os, resource\n"
+            "h = ctypes.CDLL(os.environ['GMD_TEST_LIB_DIR'] + '/libgmd_torch_hooks.so')\n"
+            "h.gmd_torch_allow_python(1)\n"
+            "limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+            "used = os.listdir('/proc/self/fd')\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))\n"
+            "h.gmd_torch_keep_stack()\n"
+            "before = h.gmd_torch_reads_frames()\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))\n"
+            "h.gmd_torch_keep_stack()\n"
+            "print(before, h.gmd_torch_reads_frames(), os.listdir('/proc/self/fd') == used)"),
+            (0, f"0 {int(IS_READ)} True"))
+
+    def test_a_stack_as_deep_as_there_is_room_for_does_not_decide(self):
+        self.assertEqual(self.run_program(
+            "import ctypes, os\n"
+            "h = ctypes.CDLL(os.environ['GMD_TEST_LIB_DIR'] + '/libgmd_torch_hooks.so')\n"
+            "h.gmd_torch_allow_python(1)\n"
+            "def sink(depth): return sink(depth - 1) if depth else h.gmd_torch_keep_stack()\n"
+            "sink(126)\n"
+            "before = h.gmd_torch_reads_frames()\n"
+            "sink(125)\n"
+            "print(before, h.gmd_torch_reads_frames())"), (0, f"0 {int(IS_READ)}"))
+
 
 if __name__ == "__main__":
     unittest.main()
