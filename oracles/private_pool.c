@@ -200,7 +200,9 @@ static void check_whole(pools *p, const gmd_view *view, gmd_judge *judge)
                           gmd_pool_number(b->pool));
         return;
     }
-    gmd_intervals_insert(&p->whole, range.address, range.address + range.size, b->born);
+    if (!gmd_intervals_insert(&p->whole, range.address, range.address + range.size, b->born)) {
+        p->is_lost = true;
+    }
 }
 
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
@@ -266,11 +268,16 @@ static void follow_options(pools *p, const gmd_view *view)
     if (!has_options || options_of(p, key)) {
         return;
     }
-    if (!GMD_GROW(&p->with_options, &p->capacity, p->count + 1)) {
+    size_t i = 0; /* an entry whose pool is gone, else a new one */
+    while (i < p->count && p->with_options[i].options) {
+        i++;
+    }
+    if (i == p->count && !GMD_GROW(&p->with_options, &p->capacity, i + 1)) {
         p->is_lost = true;
         return;
     }
-    p->with_options[p->count++] = (known_options){key, view->pools.options};
+    p->with_options[i] = (known_options){key, view->pools.options};
+    p->count += i == p->count;
 }
 
 /* Blocks that outlive their pool keep their allocations; it serves nobody any more. */

@@ -57,6 +57,15 @@ static void release(bench *b, uint32_t pool, bool is_let_go)
     b->view.pools.is_let_go = false;
 }
 
+static void begin_with(bench *b, uint32_t pool, uint8_t options)
+{
+    b->request = (gmd_request){.op = GMD_OP_BEGIN_POOL, .pool = pool - 1};
+    b->view.pools.serial = pool;
+    b->view.pools.options = options;
+    oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    b->view.pools.options = 0;
+}
+
 static void expect_clean(bench *b)
 {
     assert_string_equal(b->judge.first, "");
@@ -140,6 +149,27 @@ TEST(a_pool_that_nobody_holds_owns_nothing)
     release(&b, 1, true);
     hand_out(&b, 0, 12288, 0);
     expect_clean(&b);
+}
+
+TEST(what_a_pool_was_made_with_goes_with_it_and_comes_again)
+{
+    bench b;
+    open_bench(&b);
+    b.view.limits.room = GMD_STAT_UNKNOWN; /* so a pool that serves others may always do so */
+    begin_with(&b, 1, GMD_POOL_USE_ON_OOM);
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 0, 4096, 0);
+    release(&b, 1, true);
+    begin_with(&b, 2, GMD_POOL_USE_ON_OOM);
+    begin_with(&b, 1, GMD_POOL_USE_ON_OOM);
+    hand_out(&b, 8192, 4096, 1);
+    hand_out(&b, 8192, 4096, 0);
+    assert_string_equal(b.judge.first, "");
+    release(&b, 1, true);
+    begin_with(&b, 1, 0);
+    hand_out(&b, 16384, 4096, 1);
+    hand_out(&b, 16384, 4096, 0);
+    expect_said(&b, "lies in memory of private pool 0");
 }
 
 TEST(a_pool_that_somebody_else_holds_keeps_its_memory)
