@@ -105,9 +105,12 @@ static bool push(capture_order *o, const cudaGraphNode_t *nodes, size_t count)
     return true;
 }
 
-/* What the node follows is to be looked at, too. */
+/* What the node waits for the end of is to be looked at, too: not what it may overlap, as behind a
+ * programmatic edge. Without a place for the edges CUDA fails where there is such a one
+ * (cudaErrorLossyQuery), and nothing would be known. */
 static bool push_parents(capture_order *o, cudaGraphNode_t node)
 {
+    static const cudaGraphEdgeData whole;
     size_t count = 0;
     if (!cuda_succeeded(cudaGraphNodeGetDependencies(node, NULL, NULL, &count)) ||
         !GMD_GROW(&o->left, &o->left_capacity, o->left_count + count) ||
@@ -118,7 +121,13 @@ static bool push_parents(capture_order *o, cudaGraphNode_t node)
                                                               o->edges, &count))) {
         return false;
     }
-    o->left_count += count;
+    cudaGraphNode_t *parents = o->left + o->left_count;
+    for (size_t i = 0; i < count; i++) {
+        if (memcmp(&o->edges[i], &whole, sizeof whole) == 0) {
+            *parents++ = o->left[o->left_count + i];
+        }
+    }
+    o->left_count = (size_t)(parents - o->left);
     return true;
 }
 
@@ -197,7 +206,11 @@ static bool find_order(capture_order *o, cudaStream_t stream)
             return false;
         }
     }
-    return keep_latest(o, &now);
+    if (!keep_latest(o, &now)) {
+        start_anew(o);
+        return false;
+    }
+    return true;
 }
 
 static bool is_free_now(const capture_order *o, const capture_marks *m)
