@@ -122,9 +122,7 @@ struct plain_reads {
 class careful_reads
 {
   public:
-    careful_reads() : is_made(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
-    {
-    }
+    careful_reads() : is_made(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {}
 
     ~careful_reads()
     {
