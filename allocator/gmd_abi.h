@@ -193,10 +193,9 @@ typedef struct gmd_pool_memory {
       "it is not needed any more; null is fine")                                                   \
     X(int, set_pool_option, (int device, const uint64_t id[2], const char *name, int is_on),       \
       "with `gmd_set_pool_memory`: options of `begin_pool` in traces, more of `private_pool`",     \
-      "of a held private pool: `no_split`: its blocks are handed out whole, so that no two lie "   \
-      "in "                                                                                        \
-      "one allocation of the device; `use_on_oom`: its free blocks serve requests for the "        \
-      "default pool that would be refused, and no others. 0: done")                                \
+      "of a held private pool: `no_split`: its blocks are handed out whole, so that no two "       \
+      "lie in one allocation of the device; `use_on_oom`: its free blocks serve requests for "     \
+      "the default pool that would be refused, and no others. 0: done")                            \
     X(int, set_pool_memory, (int device, const uint64_t id[2], const gmd_pool_memory *memory), "", \
       "where a private pool that is held and has no segments gets all of them from, and gives "    \
       "them back to. Not with expandable segments. 0: done")                                       \

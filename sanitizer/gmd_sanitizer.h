@@ -26,8 +26,10 @@ GMD_SANITIZER_EXPORT void gmd_sanitizer_set_stack_source(gmd_stack_source *sourc
 
 /* Likewise, who keeps stacks itself: the first function gives the calling thread's a number (0: it
  * has none), the second writes a line FILE:LINE:FUNCTION for each frame of one, the innermost
- * first, and gives the bytes. The sanitizer does not ask the allocator
- * for stacks then. */
+ * first, and gives the bytes. The sanitizer does not ask the allocator for stacks then. Neither is
+ * NULL; both are called from any thread, until the process ends. A stack that has a number keeps
+ * its lines, which are the functions' own; `text` belongs to the sanitizer, and is not
+ * terminated. */
 GMD_SANITIZER_EXPORT void gmd_sanitizer_set_stacks(uint32_t (*keep)(void),
                                                    size_t (*text)(uint32_t stack, char *text,
                                                                   size_t size));

@@ -77,22 +77,21 @@ static const gmd_pool_failure *release(gmd_session *s, int device, uint32_t pool
     return result != 0 ? &release_refused : NULL;
 }
 
-static bool set_option(gmd_session *s, const gmd_request *r, uint8_t option)
+/* That of bit i. */
+static bool set_option(gmd_session *s, const gmd_request *r, int i)
 {
+    const bool is_own_memory = GMD_POOL_OWN_MEMORY >> i & 1;
     const pool_id id = id_of(s, r->device, r->pool);
     const gmd_subject *subject = &s->subject;
     const gmd_pool_memory memory =
-        option == GMD_POOL_OWN_MEMORY
-            ? pool_sources_open(s, r->device, s->pools.serials[r->device][r->pool])
-            : (gmd_pool_memory){0};
+        is_own_memory ? pool_sources_open(s, r->device, s->pools.serials[r->device][r->pool])
+                      : (gmd_pool_memory){0};
     call_frame frame;
     enter_allocator(s, memory.allocate ? "gmd_set_pool_memory" : "gmd_set_pool_option", &frame);
-    int result =
-        memory.allocate ? subject->set_pool_memory(r->device, id.words, &memory)
-        : option == GMD_POOL_OWN_MEMORY
-            ? -1
-            : subject->set_pool_option(r->device, id.words,
-                                       gmd_pool_option_words[option == GMD_POOL_USE_ON_OOM], 1);
+    int result = memory.allocate ? subject->set_pool_memory(r->device, id.words, &memory)
+                 : is_own_memory
+                     ? -1
+                     : subject->set_pool_option(r->device, id.words, gmd_pool_option_words[i], 1);
     leave_allocator(s, &frame);
     if (result != 0 && memory.allocate) {
         memory.done(memory.context); /* it is nobody's */
@@ -112,7 +111,7 @@ static uint8_t set_options(gmd_session *s, const gmd_request *r)
     uint8_t options = 0;
     for (int i = 0; i < GMD_POOL_OPTION_COUNT && !missing; i++) {
         uint8_t option = r->pool_options & (uint8_t)(1U << i);
-        if (option && set_option(s, r, option)) {
+        if (option && set_option(s, r, i)) {
             options |= option;
         } else if (option && !s->view.faults.hit) {
             session_note(s, "the allocator refused +%s of a private pool on device %d",
