@@ -36,7 +36,9 @@ typedef struct block_detail {
     uint32_t stack;       /* allocated, while the history keeps stacks: of its allocation */
     uint64_t lookups;     /* free, of cudaMalloc: its pool's count of lookups when it became free */
     uint64_t visits;      /* of the latest walk of validity.c */
-    uint64_t padding[3];
+    uint64_t capture;     /* of a private pool, with reuses_in_captures: the capture that it was
+                             allocated in, by its id; 0: none */
+    uint64_t padding[2];
 } block_detail;
 
 _Static_assert(sizeof(block_detail) == 64, "a detail is one cache line");

@@ -51,10 +51,16 @@ static bool add_marks(capture_marks **marks, cudaStream_t stream)
     return true;
 }
 
+void capture_order_begin(block *b, cudaStream_t own)
+{
+    capture_now now = {0};
+    block_detail_of(b)->capture = look_at(own, &now) ? now.id : 0;
+}
+
 void capture_order_mark(capture_order *o, block *b, cudaStream_t own)
 {
     capture_marks *m = NULL;
-    bool is_marked = add_marks(&m, own);
+    bool is_marked = add_marks(&m, own) && m->capture == block_detail_of(b)->capture;
     for (const stream_use *u = block_detail_of(b)->uses; u && is_marked; u = u->next) {
         is_marked = add_marks(&m, u->by->stream);
     }

@@ -1,5 +1,6 @@
-/* capture_order.h - which blocks that were freed while a stream was captured may be used again
- * within the capture (graph_capture_record_stream_reuse).
+/* capture_order.h - which blocks that were allocated and freed in a capture may be used again
+ * within it (graph_capture_record_stream_reuse). A block from before may have work that no graph
+ * knows.
  *
  * At its free a block gets marks: for each stream that uses it, and for its own, the nodes of the
  * graph that the stream's next work will follow. A request on the block's stream may have the block
@@ -37,7 +38,11 @@ typedef struct capture_order {
     size_t edge_capacity;
 } capture_order;
 
-/* The block was freed. Without host memory, or where a stream is not captured, it gets no marks. */
+/* The block was allocated for the stream. */
+void capture_order_begin(block *b, cudaStream_t own);
+
+/* The block was freed. Without host memory, where a stream is not captured, or if it was not
+ * allocated in this capture, it gets no marks. */
 void capture_order_mark(capture_order *o, block *b, cudaStream_t own);
 
 /* Its marks are forgotten, if it has some. */

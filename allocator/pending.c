@@ -207,7 +207,8 @@ static void note_order(device_allocator *d, block *b)
 {
     pending *p = &d->pending;
     const heap *own = block_set(b)->heap;
-    if (!d->settings->reuses_in_captures || !d->routes || own->is_idle) {
+    bool is_private = own->pool != &d->default_pool;
+    if (!d->settings->reuses_in_captures || !d->routes || !is_private || own->is_idle) {
         return;
     }
     if (!p->captured) {

@@ -186,11 +186,16 @@ static gmd_status check_segments(const device_allocator *d, const gmd_checkpoint
         const kept_segment *s = &c->segments[i];
         const present_block *p = segment_now(now, s->place);
         const free_set *set = p ? block_set(p->block) : NULL;
-        if (!p || set->heap->stream != s->stream || set_kind(set) != s->kind ||
-            !is_cut_alike(d, c, s, p)) {
+        if (!p || set->heap->stream != s->stream || set_kind(set) != s->kind) {
             return gmd_fail(error, GMD_FAILED,
                             "the segment at 0x%" PRIx64 " of %" PRIu64
                             " bytes, which the checkpoint has, is not in the pool any more",
+                            places_address(&d->places, s->place), s->size);
+        }
+        if (!is_cut_alike(d, c, s, p)) {
+            return gmd_fail(error, GMD_FAILED,
+                            "the settings of now do not cut the segment at 0x%" PRIx64
+                            " of %" PRIu64 " bytes into the blocks that the checkpoint has",
                             places_address(&d->places, s->place), s->size);
         }
     }

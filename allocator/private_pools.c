@@ -122,16 +122,6 @@ bool private_pools_set_option(device_allocator *d, const uint64_t id[2], const c
     return true;
 }
 
-bool private_pools_let_go(device_allocator *d, const uint64_t id[2])
-{
-    pool *p = private_pools_find(d, id);
-    if (!p || !p->holders) {
-        return false;
-    }
-    p->holders--;
-    return true;
-}
-
 bool private_pools_are_captured(const device_allocator *d)
 {
     for (const route *r = d->routes; r; r = r->next) {
@@ -200,6 +190,37 @@ static bool is_routed_to(const device_allocator *d, const pool *p)
     return r;
 }
 
+/* A pool that nobody holds, asks or has memory of. */
+static bool drop_if_over(device_allocator *d, pool **link)
+{
+    const pool *p = *link;
+    if (p->holders || is_routed_to(d, p) || !is_empty(p)) {
+        return false;
+    }
+    drop_pool(d, link);
+    return true;
+}
+
+static pool **link_of(device_allocator *d, const pool *p)
+{
+    pool **link = &d->default_pool.next;
+    while (*link && *link != p) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+bool private_pools_let_go(device_allocator *d, const uint64_t id[2])
+{
+    pool *p = find_held(d, id);
+    if (!p) {
+        return false;
+    }
+    p->holders--;
+    drop_if_over(d, link_of(d, p)); /* else with its last memory */
+    return true;
+}
+
 /* Gives the link to the next pool. */
 static pool **release_free_at(device_allocator *d, pool **link)
 {
@@ -209,11 +230,7 @@ static pool **release_free_at(device_allocator *d, pool **link)
     } else if (!p->is_captured) {
         d->quirk_counts[GMD_QUIRK_HELD_POOL]++;
     }
-    if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {
-        drop_pool(d, link);
-        return link;
-    }
-    return &p->next;
+    return drop_if_over(d, link) ? link : &p->next;
 }
 
 void private_pools_release_free(device_allocator *d)
@@ -225,10 +242,7 @@ void private_pools_release_free(device_allocator *d)
 
 void private_pools_release_free_of(device_allocator *d, pool *p)
 {
-    pool **link = &d->default_pool.next;
-    while (*link && *link != p) {
-        link = &(*link)->next;
-    }
+    pool **link = link_of(d, p);
     if (*link) {
         release_free_at(d, link);
     }

@@ -1,6 +1,7 @@
 #include "requests.h"
 
 #include "blocks.h"
+#include "capture_order.h"
 #include "device_access.h"
 #include "device_heaps.h"
 #include "device_limit.h"
@@ -231,6 +232,16 @@ static void note_refusal(request *r)
     }
 }
 
+static void note_capture(const request *r, block *b)
+{
+    cuda_scope scope;
+    block_detail_of(b)->capture = 0;
+    if (cuda_scope_enter(&scope, r->d->device)) {
+        capture_order_begin(b, r->stream);
+        cuda_scope_leave(&scope);
+    }
+}
+
 static uint64_t serve(request *r)
 {
     device_allocator *d = r->d;
@@ -250,6 +261,9 @@ static uint64_t serve(request *r)
     }
     GMD_ASSERT_INTERNAL(block_set(b) == r->set && b->size >= r->size, "the block serves");
     b = live_blocks_add(d, b, r->size, r->requested);
+    if (d->settings->reuses_in_captures && r->pool != &d->default_pool) {
+        note_capture(r, b);
+    }
     return places_address(&d->places, b->address);
 }
 

@@ -415,6 +415,13 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* Most memory of pools goes back when everything is freed. */
+static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    check_source(view, judge);
+}
+
 const gmd_oracle oracle_private_pool = {
     .entry = ORACLE_ENTRY(private_pool),
     .needs_pools = true,
@@ -425,4 +432,5 @@ const gmd_oracle oracle_private_pool = {
     .before_free = before_free,
     .on_canary_finding = on_canary_finding,
     .after_request = after_request,
+    .at_end = at_end,
 };

@@ -30,6 +30,7 @@ static void judge_the_end(gmd_session *s)
         view_device(s, device);
         view_refresh(s);
         view_judge(s);
+        s->view.pools.source = NULL; /* of all devices; told once */
     }
 }
 

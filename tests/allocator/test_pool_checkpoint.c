@@ -137,6 +137,17 @@ TEST_F(bench, pages_of_expandable_segments_are_brought_back_though_more_were_map
     assert_int_equal(stats_of(&b).allocated_bytes, 30 * GMD_MIB);
 }
 
+TEST_F(bench, settings_that_cut_otherwise_since_refuse_it_and_are_named)
+{
+    bench b = open_pool("");
+    give(&b, take(&b, 60 * GMD_MIB));
+    take(&b, 30 * GMD_MIB); /* half of that segment */
+    gmd_checkpoint *c = keep(&b);
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_change_settings(b.a, "max_split_size_mb:25", &error), GMD_OK);
+    expect_refused(&b, c, "the settings of now do not cut the segment");
+}
+
 TEST_F(bench, other_pools_stay_as_they_are)
 {
     bench b = open_pool("");

@@ -260,6 +260,21 @@ TEST_F(bench, work_that_was_captured_after_the_join_must_join_as_well)
     leave_capture(&b);
 }
 
+TEST_F(bench, work_from_before_the_capture_keeps_a_block_until_its_end)
+{
+    bench b = open_bench(GMD_GIB, "graph_capture_record_stream_reuse:True");
+    begin(&b, b.s1);
+    uint64_t freed = take(&b, 512);
+    gmd_sim_access use = {freed, 512, true};
+    assert_int_equal(gmd_sim_launch(b.s2, 1000, &use, 1), cudaSuccess);
+    record(&b, freed, b.s2);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    order(b.s1, b.s2);
+    give(&b, freed);
+    assert_int_not_equal(take(&b, 512), freed);
+    leave_capture(&b);
+}
+
 TEST_F(bench, what_was_freed_in_one_capture_is_not_taken_for_free_in_the_next)
 {
     bench b = open_bench(GMD_GIB, "graph_capture_record_stream_reuse:True");

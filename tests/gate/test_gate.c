@@ -131,6 +131,20 @@ TEST_F(result, books_on_the_host_of_blocks_that_were_merged_are_found_by_rounds)
     host_growth_is_found(GMD_TEST_FRONTIERS, "books_lost", "gmd_malloc");
 }
 
+TEST_F(result, pools_that_are_over_leave_nothing_on_the_host)
+{
+    gmd_run_options run = run_options_for("reference");
+    gmd_gate_options options = {
+        .run = &run, .is_quick = true, .rounds_file = GMD_TEST_TRACES "/pools_without_memory.gmd"};
+    result = run_gate(&options, NULL, NULL);
+    assert_int_equal(result.finding_count, 0);
+    uint64_t requests = 0;
+    for (size_t i = 0; i < result.part_count; i++) {
+        requests += gmd_gate_part_requests(&result.parts[i]);
+    }
+    assert_true(requests > 1000);
+}
+
 static const char *note_of_first(const char *allocator, unsigned promises)
 {
     gmd_run_options run = run_options_for(allocator);

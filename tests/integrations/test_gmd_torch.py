@@ -162,8 +162,14 @@ class Settings(unittest.TestCase):
                              "print(gmd_torch.memory_allocated())"), str(8704 + 10240))
 
     def test_one_that_cannot_change_is_named(self):
-        self.assertIn("GmdError: max_split_size_mb cannot change while memory of device 0 is reserved",
-                      run("gmd_torch.install()\nb = malloc(1)\ngmd_torch.change_settings('max_split_size_mb:20')"))
+        self.assertIn("GmdError: large_segment_size_mb cannot change while memory of device 0 is reserved",
+                      run("gmd_torch.install('expandable_segments:True')\nb = malloc(1)\n"
+                          "gmd_torch.change_settings('expandable_segments:True,large_segment_size_mb:40')"))
+
+    def test_the_largest_size_that_is_split_changes_with_memory_reserved(self):
+        self.assertEqual(run("gmd_torch.install()\nfree(malloc(60 << 20))\n"
+                             "gmd_torch.change_settings('max_split_size_mb:25')\nmalloc(30 << 20)\n"
+                             "print(gmd_torch.memory_reserved() >> 20)"), "90")
 
 
 class Watchers(unittest.TestCase):
