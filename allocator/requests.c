@@ -376,6 +376,14 @@ static void forget_heaps(device_allocator *d, cudaStream_t stream)
     }
 }
 
+/* Where the wait for the stream fails, all of the device's are waited for. */
+static bool finish_work(const device_allocator *d, cudaStream_t stream)
+{
+    return !cuda_is_capturing(stream) &&
+           (cuda_succeeded(cudaStreamSynchronize(stream)) ||
+            (!private_pools_are_captured(d) && cuda_succeeded(cudaDeviceSynchronize())));
+}
+
 /* A new stream may get the same handle, and with it the blocks that the old one's work still used.
  */
 void requests_forget_stream(device_allocator *d, cudaStream_t stream)
@@ -384,7 +392,7 @@ void requests_forget_stream(device_allocator *d, cudaStream_t stream)
     device_enter(d);
     cuda_scope scope;
     if (cuda_scope_enter(&scope, d->device)) {
-        bool is_done = !cuda_is_capturing(stream) && cuda_succeeded(cudaStreamSynchronize(stream));
+        bool is_done = finish_work(d, stream);
         cuda_scope_leave(&scope);
         if (is_done) {
             pending_forget(d, stream);

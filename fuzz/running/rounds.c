@@ -43,8 +43,15 @@ typedef struct repetition {
     const gmd_trace *round;
     uint32_t count, block_count;
     uint64_t most[ROUND_WINDOWS][HELD_KINDS]; /* in each window */
+    bool is_forgiven[HELD_KINDS];             /* the emptied cache gave it back */
     host_growth host;
 } repetition;
+
+static uint32_t device_count(const repetition *run)
+{
+    uint32_t count = run->round->conditions.device_count;
+    return count ? count : 1;
+}
 
 static void look(const gmd_session *session, uint32_t device_count, uint64_t *most)
 {
@@ -103,10 +110,41 @@ static void judge_host(gmd_session *session, const repetition *run, uint64_t req
     }
 }
 
+static bool releases_pools(const gmd_trace *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        if (round->requests[i].op == GMD_OP_RELEASE_POOL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a pool that is over had may stay in the cache until that is emptied, as in PyTorch's
+ * allocator: what goes back then has not grown. Host memory that goes with it is not judged. False:
+ * the run ended. */
+static bool forgive_caches(gmd_session *session, repetition *run, uint64_t *requests)
+{
+    gmd_request empty = {.op = GMD_OP_EMPTY_CACHE};
+    uint64_t left[HELD_KINDS] = {0};
+    if (!releases_pools(run->round) || !grows(run, HELD_MEMORY)) {
+        return true;
+    }
+    ++*requests;
+    if (gmd_session_request(session, &empty) == GMD_STOP) {
+        return false;
+    }
+    look(session, device_count(run), left);
+    for (int kind = 0; kind < HELD_KINDS; kind++) {
+        run->is_forgiven[kind] = left[kind] <= run->most[0][kind];
+    }
+    return true;
+}
+
 static void judge(gmd_session *session, const repetition *run, uint64_t requests)
 {
     for (int kind = 0; kind < HELD_KINDS; kind++) {
-        if (!grows(run, kind)) {
+        if (!grows(run, kind) || run->is_forgiven[kind]) {
             continue;
         }
         char text[400];
@@ -121,7 +159,9 @@ static void judge(gmd_session *session, const repetition *run, uint64_t requests
                          GMD_PARTIES({"held", held_tokens[kind]}), requests, text);
         return;
     }
-    judge_host(session, run, requests);
+    if (!run->is_forgiven[HELD_MEMORY]) {
+        judge_host(session, run, requests);
+    }
 }
 
 /* --- rounds ------------------------------------------------------------------------------ */
@@ -160,9 +200,7 @@ static bool play_round(gmd_session *session, const repetition *run, uint32_t ind
         }
     }
     gmd_request wait = {.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS};
-    uint32_t devices =
-        run->round->conditions.device_count ? run->round->conditions.device_count : 1;
-    for (uint32_t device = 0; device < devices; device++) {
+    for (uint32_t device = 0; device < device_count(run); device++) {
         wait.device = (uint8_t)device;
         ++*requests;
         if (gmd_session_request(session, &wait) == GMD_STOP) {
@@ -176,8 +214,6 @@ static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *er
 {
     repetition *run = context;
     uint64_t requests = 0;
-    uint32_t devices =
-        run->round->conditions.device_count ? run->round->conditions.device_count : 1;
     (void)error;
     gmd_host_heap_watch();
     for (uint32_t i = 0; i < run->count; i++) {
@@ -185,10 +221,12 @@ static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *er
             return GMD_OK;
         }
         int window = window_of(i, run->count);
-        look(session, devices, run->most[window]);
+        look(session, device_count(run), run->most[window]);
         host_growth_look(&run->host, window);
     }
-    judge(session, run, requests);
+    if (forgive_caches(session, run, &requests)) {
+        judge(session, run, requests);
+    }
     return GMD_OK;
 }
 

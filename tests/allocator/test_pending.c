@@ -127,6 +127,17 @@ TEST_F(bench, a_stream_that_is_forgotten_is_not_called_any_more)
     expect_no_error_left();
 }
 
+TEST_F(bench, where_the_wait_for_it_fails_all_work_of_the_device_is_waited_for)
+{
+    bench b = open_bench(GMD_GIB, "");
+    give(&b, take_on(&b, 512, b.s2));
+    work(b.s2, 1000);
+    gmd_sim_fault("cudaStreamSynchronize", 1, false, cudaErrorUnknown);
+    gmd_allocator_forget_stream(b.a, 0, b.s2);
+    assert_int_equal(cudaStreamQuery(b.s2), cudaSuccess);
+    expect_no_error_left();
+}
+
 TEST_F(bench, nor_is_it_for_a_block_in_the_last_slot)
 {
     bench b = open_bench(GMD_GIB, "");
