@@ -95,7 +95,7 @@ typedef void gmd_restored_fn(void *context, void *ptr, uint64_t size, cudaStream
                              int is_live);
 
 /* Where the segments of a private pool come from in place of cudaMalloc. Called with locks of the
- * allocator held: the functions call nothing of it. */
+ * allocator held, while a stream is captured in relaxed mode; the functions call nothing of it. */
 typedef struct gmd_pool_memory {
     void *(*allocate)(void *context, size_t size, int device); /* null: there is none */
     void (*release)(void *context, void *ptr, size_t size, int device);

@@ -367,7 +367,9 @@ static bool take_segment(pool *p, block *b, uint64_t bytes, void **memory)
     const gmd_pool_memory *source = source_of(p, b->owner);
     b->is_from_source = source && !(faulty_is(SOURCE_PASSED_BY) && bytes > LARGE_SEGMENT);
     if (b->is_from_source) {
+        capture_mode mode = relax();
         *memory = source->allocate(source->context, bytes, b->device);
+        unrelax(mode);
         return *memory;
     }
     if (take_memory(memory, bytes) == cudaSuccess) {
