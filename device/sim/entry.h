@@ -52,9 +52,9 @@ typedef struct entry {
             cudaStreamCallback_t callback; /* instead of it */
             void *data;
             cudaStream_t stream;
-            struct gmd_past *before; /* what its stream's work was after when it was queued, counted */
-        } host;                  /* HOST */
-        access_list accesses;    /* KERNEL */
+            struct gmd_past *before; /* what its stream's work was after then, counted */
+        } host;                      /* HOST */
+        access_list accesses;        /* KERNEL */
     };
 } entry;
 

@@ -2,6 +2,7 @@
 
 #include "compared_line.h"
 #include "diff_figures.h"
+#include "place_json.h"
 
 #include "gmd_json.h"
 #include "gmd_min.h"
@@ -247,20 +248,12 @@ static void put_amounts(gmd_json *json, const gmd_compared_row *row)
     gmd_json_i64(json, "change", (int64_t)(row->bytes[AFTER] - row->bytes[BEFORE]));
 }
 
-static void put_place(gmd_json *json, const gmd_places *places, uint32_t frame)
-{
-    gmd_place place = gmd_places_get(places, frame);
-    gmd_json_string(json, "file", place.file);
-    gmd_json_u64(json, "line", place.line);
-    gmd_json_string(json, "function", place.function);
-}
-
 static void put_lines(gmd_json *json, const gmd_comparison *c)
 {
     gmd_json_array(json, "lines");
     for (size_t i = 0; i < c->row_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, c->rows[i].named_by, (uint32_t)c->rows[i].key);
+        place_json_put(json, c->rows[i].named_by, (uint32_t)c->rows[i].key);
         put_amounts(json, &c->rows[i]);
         gmd_json_end(json);
     }
@@ -271,19 +264,9 @@ static void put_stacks(gmd_json *json, const gmd_comparison *c)
 {
     gmd_json_array(json, "stacks");
     for (size_t i = 0; i < c->row_count; i++) {
-        const gmd_places *places = c->rows[i].named_by;
-        size_t count;
-        const uint32_t *frames =
-            gmd_origins_stack(places->origins, (uint32_t)c->rows[i].key, &count);
         gmd_json_object(json, NULL);
         put_amounts(json, &c->rows[i]);
-        gmd_json_array(json, "frames");
-        for (size_t k = 0; k < count; k++) {
-            gmd_json_row(json, NULL);
-            put_place(json, places, frames[k]);
-            gmd_json_end(json);
-        }
-        gmd_json_end(json);
+        place_json_put_frames(json, c->rows[i].named_by, (uint32_t)c->rows[i].key);
         gmd_json_end(json);
     }
     gmd_json_end(json);

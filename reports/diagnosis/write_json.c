@@ -2,6 +2,7 @@
 #include "gmd_diagnosis_report.h"
 
 #include "peaks.h"
+#include "place_json.h"
 
 #include "gmd_json.h"
 #include "gmd_report_text.h"
@@ -19,14 +20,6 @@ static void put_event(gmd_json *json, const char *key, uint32_t moment)
     }
 }
 
-static void put_place(gmd_json *json, const gmd_places *places, uint32_t frame)
-{
-    gmd_place place = gmd_places_get(places, frame);
-    gmd_json_string(json, "file", place.file);
-    gmd_json_u64(json, "line", place.line);
-    gmd_json_string(json, "function", place.function);
-}
-
 static void put_finding(gmd_json *json, const gmd_ranked_finding *ranked)
 {
     const gmd_facts *facts = &ranked->device->facts;
@@ -40,7 +33,7 @@ static void put_finding(gmd_json *json, const gmd_ranked_finding *ranked)
     gmd_json_array(json, "where");
     for (size_t i = 0; i < finding->where_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, &facts->places, finding->where[i].frame);
+        place_json_put(json, &facts->places, finding->where[i].frame);
         gmd_json_u64(json, "bytes", finding->where[i].bytes);
         gmd_json_bool(json, "inferred", finding->where[i].is_inferred);
         gmd_json_end(json);
@@ -66,7 +59,7 @@ static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t mom
     gmd_json_array(json, "holders");
     for (size_t i = 0; status == GMD_OK && i < holders.count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, &facts->places, (uint32_t)holders.items[i].key);
+        place_json_put(json, &facts->places, (uint32_t)holders.items[i].key);
         gmd_json_u64(json, "bytes", holders.items[i].bytes);
         gmd_json_u64(json, "blocks", holders.items[i].blocks);
         gmd_json_end(json);
@@ -78,23 +71,10 @@ static gmd_status put_lines(gmd_json *json, const gmd_facts *facts, uint32_t mom
     return status;
 }
 
-static void put_stack(gmd_json *json, const gmd_places *places, uint32_t stack)
-{
-    size_t count;
-    const uint32_t *frames = gmd_origins_stack(places->origins, stack, &count);
-    gmd_json_array(json, "frames");
-    for (size_t i = 0; i < count; i++) {
-        gmd_json_row(json, NULL);
-        put_place(json, places, frames[i]);
-        gmd_json_end(json);
-    }
-    gmd_json_end(json);
-}
-
 static void put_key(gmd_json *json, const gmd_facts *facts, gmd_grouping grouping, uint64_t key)
 {
     if (grouping == GMD_BY_STACK) {
-        put_stack(json, &facts->places, (uint32_t)key);
+        place_json_put_frames(json, &facts->places, (uint32_t)key);
     } else if (grouping == GMD_BY_STREAM) {
         gmd_json_u64(json, "stream", key);
     } else if (key == GMD_SET_UP) {
@@ -232,7 +212,7 @@ static void put_keepers(gmd_json *json, const gmd_facts *facts, const gmd_free_m
     gmd_json_array(json, "keepers");
     for (size_t i = 0; i < free_memory->keeper_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, &facts->places, free_memory->keepers[i].frame);
+        place_json_put(json, &facts->places, free_memory->keepers[i].frame);
         gmd_json_u64(json, "bytes", free_memory->keepers[i].bytes);
         gmd_json_u64(json, "blocks", free_memory->keepers[i].blocks);
         gmd_json_end(json);
@@ -257,7 +237,7 @@ static gmd_status put_oom(gmd_json *json, const gmd_facts *facts, const gmd_oom 
     gmd_json_u64(json, "requested", oom->requested);
     gmd_json_string(json, "cause", gmd_oom_cause_name(oom->cause));
     gmd_json_string(json, "outcome", gmd_oom_outcome_name(oom->outcome));
-    put_place(json, &facts->places, gmd_places_frame(&facts->places, oom->origin));
+    place_json_put(json, &facts->places, gmd_places_frame(&facts->places, oom->origin));
     gmd_json_u64(json, "stream", oom->stream);
     put_known(json, "device_free", oom->device_free);
     put_known(json, "beside_pytorch", oom->beside);
@@ -301,7 +281,7 @@ static void put_taken_for(gmd_json *json, const gmd_facts *facts, const gmd_unus
     }
     gmd_json_object(json, "taken_for");
     gmd_json_u64(json, "requested", unused->requested);
-    put_place(json, &facts->places, gmd_places_frame(&facts->places, unused->origin));
+    place_json_put(json, &facts->places, gmd_places_frame(&facts->places, unused->origin));
     gmd_json_u64(json, "stream", unused->stream);
     put_free(json, "free", &unused->refused);
     gmd_json_end(json);
@@ -409,7 +389,7 @@ static void put_differences(gmd_json *json, const gmd_comparison *lines)
     gmd_json_array(json, "differences");
     for (size_t i = 0; i < lines->row_count; i++) {
         gmd_json_row(json, NULL);
-        put_place(json, lines->rows[i].named_by, (uint32_t)lines->rows[i].key);
+        place_json_put(json, lines->rows[i].named_by, (uint32_t)lines->rows[i].key);
         gmd_json_array(json, "bytes");
         for (size_t k = 0; k < lines->snapshot_count; k++) {
             gmd_json_u64(json, NULL, lines->rows[i].bytes[k]);

@@ -131,18 +131,36 @@ TEST_F(result, books_on_the_host_of_blocks_that_were_merged_are_found_by_rounds)
     host_growth_is_found(GMD_TEST_FRONTIERS, "books_lost", "gmd_malloc");
 }
 
-TEST_F(result, pools_that_are_over_leave_nothing_on_the_host)
+static void run_rounds_of_pools(const char *allocator, const char *defect, const char *file)
 {
-    gmd_run_options run = run_options_for("reference");
-    gmd_gate_options options = {
-        .run = &run, .is_quick = true, .rounds_file = GMD_TEST_TRACES "/pools_without_memory.gmd"};
-    result = run_gate(&options, NULL, NULL);
-    assert_int_equal(result.finding_count, 0);
+    gmd_run_options run = run_options_for(allocator);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .rounds_file = file};
+    result = run_gate(&options, "GMD_DEFECT", defect);
     uint64_t requests = 0;
     for (size_t i = 0; i < result.part_count; i++) {
         requests += gmd_gate_part_requests(&result.parts[i]);
     }
     assert_true(requests > 1000);
+}
+
+TEST_F(result, pools_that_are_over_leave_nothing_on_the_host)
+{
+    run_rounds_of_pools("reference", "", GMD_TEST_TRACES "/pools_without_memory.gmd");
+    assert_int_equal(result.finding_count, 0);
+}
+
+TEST_F(result, what_released_pools_leave_in_the_cache_is_no_growth)
+{
+    run_rounds_of_pools("reference", "", GMD_TEST_TRACES "/pools_released_full.gmd");
+    assert_int_equal(result.finding_count, 0);
+}
+
+TEST_F(result, what_of_it_stays_when_the_cache_is_emptied_is_growth)
+{
+    run_rounds_of_pools(GMD_TEST_CACHING_POOL, "pytorch145168",
+                        GMD_TEST_TRACES "/pools_released_full.gmd");
+    assert_int_equal(result.finding_count, 1);
+    assert_string_equal(result.findings[0].cause, "progress.growth held=memory");
 }
 
 static const char *note_of_first(const char *allocator, unsigned promises)
